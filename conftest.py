@@ -1,0 +1,40 @@
+"""Every test run talks to itself alone: an own ROS domain on this machine, own logs."""
+
+import os
+import socket
+import tempfile
+
+import pytest
+
+# Domains above 101 use ports that Linux may give to any program.
+FIRST_DOMAIN, LAST_DOMAIN = 1, 101
+LOCK_PORT = 21_400
+
+
+def reserve_domain() -> tuple[int, socket.socket]:
+    """A domain that no other run on this machine uses, and the socket that holds it for as long as it is open."""
+    size = LAST_DOMAIN - FIRST_DOMAIN + 1
+    start = os.getpid() * 7
+    for attempt in range(size):
+        domain = FIRST_DOMAIN + (start + attempt) % size
+        lock = socket.socket()
+        try:
+            lock.bind(("127.0.0.1", LOCK_PORT + domain))
+        except OSError:
+            lock.close()
+        else:
+            return domain, lock
+    raise RuntimeError("every ROS domain is in use on this machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    domain, lock = reserve_domain()
+    logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
+    os.environ.update(
+        ROS_DOMAIN_ID=str(domain),
+        ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+        ROS_LOG_DIR=logs.name,
+        RCUTILS_COLORIZED_OUTPUT="0",
+    )
+    config.add_cleanup(lock.close)
+    config.add_cleanup(logs.cleanup)

@@ -1,0 +1,74 @@
+"""Times written as decimal text become integer nanoseconds, exactly: never through a float."""
+
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+from numpy.typing import NDArray
+
+NS_PER_S = 1_000_000_000
+DIGITS_NS = 9
+# 18 digits fit an int64 whatever they are; a Unix time in seconds has 10.
+LARGEST_INTEGER_PART = 9_223_372_035
+
+
+class StampError(ValueError):
+    """A text that is not a time."""
+
+
+def ns_from_text(text: str) -> int:
+    """Nanoseconds of a decimal number of seconds such as '1656931512.123456789'; finer digits are rounded."""
+    try:
+        seconds = Decimal(text.strip())
+        if not seconds.is_finite():
+            raise StampError(f"expected seconds as a decimal number, got '{text}'")
+        ns = int((seconds * NS_PER_S).to_integral_value())
+    except InvalidOperation:
+        raise StampError(f"expected seconds as a decimal number, got '{text}'") from None
+    if abs(ns) > np.iinfo(np.int64).max:
+        raise StampError(f"expected seconds that fit 64 bits of nanoseconds, got '{text}'")
+    return ns
+
+
+def ns_from_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Nanoseconds of many texts (n,) at once, and which of them are times; where not, the value is 0.
+
+    Plain digits with at most one point are done column by column of the characters; the few others one by one.
+    """
+    ns, plain = _ns_from_plain_texts(np.ascontiguousarray(texts))
+    good = plain.copy()
+    for row in np.flatnonzero(~plain):
+        try:
+            ns[row] = ns_from_text(texts[row].decode("ascii", "replace"))
+            good[row] = True
+        except StampError:
+            ns[row] = 0
+    return ns, good
+
+
+def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    count = len(texts)
+    whole = np.zeros(count, np.int64)
+    fraction = np.zeros(count, np.int64)
+    decimals = np.zeros(count, np.int64)
+    digits = np.zeros(count, np.int64)
+    round_up = np.zeros(count, np.int64)
+    seen_point = np.zeros(count, bool)
+    plain = np.ones(count, bool)
+    for column in texts.view(np.uint8).reshape(count, texts.dtype.itemsize).T:
+        digit = column.astype(np.int64) - ord("0")
+        is_digit = (digit >= 0) & (digit <= 9)
+        is_point = column == ord(".")
+        plain &= is_digit | (is_point & ~seen_point) | (column == 0)
+        in_whole = is_digit & ~seen_point
+        in_fraction = is_digit & seen_point & (decimals < DIGITS_NS)
+        round_up = np.where(is_digit & seen_point & (decimals == DIGITS_NS), digit >= 5, round_up)
+        whole = np.where(in_whole, whole * 10 + digit, whole)
+        fraction = np.where(in_fraction, fraction * 10 + digit, fraction)
+        decimals += is_digit & seen_point
+        digits += is_digit
+        plain &= whole <= LARGEST_INTEGER_PART
+        whole = np.where(plain, whole, 0)
+        seen_point |= is_point
+    plain &= digits > 0
+    fraction *= 10 ** np.clip(DIGITS_NS - decimals, 0, DIGITS_NS)
+    return np.where(plain, whole * NS_PER_S + fraction + round_up, 0), plain

@@ -1,0 +1,1 @@
+"""Kinematics of the datasets' robots as functions on arrays. The nodes that use them live in `nodes/`, apart."""

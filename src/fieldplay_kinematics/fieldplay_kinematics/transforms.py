@@ -1,0 +1,94 @@
+"""Rigid transforms as arrays (..., 4, 4), named parent_T_child: p_parent = parent_T_child @ p_child.
+
+Angles are radians, quaternions (..., 4) in the order x y z w. All functions take whole batches.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def rotation_about_axis(axis: int, angle: ArrayLike) -> Array:
+    """Rotations (..., 3, 3) by the angles (...) about the axis 0, 1 or 2 (x, y or z)."""
+    angle = np.asarray(angle, float)
+    cos, sin = np.cos(angle), np.sin(angle)
+    second, third = (axis + 1) % 3, (axis + 2) % 3
+    rotation = np.zeros((*angle.shape, 3, 3))
+    rotation[..., axis, axis] = 1.0
+    rotation[..., second, second] = rotation[..., third, third] = cos
+    rotation[..., second, third] = -sin
+    rotation[..., third, second] = sin
+    return rotation
+
+
+def rotation_from_fixed_xyz(rpy: ArrayLike) -> Array:
+    """Rotations from roll, pitch, yaw (..., 3) about the fixed axes x, then y, then z: Rz(yaw) Ry(pitch) Rx(roll)."""
+    rpy = np.asarray(rpy, float)
+    return (
+        rotation_about_axis(2, rpy[..., 2]) @ rotation_about_axis(1, rpy[..., 1]) @ rotation_about_axis(0, rpy[..., 0])
+    )
+
+
+def rotation_from_moving_xyz(angles: ArrayLike) -> Array:
+    """Rotations from angles (..., 3) about x, then the turned y, then the turned z: Rx(a) Ry(b) Rz(c)."""
+    angles = np.asarray(angles, float)
+    x, y, z = (rotation_about_axis(axis, angles[..., axis]) for axis in range(3))
+    return x @ y @ z
+
+
+def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Array:
+    """Transforms from rotations (..., 3, 3) and translations (..., 3), which broadcast."""
+    rotation, translation = np.asarray(rotation, float), np.asarray(translation, float)
+    shape = np.broadcast_shapes(rotation.shape[:-2], translation.shape[:-1])
+    transform = np.zeros((*shape, 4, 4))
+    transform[..., :3, :3] = rotation
+    transform[..., :3, 3] = translation
+    transform[..., 3, 3] = 1.0
+    return transform
+
+
+def inverse_from_transform(transform: ArrayLike) -> Array:
+    """child_T_parent from parent_T_child (..., 4, 4)."""
+    transform = np.asarray(transform, float)
+    turned_back = np.swapaxes(transform[..., :3, :3], -1, -2)
+    return transform_from_rotation(turned_back, -(turned_back @ transform[..., :3, 3:])[..., 0])
+
+
+def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
+    """Rotations from quaternions x y z w (..., 4) of any length but zero."""
+    quaternion = np.asarray(quaternion, float)
+    norm = np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    if not np.all(norm > 0):
+        raise ValueError("a quaternion of length 0 (or NaN) is no rotation")
+    x, y, z, w = np.moveaxis(quaternion / norm, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+
+def quaternion_from_rotation(rotation: ArrayLike) -> Array:
+    """Unit quaternions x y z w (..., 4), w >= 0, from rotations (..., 3, 3).
+
+    All products of two components follow from the matrix; the row of the largest component is the exact one.
+    """
+    r = np.asarray(rotation, float)
+    xx, yy, zz = r[..., 0, 0], r[..., 1, 1], r[..., 2, 2]
+    xy, xz, yz = r[..., 1, 0] + r[..., 0, 1], r[..., 0, 2] + r[..., 2, 0], r[..., 2, 1] + r[..., 1, 2]
+    xw, yw, zw = r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]
+    products = np.array(
+        [
+            [1 + xx - yy - zz, xy, xz, xw],
+            [xy, 1 - xx + yy - zz, yz, yw],
+            [xz, yz, 1 - xx - yy + zz, zw],
+            [xw, yw, zw, 1 + xx + yy + zz],
+        ]
+    )
+    products = np.moveaxis(products, (0, 1), (-2, -1))
+    largest = np.argmax(np.diagonal(products, axis1=-2, axis2=-1), axis=-1)
+    quaternion = np.take_along_axis(products, largest[..., None, None], axis=-2)[..., 0, :]
+    quaternion = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    return np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)

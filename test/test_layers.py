@@ -1,0 +1,73 @@
+"""The arrow of dependence: bringup -> player -> archive, player -> kinematics, and ROS only where it is said."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[1] / "src"
+MAY_IMPORT: dict[str, set[str]] = {
+    "fieldplay_archive": set(),
+    "fieldplay_kinematics": set(),
+    "fieldplay_player": {"fieldplay_archive", "fieldplay_kinematics"},
+    "fieldplay_fusion": {"fieldplay_archive", "fieldplay_kinematics"},
+    "fieldplay_samples": set(),
+    "fieldplay_bringup": {"fieldplay_player"},
+}
+ROS_FILES = ("/nodes/", "fieldplay_player/node.py", "fieldplay_player/sinks/live.py")
+BLOCK_ROS = """
+import importlib, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in ("rclpy", "tf2_ros", "launch", "launch_ros") or top.endswith(("_msgs", "_interfaces", "_msgs_py")):
+            raise ImportError(f"{name} is ROS")
+sys.meta_path.insert(0, Blocked())
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def modules(package: str) -> Iterator[Path]:
+    yield from sorted((SRC / package / package).rglob("*.py"))
+
+
+def imported_packages(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names}
+
+
+def is_ros_file(path: Path) -> bool:
+    return any(part in path.as_posix() for part in ROS_FILES)
+
+
+def dotted(path: Path, package: str) -> str:
+    parts = path.relative_to(SRC / package).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("package", sorted(path.name for path in SRC.glob("fieldplay_*")))
+def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
+    for path in modules(package):
+        ours = {name for name in imported_packages(path) if name.startswith("fieldplay_")}
+        assert ours <= MAY_IMPORT[package] | {package}, path
+
+
+def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
+    names = [
+        dotted(path, package.name)
+        for package in sorted(SRC.glob("fieldplay_*"))
+        for path in modules(package.name)
+        if not is_ros_file(path) and path.name != "__main__.py"
+    ]
+    assert "fieldplay_archive.stamps" in names
+    result = subprocess.run([sys.executable, "-c", BLOCK_ROS, *names], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,238 @@
+"""The script `ws`: what it builds on, which steps it takes when, and what it says when something is missing."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UNDERLAY = sorted(path.parent.name for path in ROOT.glob("underlay/*/package.xml"))
+SOURCE = sorted(path.parent.name for path in ROOT.glob("src/*/package.xml"))
+CLEAN_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+# Stands where Python stands: notes what it is asked to do, and does of it what the next step needs.
+STUB_PYTHON = f"""#!/bin/sh
+case "$1 $2" in
+  "- wheels" | "-c "*) exec {sys.executable} "$@" ;;
+  "--version ") echo Python 3.12.0 ;;
+  "-m venv")
+    for dir; do :; done
+    mkdir -p "$dir/bin" "$dir/lib/python3.12/site-packages/ros_rcl.libs"
+    cp "$0" "$dir/bin/python" ;;
+esac
+echo "$@" >> "$WS_TEST_LOG"
+"""
+
+
+def run(script: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The script in an environment of its own: no ROS, no virtual environment but what the test names."""
+    clean = {"PATH": CLEAN_PATH, "HOME": os.environ.get("HOME", "/"), "FIELDPLAY_PYTHON": sys.executable}
+    return subprocess.run(
+        [str(script), *arguments], env={**clean, **environment}, capture_output=True, text=True, check=False, cwd="/"
+    )
+
+
+def plan(state: Path, **environment: str) -> dict[str, str]:
+    result = run(ROOT / "ws", "setup", "--dry-run", FIELDPLAY_WS=str(state), **environment)
+    assert result.returncode == 0, result.stderr
+    return dict(line.split(": ", 1) for line in result.stdout.splitlines()) | {"said": result.stderr}
+
+
+def fake_installation(prefix: Path, *packages: str) -> str:
+    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True)
+    for package in packages:
+        (index / package).touch()
+    return str(prefix)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A small workspace, in a path with spaces, whose Python only notes what it is asked to do."""
+    root = tmp_path / "a work space"
+    shutil.copytree(ROOT / "requirements", root / "requirements")
+    for name in ("ws", "colcon.meta", "underlay/repair_wheels.py"):
+        (root / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, root / name)
+    for package in ("underlay/below", "src/above"):
+        module = root / package / Path(package).name
+        module.mkdir(parents=True)
+        (root / package / "package.xml").write_text("<package/>")
+        (root / package / "setup.py").write_text("# setup")
+        (module / "__init__.py").write_text("")
+    stub = tmp_path / "python"
+    stub.write_text(STUB_PYTHON)
+    stub.chmod(0o755)
+    return root
+
+
+def steps_of_setup(workspace: Path) -> list[str]:
+    """The steps that one more setup takes, as what it asked of Python."""
+    log = workspace.parent / "log"
+    log.write_text("")
+    python = str(workspace.parent / "python")
+    result = run(workspace / "ws", "setup", FIELDPLAY_PYTHON=python, WS_TEST_LOG=str(log))
+    assert result.returncode == 0, result.stderr
+    return [describe(line) for line in log.read_text().splitlines()]
+
+
+def describe(line: str) -> str:
+    if "--packages-select" in line:
+        return "build " + line.split("--packages-select ")[1]
+    return next(step for step in ("venv", "pip install", "repair_wheels", "--version") if step in line)
+
+
+def test_without_ros_it_builds_on_the_wheels_and_the_whole_underlay(tmp_path: Path) -> None:
+    found = plan(tmp_path)
+    assert found["base"] == "wheels"
+    assert "ros.txt" in found["requirements"]
+    assert sorted(found["packages"].split()) == sorted(UNDERLAY + SOURCE)
+
+
+def test_with_jazzy_sourced_it_builds_only_what_the_installation_lacks(tmp_path: Path) -> None:
+    provided = [name for name in UNDERLAY if name != "rosbag2_interfaces"]
+    prefix = fake_installation(tmp_path / "opt ros", "rclpy", *provided)
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO="jazzy")
+    assert found["base"] == "jazzy"
+    assert found["requirements"] == "libraries.txt test.txt"
+    assert sorted(found["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
+
+
+def test_with_another_ros_sourced_it_says_so_and_builds_on_the_wheels(tmp_path: Path) -> None:
+    prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO="humble")
+    assert found["base"] == "wheels"
+    assert "'humble' is sourced" in found["said"]
+
+
+def test_its_own_environment_is_not_taken_for_an_installation(tmp_path: Path) -> None:
+    venv = Path(fake_installation(tmp_path / "elsewhere" / "venv", "rclpy"))
+    (venv / "pyvenv.cfg").touch()
+    own = fake_installation(tmp_path / "state" / "wheels" / "install", "rclpy")
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{own}:{venv}", ROS_DISTRO="jazzy")
+    assert found["base"] == "wheels"
+
+
+def test_a_second_setup_does_nothing(workspace: Path) -> None:
+    first = steps_of_setup(workspace)
+    assert first == ["--version", "venv", "pip install", "repair_wheels", "build below above"]
+    assert steps_of_setup(workspace) == []
+
+
+def test_changed_requirements_are_installed_and_nothing_is_built(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    with (workspace / "requirements" / "libraries.txt").open("a") as file:
+        file.write("six\n")
+    assert steps_of_setup(workspace) == ["pip install", "repair_wheels"]
+
+
+@pytest.mark.parametrize("name", ["setup.py", "package.xml", "msg/New.msg", "above/new_module.py"])
+def test_a_package_whose_files_changed_is_built_alone(workspace: Path, name: str) -> None:
+    steps_of_setup(workspace)
+    path = workspace / "src" / "above" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("changed")
+    assert steps_of_setup(workspace) == ["build above"]
+
+
+def test_changed_python_needs_no_build_as_it_is_linked(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    (workspace / "src" / "above" / "above" / "__init__.py").write_text("changed = True")
+    assert steps_of_setup(workspace) == []
+
+
+def test_a_package_that_is_gone_makes_it_build_anew(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    shutil.rmtree(workspace / "underlay" / "below")
+    assert steps_of_setup(workspace) == ["build above"]
+
+
+def test_a_workspace_that_moved_is_set_up_anew(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    moved = workspace.rename(workspace.parent / "moved")
+    assert steps_of_setup(moved)[1:3] == ["venv", "pip install"]
+
+
+def test_clean_removes_what_setup_made(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    assert (workspace / ".ws" / "wheels" / "venv").is_dir()
+    assert run(workspace / "ws", "clean").returncode == 0
+    assert not (workspace / ".ws").exists()
+
+
+def refusal(script: Path, state: Path, **environment: str) -> str:
+    result = run(script, "setup", FIELDPLAY_WS=str(state), **environment)
+    assert result.returncode == 1
+    assert result.stderr.startswith("ws: ")
+    return result.stderr
+
+
+def folder_of_tools(folder: Path, *without: str) -> Path:
+    folder.mkdir()
+    for directory in CLEAN_PATH.split(":"):
+        for tool in Path(directory).iterdir():
+            link = folder / tool.name
+            if tool.name not in without and not link.is_symlink():
+                link.symlink_to(tool)
+    return folder
+
+
+def test_a_missing_compiler_is_named_with_the_cure(tmp_path: Path) -> None:
+    tools = folder_of_tools(tmp_path / "bin", "c++")
+    said = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
+    assert "no compiler ('c++')" in said
+    assert "build-essential" in said
+
+
+def python_with(path: Path, change: str) -> str:
+    """A Python that runs a statement before the script it is given on standard input."""
+    script = f"import sys, sysconfig; {change}; exec(sys.stdin.read())"
+    path.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -c "{script}" "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_missing_python_headers_are_named_with_the_cure(tmp_path: Path) -> None:
+    python = python_with(tmp_path / "python3", "sysconfig.get_paths = lambda: dict(include='/none')")
+    said = refusal(ROOT / "ws", tmp_path / "state", FIELDPLAY_PYTHON=python)
+    assert "has no headers (/none/Python.h)" in said
+    assert "-dev" in said
+
+
+def test_a_python_that_is_too_old_or_absent_or_none_is_named(tmp_path: Path) -> None:
+    old = python_with(tmp_path / "python3", "sys.version_info = (3, 9, 2)")
+    assert "CPython 3.10 to 3.14 is needed" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON=old)
+    assert "no-python is not found" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON="no-python")
+    assert "/bin/true does not run" in refusal(ROOT / "ws", tmp_path, FIELDPLAY_PYTHON="/bin/true")
+
+
+def test_a_full_disk_is_named_with_the_numbers(tmp_path: Path) -> None:
+    tools = folder_of_tools(tmp_path / "bin", "df")
+    (tools / "df").write_text("#!/bin/sh\necho header\necho disk 1000 900 12 99% /\n")
+    (tools / "df").chmod(0o755)
+    said = refusal(ROOT / "ws", tmp_path / "state", PATH=str(tools))
+    assert "has 12 MB free" in said
+
+
+def test_a_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
+    said = refusal(
+        ROOT / "ws", tmp_path, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_RETRIES="0"
+    )
+    assert "package index could not be reached" in said
+    assert str(tmp_path / "wheels" / "log" / "pip.log") in said
+
+
+def test_the_demo_says_that_it_is_not_there_yet() -> None:
+    result = run(ROOT / "ws", "demo")
+    assert result.returncode == 2
+    assert "not there yet" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("fly",), ("exec",), ("setup", "now")])
+def test_wrong_usage_shows_the_usage_and_exits_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    result = run(ROOT / "ws", *arguments, FIELDPLAY_WS=str(tmp_path))
+    assert result.returncode == 2
+    assert "usage: ./ws COMMAND" in result.stderr

