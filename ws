@@ -326,28 +326,34 @@ open_shell() {
   exec bash --rcfile <(printf '[ ! -e ~/.bashrc ] || . ~/.bashrc\n. %q\nPS1="(fieldplay) $PS1"\n' "$home/setup.bash") -i
 }
 
-command=${1:-}
-[ $# -eq 0 ] || shift
-case $command in
-  setup)
-    case "$*" in
-      '') setup && say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
-      --dry-run) plan ;;
-      *) usage >&2 && exit 2 ;;
-    esac ;;
-  test) run_tests "$@" ;;
-  exec)
-    [ $# -gt 0 ] || { usage >&2; exit 2; }
-    setup
-    activate
-    exec "$@" ;;
-  shell) open_shell ;;
-  clean) rm -rf -- "$state/wheels" "$state/jazzy" "$state/lock" && { rmdir -- "$state" 2>/dev/null || true; } ;;
-  demo)
-    say "the demo is not there yet: it comes with the sample archives"
-    exit 2 ;;
-  -h | --help | help) usage ;;
-  *)
-    usage >&2
-    exit 2 ;;
-esac
+main() {
+  local command=${1:-}
+  [ $# -eq 0 ] || shift
+  case $command in
+    setup)
+      case "$*" in
+        '') setup && say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
+        --dry-run) plan ;;
+        *) usage >&2 && exit 2 ;;
+      esac ;;
+    test) run_tests "$@" ;;
+    exec)
+      [ $# -gt 0 ] || { usage >&2; exit 2; }
+      setup
+      activate
+      exec "$@" ;;
+    shell) open_shell ;;
+    clean) rm -rf -- "$state/wheels" "$state/jazzy" "$state/lock" && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    demo)
+      say "the demo is not there yet: it comes with the sample archives"
+      exit 2 ;;
+    -h | --help | help) usage ;;
+    *)
+      usage >&2
+      exit 2 ;;
+  esac
+}
+
+# Read to the end before anything starts, so that an edit of this file (git pull) cannot hit a run of it.
+main "$@"
+exit
