@@ -233,6 +233,7 @@ activate() { # the scripts of colcon use variables that may be unset and command
 build_packages() ( # NAME...
   activate
   cd -- "$root"
+  if [ "$base" = wheels ]; then export CMAKE_GENERATOR=Ninja; fi
   say "building $# package(s): $*"
   local begin=$SECONDS
   "$venv/bin/python" -m colcon --log-level error --log-base "$home/log" build --base-paths underlay src --metas colcon.meta \
@@ -276,7 +277,7 @@ build_changed() {
     find_changed_packages
   fi
   [ ${#changed[@]} -gt 0 ] || return 0
-  build_packages "${changed[@]}"
+  build_packages "${changed[@]}" || exit 1
   for name in "${changed[@]}"; do mark_done "build-$name" "${fingerprints[$name]}"; done
 }
 
@@ -332,9 +333,13 @@ main() {
   case $command in
     setup)
       case "$*" in
-        '') setup && say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
+        '')
+          setup
+          say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
         --dry-run) plan ;;
-        *) usage >&2 && exit 2 ;;
+        *)
+          usage >&2
+          exit 2 ;;
       esac ;;
     test) run_tests "$@" ;;
     exec)

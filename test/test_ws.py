@@ -18,6 +18,7 @@ STUB_PYTHON = f"""#!/bin/sh
 case "$1 $2" in
   "- wheels" | "-c "*) exec {sys.executable} "$@" ;;
   "--version ") echo Python 3.12.0 ;;
+  "-m colcon") [ ! -e "$WS_TEST_LOG.fail" ] || exit 1 ;;
   "-m venv")
     for dir; do :; done
     mkdir -p "$dir/bin" "$dir/lib/python3.12/site-packages/ros_rcl.libs"
@@ -148,6 +149,18 @@ def test_a_package_that_is_gone_makes_it_build_anew(workspace: Path) -> None:
     steps_of_setup(workspace)
     shutil.rmtree(workspace / "underlay" / "below")
     assert steps_of_setup(workspace) == ["build above"]
+
+
+def test_a_build_that_failed_is_said_and_tried_again(workspace: Path) -> None:
+    environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
+    switch = workspace.parent / "log.fail"
+    switch.touch()
+    result = run(workspace / "ws", "setup", **environment)
+    assert result.returncode == 1
+    assert "the build failed" in result.stderr
+    assert "ready" not in result.stderr
+    switch.unlink()
+    assert steps_of_setup(workspace) == ["build below above"]
 
 
 def test_a_workspace_that_moved_is_set_up_anew(workspace: Path) -> None:
