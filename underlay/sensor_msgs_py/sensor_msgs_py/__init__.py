@@ -1,0 +1,1 @@
+"""Stand-in for upstream's sensor_msgs_py."""

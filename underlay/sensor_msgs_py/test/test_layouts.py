@@ -1,0 +1,101 @@
+"""Layouts of points: the dtype of known ones, and random ones against struct."""
+
+import math
+import random
+import struct
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import PointCloud2, PointField
+from std_msgs.msg import Header
+
+from sensor_msgs_py import numpy_compat
+from sensor_msgs_py.point_cloud2 import DUMMY_FIELD_PREFIX, create_cloud, dtype_from_fields, read_points
+
+# PointField's datatypes in the letters of struct, numbered as the message definition has them.
+LETTERS = {1: "b", 2: "B", 3: "h", 4: "H", 5: "i", 6: "I", 7: "f", 8: "d"}
+
+
+def random_fields(rng):
+    fields, offset = [], 0
+    for i in range(rng.randint(1, 6)):
+        offset += rng.choice((0, 0, 1, 3))
+        letter = rng.choice(sorted(LETTERS))
+        fields.append(PointField(name=f"f{i}", offset=offset, datatype=letter, count=rng.choice((1, 1, 2, 5))))
+        offset += fields[-1].count * struct.calcsize("<" + LETTERS[letter])
+    return fields, offset + rng.choice((0, 0, 2, 7))
+
+
+def unpack(cloud, row, column):
+    order, start = ">" if cloud.is_bigendian else "<", row * cloud.row_step + column * cloud.point_step
+    parts = (
+        struct.unpack_from(f"{order}{f.count}{LETTERS[f.datatype]}", cloud.data, start + f.offset) for f in cloud.fields
+    )
+    return tuple(value for part in parts for value in part)
+
+
+def same(one, other):
+    return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_bytes_read_as_struct_reads_them(seed):
+    rng = random.Random(seed)
+    fields, step = random_fields(rng)
+    width, height, padding = rng.randint(0, 5), rng.randint(1, 4), rng.choice((0, 3))
+    row_step = width * step + padding
+    cloud = PointCloud2(
+        width=width, height=height, fields=fields, point_step=step, row_step=row_step, is_bigendian=rng.random() < 0.5
+    )
+    cloud.data = rng.randbytes(height * row_step)
+    with np.errstate(invalid="ignore"):  # converting a signalling NaN
+        points = read_points(cloud).tolist()
+    expected = [unpack(cloud, row, column) for row in range(height) for column in range(width)]
+    assert len(points) == len(expected)
+    assert all(map(same, points, expected))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_layouts_survive_a_round_trip(seed):
+    rng = random.Random(seed)
+    fields, step = random_fields(rng)
+    points = np.zeros(rng.randint(0, 6), dtype_from_fields(fields, step))
+    for name in points.dtype.names:
+        points[name] = [rng.randint(0, 100) for _ in points]
+    by_list = create_cloud(Header(), fields, points.tolist(), step)
+    by_array = create_cloud(Header(), fields, points, step)
+    assert by_list == by_array
+    assert read_points(by_list).tolist() == points.tolist()
+
+
+def test_without_a_step_a_point_ends_with_its_last_field():
+    fields = [PointField(name="x", offset=6, datatype=PointField.FLOAT64, count=1)]
+    assert dtype_from_fields(fields).itemsize == 14
+    assert dtype_from_fields(fields, point_step=32).itemsize == 32
+
+
+def test_fields_without_names_are_called_after_their_position():
+    fields = [PointField(name="", offset=i, datatype=PointField.UINT8, count=1) for i in range(2)]
+    assert dtype_from_fields(fields).names == (f"{DUMMY_FIELD_PREFIX}_0", "unnamed_field_1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ([("x", 0, 7, 0)], AssertionError, "count of 0"),
+        ([("x", 0, 7, 1), ("x", 4, 7, 1)], AssertionError, "repeat"),
+        ([("x_1", 0, 7, 1), ("x", 4, 7, 2)], AssertionError, "repeat"),
+        ([("x", 0, 9, 1)], KeyError, "unknown datatype 9"),
+    ],
+)
+def test_senseless_fields_are_refused(fields, error, message):
+    made = [PointField(name=n, offset=o, datatype=d, count=c) for n, o, d, c in fields]
+    with pytest.raises(error, match=message):
+        dtype_from_fields(made)
+
+
+def test_the_compatibility_module_converts_both_ways():
+    plain = np.arange(6.0).reshape(2, 3)
+    records = numpy_compat.unstructured_to_structured(plain, names=["x", "y", "z"])
+    assert records["y"].tolist() == [1.0, 4.0]
+    np.testing.assert_array_equal(numpy_compat.structured_to_unstructured(records), plain)

@@ -1,0 +1,162 @@
+"""Broadcasters and listeners over real topics."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.time import Time
+from tf2_msgs.msg import TFMessage
+
+from tf2_ros import Buffer, StaticTransformBroadcaster, TransformBroadcaster, TransformListener
+
+
+def x_of(buffer, child):
+    return buffer.lookup_transform("map", child, Time()).transform.translation.x
+
+
+@pytest.fixture
+def nodes(ros):
+    return ros.node("sender"), ros.node("receiver")
+
+
+def test_moving_transforms_reach_the_listener(ros, nodes, stamped):
+    buffer = Buffer()
+    listener = TransformListener(buffer, nodes[1])
+    broadcaster = TransformBroadcaster(nodes[0])
+    one, two, three = (stamped("map", child, 1, (x, 0, 0)) for x, child in enumerate(("a", "b", "c"), start=1))
+
+    def arrived():
+        broadcaster.sendTransform(one)
+        broadcaster.sendTransform((two, three))
+        return all(buffer.can_transform("map", child, Time()) for child in "abc")
+
+    assert ros.spin_until(arrived)
+    assert [x_of(buffer, child) for child in "abc"] == [1, 2, 3]
+    assert "broadcaster: 'default_authority'" in buffer.all_frames_as_yaml()
+    assert listener.buffer is buffer
+
+
+def test_a_late_listener_hears_all_static_transforms_sent_so_far(ros, nodes, stamped):
+    broadcaster = StaticTransformBroadcaster(nodes[0])
+    reused = stamped("map", "a", 0, (1, 0, 0))
+    broadcaster.sendTransform(reused)
+    reused.transform.translation.x = 666.0
+    broadcaster.sendTransform([stamped("map", "b", 0, (2, 0, 0)), stamped("map", "c", 0, (3, 0, 0))])
+    broadcaster.sendTransform(stamped("map", "b", 0, (20, 0, 0)))
+    assert [t.child_frame_id for t in broadcaster.net_message.transforms] == ["a", "b", "c"]
+
+    buffer = Buffer()
+    listener = TransformListener(buffer, nodes[1])
+    assert ros.spin_until(lambda: buffer.can_transform("map", "c", Time()))
+    assert [x_of(buffer, child) for child in "abc"] == [1, 20, 3]
+    assert buffer.can_transform("map", "a", Time(seconds=12345))
+    listener.unregister()
+
+
+def test_a_listener_with_a_thread_needs_no_spinning(ros, stamped):
+    sender, receiver = ros.node("sender"), ros.node("receiver")
+    ros.executor.remove_node(receiver)
+    StaticTransformBroadcaster(sender).sendTransform(stamped("map", "base", 0, (1, 0, 0)))
+    buffer = Buffer()
+    listener = TransformListener(buffer, receiver, spin_thread=True)
+    found = buffer.lookup_transform("map", "base", Time(), Duration(seconds=10))
+    assert found.transform.translation.x == 1
+    ros.context.shutdown()
+    listener.dedicated_listener_thread.join(10.0)
+    assert not listener.dedicated_listener_thread.is_alive()
+
+
+def test_a_program_with_a_listening_thread_ends_well():
+    program = """
+import rclpy, tf2_ros
+rclpy.init()
+node = rclpy.create_node("listener")
+listener = tf2_ros.TransformListener(tf2_ros.Buffer(node=node), node, spin_thread=True)
+rclpy.shutdown()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_listener_that_is_dropped_ends_its_thread(ros):
+    node = ros.node("receiver")
+    ros.executor.remove_node(node)
+    listener = TransformListener(Buffer(), node, spin_thread=True)
+    thread = listener.dedicated_listener_thread
+    listener.__del__()
+    assert not thread.is_alive()
+    assert not list(node.subscriptions)
+
+
+def test_one_thread_may_wait_while_another_spins(ros, nodes, stamped):
+    buffer = Buffer()
+    listener = TransformListener(buffer, nodes[1])
+    broadcaster = TransformBroadcaster(nodes[0])
+    answers = []
+    waiting = threading.Thread(
+        target=lambda: answers.append(buffer.lookup_transform("map", "base", Time(seconds=3), Duration(seconds=10)))
+    )
+    waiting.start()
+
+    def answered():
+        broadcaster.sendTransform(stamped("map", "base", 3, (1, 0, 0)))
+        return bool(answers)
+
+    assert ros.spin_until(answered)
+    waiting.join(10.0)
+    assert answers[0].header.stamp.sec == 3
+    listener.unregister()
+
+
+def test_an_unregistered_listener_is_deaf(ros, nodes, stamped):
+    buffer = Buffer()
+    listener = TransformListener(buffer, nodes[1])
+    listener.unregister()
+    assert not list(nodes[1].subscriptions)
+    heard = []
+    nodes[1].create_subscription(TFMessage, "/tf", heard.append, 10)
+    broadcaster = TransformBroadcaster(nodes[0])
+
+    def control_heard():
+        broadcaster.sendTransform(stamped("map", "base", 1))
+        return len(heard) > 1
+
+    assert ros.spin_until(control_heard)
+    assert buffer._getFrameStrings() == []
+
+
+def test_topics_and_qualities_are_the_customary_ones(nodes):
+    sender, receiver = nodes
+    listener = TransformListener(Buffer(), receiver)
+    found = {
+        "tf out": TransformBroadcaster(sender).pub_tf,
+        "tf in": listener.tf_sub,
+        "static out": StaticTransformBroadcaster(sender).pub_tf,
+        "static in": listener.tf_static_sub,
+    }
+    volatile, transient = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
+    described = {
+        role: (end.topic_name, end.qos_profile.depth, end.qos_profile.durability) for role, end in found.items()
+    }
+    assert described == {
+        "tf out": ("/tf", 100, volatile),
+        "tf in": ("/tf", 100, volatile),
+        "static out": ("/tf_static", 1, transient),
+        "static in": ("/tf_static", 100, transient),
+    }
+    for end in found.values():
+        assert end.qos_profile.history == HistoryPolicy.KEEP_LAST
+        assert end.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+
+
+def test_qualities_can_be_chosen(nodes):
+    sender, receiver = nodes
+    best_effort = QoSProfile(depth=7, reliability=ReliabilityPolicy.BEST_EFFORT)
+    listener = TransformListener(Buffer(), receiver, qos=best_effort, static_qos=3)
+    assert listener.tf_sub.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert listener.tf_static_sub.qos_profile.depth == 3
+    assert TransformBroadcaster(sender, 5).pub_tf.qos_profile.depth == 5
+    assert StaticTransformBroadcaster(sender, qos=best_effort).pub_tf.qos_profile.depth == 7

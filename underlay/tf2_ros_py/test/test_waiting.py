@@ -1,0 +1,171 @@
+"""Waiting for transforms: from other threads, and through futures."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+
+import pytest
+from rclpy.duration import Duration, Infinite
+from rclpy.time import Time
+
+from tf2_ros import Buffer, ExtrapolationException, InvalidArgumentException, LookupException
+
+TEN_SECONDS = Duration(seconds=10)
+A_MOMENT = Duration(nanoseconds=50_000_000)
+
+
+class WatchedBuffer(Buffer):
+    """Tells when a lookup has failed once, which is when its thread begins to wait."""
+
+    def __init__(self):
+        super().__init__()
+        self.tried = threading.Event()
+
+    def lookup_transform_core(self, *arguments, **keywords):
+        try:
+            return super().lookup_transform_core(*arguments, **keywords)
+        finally:
+            self.tried.set()
+
+    def lookup_transform_full_core(self, *arguments, **keywords):
+        try:
+            return super().lookup_transform_full_core(*arguments, **keywords)
+        finally:
+            self.tried.set()
+
+
+@pytest.fixture
+def buffer():
+    return WatchedBuffer()
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(max_workers=2) as made:
+        yield made
+
+
+def at(seconds):
+    return Time(nanoseconds=round(seconds * 1e9))
+
+
+def feed_when_waiting(buffer, *messages):
+    assert buffer.tried.wait(10.0)
+    for message in messages:
+        buffer.set_transform(message, "test")
+
+
+def test_a_lookup_waits_in_its_thread_until_the_data_arrive(buffer, stamped, pool):
+    answer = pool.submit(buffer.lookup_transform, "map", "base", at(1.5), TEN_SECONDS)
+    feed_when_waiting(buffer, stamped("map", "base", 1, (1, 0, 0)))
+    assert not answer.done()
+    buffer.set_transform(stamped("map", "base", 2, (2, 0, 0)), "test")
+    assert answer.result(10.0).transform.translation.x == 1.5
+
+
+def test_a_lookup_through_a_fixed_frame_waits_too(buffer, stamped, pool):
+    answer = pool.submit(
+        buffer.lookup_transform_full, "base", at(2), "base", at(1), fixed_frame="map", timeout=TEN_SECONDS
+    )
+    feed_when_waiting(buffer, stamped("map", "base", 1, (1, 0, 0)), stamped("map", "base", 2, (4, 0, 0)))
+    assert answer.result(10.0).transform.translation.x == -3
+
+
+def test_asking_whether_it_can_be_done_waits_too(buffer, stamped, pool):
+    answer = pool.submit(buffer.can_transform, "map", "base", at(1), timeout=TEN_SECONDS, return_debug_tuple=True)
+    feed_when_waiting(buffer, stamped("map", "base", 1))
+    assert answer.result(10.0) == (True, "")
+
+
+def test_an_infinite_timeout_is_one_that_can_be_waited(buffer, stamped, pool):
+    answer = pool.submit(buffer.lookup_transform, "map", "base", at(1), Infinite)
+    feed_when_waiting(buffer, stamped("map", "base", 1, (1, 0, 0)))
+    assert answer.result(10.0).transform.translation.x == 1
+
+
+def test_a_static_transform_ends_the_wait(buffer, stamped, pool):
+    answer = pool.submit(buffer.lookup_transform, "map", "base", at(1), TEN_SECONDS)
+    assert buffer.tried.wait(10.0)
+    buffer.set_transform_static(stamped("map", "base", 0, (3, 0, 0)), "test")
+    assert answer.result(10.0).transform.translation.x == 3
+
+
+def test_when_the_time_is_up_the_error_is_the_lookup_s(buffer, stamped):
+    start = monotonic()
+    with pytest.raises(LookupException, match="base"):
+        buffer.lookup_transform("base", "map", at(1), A_MOMENT)
+    assert monotonic() - start >= 0.05
+    buffer.set_transform(stamped("map", "base", 1), "test")
+    with pytest.raises(ExtrapolationException):
+        buffer.lookup_transform("base", "map", at(2), A_MOMENT)
+    assert buffer.can_transform("base", "map", at(2), A_MOMENT) is False
+
+
+def test_nothing_is_waited_for_that_no_data_can_heal(buffer):
+    with pytest.raises(InvalidArgumentException):
+        buffer.lookup_transform("/map", "base", at(1), Infinite)
+
+
+def test_many_threads_may_read_and_write(buffer, stamped, pool):
+    def write():
+        for i in range(1, 500):
+            buffer.set_transform(stamped("map", "base", i / 100, (i / 100, 0, 0)), "test")
+
+    written = pool.submit(write)
+    buffer.lookup_transform("map", "base", at(0.01), TEN_SECONDS)
+    while not written.done():
+        found = buffer.lookup_transform("map", "base", Time())
+        stamp = found.header.stamp
+        assert found.transform.translation.x == pytest.approx(stamp.sec + stamp.nanosec / 1e9)
+    written.result()
+
+
+def test_a_future_is_done_at_once_if_the_data_are_there(buffer, stamped):
+    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
+    assert buffer.wait_for_transform_async("map", "base", at(1)).result().transform.translation.x == 1
+    future = buffer.wait_for_transform_full_async("map", at(1), "base", at(1), "map")
+    assert future.result().transform.translation.x == 1
+
+
+def test_a_future_is_done_when_the_data_arrive(buffer, stamped):
+    future = buffer.wait_for_transform_async("map", "base", at(1.5))
+    cancelled = buffer.wait_for_transform_async("map", "base", at(1.5))
+    seen = []
+    # A callback of the user's may use the buffer again.
+    future.add_done_callback(lambda done: seen.append(buffer.lookup_transform("map", "base", Time())))
+    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
+    assert not future.done()
+    cancelled.cancel()
+    buffer.set_transform(stamped("map", "base", 2, (2, 0, 0)), "test")
+    assert future.result().transform.translation.x == 1.5
+    assert [found.transform.translation.x for found in seen] == [2]
+    assert cancelled.cancelled()
+    assert not cancelled.done()
+
+
+def test_a_future_for_a_malformed_name_fails(buffer):
+    with pytest.raises(InvalidArgumentException):
+        buffer.wait_for_transform_async("", "base", at(1)).result()
+
+
+def test_a_coroutine_waits_for_the_data(buffer, stamped):
+    pending = [
+        buffer.lookup_transform_async("map", "base", at(1)),
+        buffer.lookup_transform_full_async("map", at(1), "base", at(1), "map"),
+    ]
+    for coroutine in pending:
+        assert coroutine.send(None) is None
+    buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test")
+    for coroutine in pending:
+        with pytest.raises(StopIteration) as ended:
+            coroutine.send(None)
+        assert ended.value.value.transform.translation.x == 1
+
+
+def test_a_coroutine_in_a_spinning_executor_gets_its_transform(ros, buffer, stamped):
+    node = ros.node("asker")
+    task = ros.executor.create_task(buffer.lookup_transform_async("map", "base", at(1)))
+    timer = node.create_timer(0.01, lambda: buffer.set_transform(stamped("map", "base", 1, (1, 0, 0)), "test"))
+    assert ros.spin_until(task.done)
+    assert task.result().transform.translation.x == 1
+    timer.destroy()

@@ -1,0 +1,81 @@
+"""Feeds a buffer from the transform topics."""
+
+from contextlib import suppress
+from threading import Thread, current_thread
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from tf2_msgs.msg import TFMessage
+
+from .buffer import Buffer
+
+_AUTHORITY = "default_authority"
+
+
+class TransformListener:
+    """Subscribes to ``/tf`` and ``/tf_static`` for as long as it lives."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        node: Node,
+        *,
+        spin_thread: bool = False,
+        qos: QoSProfile | int | None = None,
+        static_qos: QoSProfile | int | None = None,
+    ) -> None:
+        """Subscribe; with ``spin_thread``, spin the node in a thread of its own until its context shuts down.
+
+        Without ``qos`` and ``static_qos``: a depth of 100, volatile and transient local.
+        """
+        if qos is None:
+            qos = QoSProfile(depth=100)
+        if static_qos is None:
+            static_qos = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.buffer = buffer
+        self.node = node
+        # Reentrant: with several executor threads, a callback may wait for transforms that arrive meanwhile.
+        self.group = ReentrantCallbackGroup()
+        self.tf_sub = node.create_subscription(TFMessage, "/tf", self.callback, qos, callback_group=self.group)
+        self.tf_static_sub = node.create_subscription(
+            TFMessage, "/tf_static", self.static_callback, static_qos, callback_group=self.group
+        )
+        if spin_thread:
+            self.executor = SingleThreadedExecutor(context=node.context)
+            # Not a daemon: the interpreter must not end while a thread is inside rcl.
+            self.dedicated_listener_thread = Thread(target=_spin, args=(self.executor, node))
+            self.dedicated_listener_thread.start()
+
+    def __del__(self) -> None:
+        """Stop the thread and unsubscribe."""
+        thread = getattr(self, "dedicated_listener_thread", None)
+        if thread is not None:
+            self.executor.shutdown()
+            if thread is not current_thread():
+                thread.join()
+        if hasattr(self, "tf_static_sub"):
+            self.unregister()
+
+    def unregister(self) -> None:
+        """Unsubscribe from both topics."""
+        self.node.destroy_subscription(self.tf_sub)
+        self.node.destroy_subscription(self.tf_static_sub)
+
+    def callback(self, data: TFMessage) -> None:
+        """Store moving transforms."""
+        for transform in data.transforms:
+            self.buffer.set_transform(transform, _AUTHORITY)
+
+    def static_callback(self, data: TFMessage) -> None:
+        """Store static transforms."""
+        for transform in data.transforms:
+            self.buffer.set_transform_static(transform, _AUTHORITY)
+
+
+def _spin(executor: SingleThreadedExecutor, node: Node) -> None:
+    executor.add_node(node)
+    with suppress(ExternalShutdownException, ShutdownException):
+        executor.spin()
+    executor.remove_node(node)
