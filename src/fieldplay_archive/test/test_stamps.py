@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from fieldplay_archive.stamps import StampError, ns_from_text, ns_from_texts
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from fieldplay_kinematics import transforms
 from scipy.spatial.transform import Rotation
+
+from fieldplay_kinematics import transforms
 
 ANGLES = np.random.default_rng(1).uniform(-np.pi, np.pi, (200, 3))
 
