@@ -1,0 +1,138 @@
+"""Blocks of delimited text become rows of numbers; a line that is no such row is told apart and explained."""
+
+import io
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars
+from numpy.typing import NDArray
+
+from fieldplay_archive.stamps import ns_from_texts
+
+SHOWN = 40  # characters of a faulty text that a message shows
+
+
+class Dialect(NamedTuple):
+    """How a table writes its rows: the time first, then numbers."""
+
+    columns: tuple[str, ...]  # in the order of the file, the time among them
+    delimiter: str
+    decimal_comma: bool = False
+
+
+class BadLine(NamedTuple):
+    """A line of a block, counted from 0, that is no row."""
+
+    line: int
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NumberRows:
+    """The rows of a block: times (n,), the other columns (n, k) in the order of the file, lines (n,) from 0."""
+
+    stamp_ns: NDArray[np.int64]
+    values: NDArray[np.float64]
+    line: NDArray[np.int64]
+    bad: tuple[BadLine, ...]
+
+
+def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
+    """The rows of a block of whole lines."""
+    for noise in (b" ", b'"'):
+        if noise in block:
+            block = block.replace(noise, b"")
+    lines = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
+    frame = _parse(block, dialect) if _is_regular(block, dialect, lines) else None
+    if frame is not None and frame.height == lines and not _has_null(frame):
+        return _checked(frame, np.arange(lines), (), dialect, block)
+    return _rows_line_by_line(block, dialect)
+
+
+def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
+    return block.count(dialect.delimiter.encode()) == (len(dialect.columns) - 1) * lines
+
+
+def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
+    """The fields, null where one is no number; None where the first line has another number of fields."""
+    schema = {name: polars.Float64() if index else polars.String() for index, name in enumerate(dialect.columns)}
+    if not block:
+        return polars.DataFrame(schema=schema)
+    try:
+        return polars.read_csv(
+            io.BytesIO(block),
+            has_header=False,
+            separator=dialect.delimiter,
+            schema=schema,
+            ignore_errors=True,
+            quote_char=None,
+            encoding="utf8-lossy",
+            decimal_comma=dialect.decimal_comma,
+        )
+    except polars.exceptions.PolarsError:
+        return None
+
+
+def _has_null(frame: polars.DataFrame) -> bool:
+    return any(frame.null_count().row(0))
+
+
+def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
+    """Sort out the lines with another number of fields, then parse the rest together."""
+    delimiter, expected = dialect.delimiter.encode(), len(dialect.columns)
+    kept: list[bytes] = []
+    numbers: list[int] = []
+    bad: list[BadLine] = []
+    for number, line in enumerate(block.splitlines()):
+        if not line.strip():
+            continue
+        fields = line.count(delimiter) + 1
+        if fields != expected:
+            kind = "short_row" if fields < expected else "long_row"
+            bad.append(BadLine(number, kind, f"expected {expected} columns, got {fields}: '{_shown(line)}'"))
+        else:
+            kept.append(line)
+            numbers.append(number)
+    rest = b"\n".join(kept)
+    frame = _parse(rest, dialect)
+    if frame is None or frame.height != len(kept):
+        raise AssertionError("lines of one width were not parsed as such")
+    return _checked(frame, np.array(numbers, np.int64), tuple(bad), dialect, rest)
+
+
+def _checked(
+    frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
+) -> NumberRows:
+    """Leave out the rows with a time or number that is none, and say for each why."""
+    texts = frame[dialect.columns[0]].fill_null("").to_list()
+    stamp_ns, good = ns_from_texts(np.array([text.replace(",", ".").encode() for text in texts], dtype=np.bytes_))
+    values = frame.select(dialect.columns[1:]).to_numpy().astype(np.float64, copy=False)
+    good = good & np.isfinite(values).all(axis=1)
+    if good.all() and not bad:
+        return NumberRows(stamp_ns=stamp_ns, values=values, line=line, bad=())
+    lines = block.splitlines()
+    faults = [_fault(int(line[row]), lines[row], dialect) for row in np.flatnonzero(~good)]
+    bad = tuple(sorted((*bad, *faults)))
+    return NumberRows(stamp_ns=stamp_ns[good], values=values[good], line=line[good], bad=bad)
+
+
+def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
+    for index, (name, field) in enumerate(zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True)):
+        text = field.decode("utf-8", "replace").strip()
+        wanted = "a time in seconds" if index == 0 else "a number"
+        try:
+            value = float(text.replace(",", ".") if dialect.decimal_comma else text)
+        except ValueError:
+            got = "nothing" if not text else f"'{_shown(field)}'"
+            return BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
+        if not math.isfinite(value):
+            return BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
+    return BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")
+
+
+def _shown(text: bytes) -> str:
+    shown = text.decode("utf-8", "replace").strip()
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."

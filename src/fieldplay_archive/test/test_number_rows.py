@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay_archive.number_rows import Dialect, rows_from_block
+
+COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"1.5,2,3\n2.5,-4e1,.5\n",
+        b"1.5,2,3\n2.5,-4e1,.5",
+        b"1.5,2,3\r\n2.5,-4e1,.5\r\n",
+        b"1.5, 2, 3\n2.5, -4e1, .5 \n",
+        b'"1.5","2","3"\n"2.5","-4e1",".5"\n',
+        b"\n1.5,2,3\n\n2.5,-4e1,.5\n\n",
+    ],
+)
+def test_rows_in_any_dress_give_the_same_numbers(block: bytes) -> None:
+    rows = rows_from_block(block, COMMA)
+    assert rows.stamp_ns.tolist() == [1_500000000, 2_500000000]
+    assert rows.values.tolist() == [[2, 3], [-40, 0.5]]
+    assert rows.bad == ()
+
+
+@pytest.mark.parametrize(("delimiter", "decimal_comma"), [(";", True), ("\t", True), (";", False), ("\t", False)])
+def test_other_delimiters_and_the_decimal_comma_are_read(delimiter: str, decimal_comma: bool) -> None:
+    text = delimiter.join(["1656931512.123456789", "2.25", "-3e-2"]) + "\n"
+    text = text.replace(".", ",") if decimal_comma else text
+    rows = rows_from_block(text.encode(), Dialect(("time", "x", "y"), delimiter, decimal_comma))
+    assert rows.stamp_ns.tolist() == [1656931512_123456789]
+    assert rows.values.tolist() == [[2.25, -0.03]]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "message"),
+    [
+        (b"2,3", "short_row", "expected 3 columns, got 2: '2,3'"),
+        (b"2", "short_row", "expected 3 columns, got 1: '2'"),
+        (b"2,3,4,5", "long_row", "expected 3 columns, got 4: '2,3,4,5'"),
+        (b"2,abc,4", "not_a_number", "column x: expected a number, got 'abc'"),
+        (b"2,3,", "not_a_number", "column y: expected a number, got nothing"),
+        (b",3,4", "not_a_number", "column time: expected a time in seconds, got nothing"),
+        (b"noon,3,4", "not_a_number", "column time: expected a time in seconds, got 'noon'"),
+        (b"2,nan,4", "not_finite", "column x: expected a number, got 'nan'"),
+        (b"2,3,-inf", "not_finite", "column y: expected a number, got '-inf'"),
+        (b"2,3,1e999", "not_finite", "column y: expected a number, got '1e999'"),
+        (b"2,\xff\xfe,4", "not_a_number", "column x: expected a number, got '\ufffd\ufffd'"),
+        (b"2,0x10,4", "not_a_number", "column x: expected a number, got '0x10'"),
+        (b"2," + 60 * b"z" + b",4", "not_a_number", f"column x: expected a number, got '{37 * 'z'}...'"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_bad_line_is_explained_and_all_others_are_kept(line: bytes, kind: str, message: str, place: int) -> None:
+    lines = [b"1,2,3", b"9,8,7"]
+    lines.insert(place, line)
+    rows = rows_from_block(b"\n".join(lines) + b"\n", COMMA)
+    assert rows.values.tolist() == [[2, 3], [8, 7]]
+    assert rows.line.tolist() == [number for number in range(3) if number != place]
+    assert rows.bad == ((place, kind, message),)
+
+
+def test_a_long_and_a_short_line_do_not_hide_each_other() -> None:
+    rows = rows_from_block(b"1,2,3\n1,2\n1,2,3,4\n5,6,7\n", COMMA)
+    assert rows.line.tolist() == [0, 3]
+    assert [(bad.line, bad.kind) for bad in rows.bad] == [(1, "short_row"), (2, "long_row")]
+
+
+def test_nothing_gives_no_rows() -> None:
+    rows = rows_from_block(b"", COMMA)
+    assert rows.values.shape == (0, 2)
+    assert rows.bad == ()
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**32), NUMBERS, NUMBERS), max_size=20))
+def test_numbers_come_back_as_they_were_written(rows: list[tuple[int, float, float]]) -> None:
+    block = "".join(f"{time},{x!r},{y!r}\n" for time, x, y in rows).encode()
+    read = rows_from_block(block, COMMA)
+    assert read.stamp_ns.tolist() == [time * 10**9 for time, _, _ in rows]
+    np.testing.assert_array_equal(read.values, np.array([row[1:] for row in rows], float).reshape(-1, 2))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_rows_or_explained_and_never_a_crash(block: bytes) -> None:
+    rows = rows_from_block(block, COMMA)
+    lines = [line for line in block.replace(b" ", b"").replace(b'"', b"").splitlines() if line.strip()]
+    assert len(rows.line) + len(rows.bad) == len(lines)
+    assert np.isfinite(rows.values).all()
