@@ -14,12 +14,21 @@ from fieldplay_archive.stamps import ns_from_texts
 SHOWN = 40  # characters of a faulty text that a message shows
 
 
-class Dialect(NamedTuple):
-    """How a table writes its rows: the time first, then numbers."""
+TIME = "time"
+IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold
 
-    columns: tuple[str, ...]  # in the order of the file, the time among them
+
+class Dialect(NamedTuple):
+    """How a table writes its rows: a column named `time`, numbers, and columns to pass over."""
+
+    columns: tuple[str, ...]  # in the order of the file
     delimiter: str
     decimal_comma: bool = False
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of numbers besides the time, in the order of the file."""
+        return tuple(name for name in self.columns if name != TIME and not name.startswith(IGNORED))
 
 
 class BadLine(NamedTuple):
@@ -32,7 +41,7 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberRows:
-    """The rows of a block: times (n,), the other columns (n, k) in the order of the file, lines (n,) from 0."""
+    """The rows of a block: times (n,), the numbers (n, k) in the order of Dialect.numbers, lines (n,) from 0."""
 
     stamp_ns: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -47,7 +56,7 @@ def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
             block = block.replace(noise, b"")
     lines = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
     frame = _parse(block, dialect) if _is_regular(block, dialect, lines) else None
-    if frame is not None and frame.height == lines and not _has_null(frame):
+    if frame is not None and frame.height == lines and not _has_null(frame, dialect):
         return _checked(frame, np.arange(lines), (), dialect, block)
     return _rows_line_by_line(block, dialect)
 
@@ -58,7 +67,7 @@ def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
 
 def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
     """The fields, null where one is no number; None where the first line has another number of fields."""
-    schema = {name: polars.Float64() if index else polars.String() for index, name in enumerate(dialect.columns)}
+    schema = {name: polars.Float64() if name in dialect.numbers else polars.String() for name in dialect.columns}
     if not block:
         return polars.DataFrame(schema=schema)
     try:
@@ -76,8 +85,8 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
         return None
 
 
-def _has_null(frame: polars.DataFrame) -> bool:
-    return any(frame.null_count().row(0))
+def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
+    return any(frame.select(TIME, *dialect.numbers).null_count().row(0))
 
 
 def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
@@ -107,9 +116,9 @@ def _checked(
     frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
 ) -> NumberRows:
     """Leave out the rows with a time or number that is none, and say for each why."""
-    texts = frame[dialect.columns[0]].fill_null("").to_list()
+    texts = frame[TIME].fill_null("").to_list()
     stamp_ns, good = ns_from_texts(np.array([text.replace(",", ".").encode() for text in texts], dtype=np.bytes_))
-    values = frame.select(dialect.columns[1:]).to_numpy().astype(np.float64, copy=False)
+    values = frame.select(dialect.numbers).to_numpy().astype(np.float64, copy=False)
     good = good & np.isfinite(values).all(axis=1)
     if good.all() and not bad:
         return NumberRows(stamp_ns=stamp_ns, values=values, line=line, bad=())
@@ -120,9 +129,11 @@ def _checked(
 
 
 def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
-    for index, (name, field) in enumerate(zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True)):
+    for name, field in zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True):
+        if name.startswith(IGNORED):
+            continue
         text = field.decode("utf-8", "replace").strip()
-        wanted = "a time in seconds" if index == 0 else "a number"
+        wanted = "a time in seconds" if name == TIME else "a number"
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
