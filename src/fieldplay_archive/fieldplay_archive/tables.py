@@ -1,0 +1,167 @@
+"""A table of numbers in a text file: looked through once, then read block by block from wherever it is wanted."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.errors import ArchiveError, Defect, Report
+from fieldplay_archive.files import Files
+from fieldplay_archive.number_rows import NumberRows, rows_from_block
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.table_defects import defects_of_impossible_times, defects_of_lines, defects_of_order
+from fieldplay_archive.table_format import TableSpec, format_from_head
+
+BLOCK_SIZE = 1 << 19
+HEAD_SIZE = 1 << 16
+KEPT_BLOCKS = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """Rows in the order of their times: times (n,), numbers (n, k) as Table.columns names them, lines (n,) from 1."""
+
+    stamp_ns: NDArray[np.int64]
+    values: NDArray[np.float64]
+    line: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.stamp_ns)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A stretch of whole lines: its place, and what it holds."""
+
+    offset: int
+    size: int
+    first_line: int
+    count: int
+    first_ns: int
+    last_ns: int
+
+
+class Table:
+    """A table that has been looked through: its blocks are known, its rows are read when asked for.
+
+    Every line that is no row is reported once, when the table is looked through, and so are times that stand still or
+    run backward, whose rows count.
+    """
+
+    def __init__(
+        self, files: Files, name: str, spec: TableSpec, report: Report, *, plausible_s: tuple[int, int]
+    ) -> None:
+        self.name = name
+        self._files = files
+        self._report = report
+        self._plausible_ns = (plausible_s[0] * NS_PER_S, plausible_s[1] * NS_PER_S)
+        self._file = files.open(name)
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, Rows] = OrderedDict()
+        try:
+            self.format = format_from_head(self._head(), spec)
+        except ArchiveError:
+            self._file.close()
+            raise
+        self.columns = self.format.dialect.numbers
+        self.blocks: list[Block] = []
+        self._look_through()
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(block.count for block in self.blocks)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def rows(self, index: int) -> Rows:
+        """The rows of a block; safe to call from several threads."""
+        with self._lock:
+            if index not in self._kept:
+                block = self.blocks[index]
+                self._file.seek(block.offset)
+                parsed = self._parse(self._file.read(block.size))
+                self._kept[index] = self._sorted(_kept(parsed, self._possible(parsed)), block)
+                if len(self._kept) > KEPT_BLOCKS:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(index)
+            return self._kept[index]
+
+    def rows_between(self, first_ns: int, last_ns: int) -> Rows:
+        """All rows with first_ns <= time <= last_ns."""
+        parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
+        stamp_ns = np.concatenate([np.zeros(0, np.int64), *(part.stamp_ns for part in parts)])
+        values = np.concatenate([np.zeros((0, len(self.columns))), *(part.values for part in parts)])
+        line = np.concatenate([np.zeros(0, np.int64), *(part.line for part in parts)])
+        order = np.argsort(stamp_ns, kind="stable")
+        order = order[(stamp_ns[order] >= first_ns) & (stamp_ns[order] <= last_ns)]
+        return Rows(stamp_ns=stamp_ns[order], values=values[order], line=line[order])
+
+    def _head(self) -> bytes:
+        self._file.seek(0)
+        head = self._file.read(HEAD_SIZE)
+        return head if len(head) < HEAD_SIZE else head[: head.rfind(b"\n") + 1 or HEAD_SIZE]
+
+    def _parse(self, text: bytes) -> NumberRows:
+        return rows_from_block(text, self.format.dialect)
+
+    def _possible(self, rows: NumberRows) -> NDArray[np.bool_]:
+        """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
+        first, last = self._plausible_ns
+        return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
+
+    def _sorted(self, rows: NumberRows, block: Block) -> Rows:
+        line = rows.line + block.first_line
+        if (np.diff(rows.stamp_ns) >= 0).all():
+            return Rows(stamp_ns=rows.stamp_ns, values=rows.values, line=line)
+        order = np.argsort(rows.stamp_ns, kind="stable")
+        return Rows(stamp_ns=rows.stamp_ns[order], values=rows.values[order], line=line[order])
+
+    def _look_through(self) -> None:
+        previous_ns: int | None = None
+        for offset, first_line, text in self._texts():
+            parsed = self._parse(text)
+            possible = self._possible(parsed)
+            self._report_all(defects_of_lines(self.name, parsed, first_line))
+            self._report_all(defects_of_impossible_times(self.name, parsed, possible, first_line))
+            rows = _kept(parsed, possible)
+            if not len(rows.stamp_ns):
+                continue
+            self._report_all(defects_of_order(self.name, rows, first_line, previous_ns))
+            previous_ns = int(rows.stamp_ns[-1])
+            first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
+            self.blocks.append(Block(offset, len(text), first_line, len(rows.stamp_ns), first_ns, last_ns))
+
+    def _report_all(self, defects: Iterator[Defect]) -> None:
+        for defect in defects:
+            self._report(defect)
+
+    def _texts(self) -> Iterator[tuple[int, int, bytes]]:
+        """The text in blocks of whole lines, with the place of each and the number of its first line."""
+        offset, line, carried = self.format.first_byte, self.format.first_line, b""
+        self._file.seek(offset)
+        while True:
+            try:
+                chunk = self._file.read(BLOCK_SIZE)
+            except ArchiveError as error:
+                self._report(
+                    Defect(file=self.name, kind="damaged_file", message=f"{error}; the rows before it are read")
+                )
+                chunk = b""
+            text = carried + chunk
+            end = text.rfind(b"\n") + 1 if chunk else len(text)
+            if end:
+                yield offset, line, text[:end]
+            offset, line, carried = offset + end, line + text.count(b"\n", 0, end), text[end:]
+            if not chunk:
+                return
+
+
+def _kept(rows: NumberRows, keep: NDArray[np.bool_]) -> NumberRows:
+    if keep.all():
+        return rows
+    return NumberRows(stamp_ns=rows.stamp_ns[keep], values=rows.values[keep], line=rows.line[keep], bad=rows.bad)

@@ -1,0 +1,121 @@
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay_archive import tables
+from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.files import open_files
+from fieldplay_archive.table_format import TableSpec
+from fieldplay_archive.tables import Table
+
+SPEC = TableSpec(layouts=[["time", "x"]])
+START = 1656931512
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "BLOCK_SIZE", 1000)
+
+
+class Opened:
+    """Opens tables in a folder of the test and closes them at its end."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.path = folder / "archive"
+        self._stack = stack
+
+    def write(self, text: str, *, zipped: bool = False) -> None:
+        if zipped:
+            with zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("a.csv", text)
+        else:
+            self.path.mkdir()
+            (self.path / "a.csv").write_text(text)
+
+    def table(self, text: str | None = None, *, zipped: bool = False) -> tuple[Table, list[Defect]]:
+        if text is not None:
+            self.write(text, zipped=zipped)
+        defects: list[Defect] = []
+        files = self._stack.enter_context(open_files(self.path, defects.append))
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_s=(946684800, 4102444800))
+        self._stack.callback(table.close)
+        return table, defects
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    with ExitStack() as stack:
+        yield Opened(tmp_path, stack)
+
+
+def text_of(times: list[float]) -> str:
+    return "".join(f"{START + time:.3f},{index}\n" for index, time in enumerate(times))
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_the_blocks_together_are_the_whole_table(opened: Opened, zipped: bool) -> None:
+    table, defects = opened.table("time,x\n" + text_of([i / 100 for i in range(500)]), zipped=zipped)
+    assert table.count == 500
+    assert len(table.blocks) > 5
+    indices = list(range(len(table.blocks)))
+    parts = {index: table.rows(index) for index in reversed(indices)}
+    assert np.concatenate([parts[index].values[:, 0] for index in indices]).tolist() == list(range(500))
+    assert np.concatenate([parts[index].line for index in indices]).tolist() == list(range(2, 502))
+    assert np.concatenate([parts[index].stamp_ns for index in indices]).tolist() == [
+        START * 10**9 + i * 10**7 for i in range(500)
+    ]
+    assert defects == []
+
+
+def test_rows_between_two_times_are_found_across_blocks(opened: Opened) -> None:
+    table, _ = opened.table(text_of([i / 100 for i in range(500)]))
+    found = table.rows_between(START * 10**9 + 1_000000000, START * 10**9 + 3_005000000)
+    assert found.values[:, 0].tolist() == list(range(100, 301))
+    assert len(table.rows_between(0, 5)) == 0
+
+
+def test_times_that_run_back_or_stand_still_are_reported_and_their_rows_kept_in_order(opened: Opened) -> None:
+    table, defects = opened.table(text_of([0, 1, 0.5, 2, 2, 3]))
+    assert table.rows(0).values[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
+    assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 3), ("duplicate_time", 5)]
+    assert "runs back by 0.500000000 s" in str(defects[0])
+
+
+def test_a_time_that_runs_back_at_the_border_of_two_blocks_is_reported(opened: Opened) -> None:
+    table, defects = opened.table(text_of([*range(300), *range(100)]))
+    assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 301)]
+    assert table.count == 400
+
+
+def test_impossible_times_are_left_out_and_reported(opened: Opened) -> None:
+    table, defects = opened.table(f"0,7\n{START},8\n9000000000,9\n")
+    assert table.rows(0).values.tolist() == [[8]]
+    assert [(defect.kind, defect.row) for defect in defects] == [("implausible_time", 1), ("implausible_time", 3)]
+
+
+def test_bad_lines_are_reported_with_the_line_of_the_file(opened: Opened) -> None:
+    lines = text_of([float(i) for i in range(200)]).splitlines()
+    lines[150] = "oops"
+    table, defects = opened.table("# comment\ntime,x\n" + "\n".join(lines))
+    assert table.count == 199
+    assert [str(defect) for defect in defects] == ["a.csv:153: expected 2 columns, got 1: 'oops'"]
+
+
+def test_a_zip_that_breaks_off_gives_the_rows_before_the_break(opened: Opened) -> None:
+    opened.write(text_of([i / 7 for i in range(50_000)]), zipped=True)
+    content = bytearray(opened.path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 2000] = b"\xff" * 2000
+    opened.path.write_bytes(content)
+    table, defects = opened.table()
+    assert 10_000 < table.count < 50_000
+    assert "damaged_file" in {defect.kind for defect in defects}
+    assert all(len(table.rows(index)) == block.count for index, block in enumerate(table.blocks))
+
+
+def test_a_table_of_unknown_layout_is_refused(opened: Opened) -> None:
+    with pytest.raises(ArchiveError, match="expected 2 columns, got 3"):
+        opened.table("1,2,3\n")
