@@ -2,7 +2,7 @@
 
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ IGNORED = "_"  # how the names of columns begin that nothing is read from, whate
 
 
 class Dialect(NamedTuple):
-    """How a table writes its rows: a column named `time`, numbers, and columns to pass over."""
+    """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over."""
 
     columns: tuple[str, ...]  # in the order of the file
     delimiter: str
@@ -27,8 +27,18 @@ class Dialect(NamedTuple):
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The columns of numbers besides the time, in the order of the file."""
-        return tuple(name for name in self.columns if name != TIME and not name.startswith(IGNORED))
+        """The columns of plain numbers, in the order of the file."""
+        return tuple(name for name in self.columns if not (is_clock(name) or name.startswith(IGNORED)))
+
+    @property
+    def clocks(self) -> tuple[str, ...]:
+        """The columns of times, that of the rows first."""
+        return (TIME, *(name for name in self.columns if is_clock(name) and name != TIME))
+
+
+def is_clock(column: str) -> bool:
+    """Whether a column holds times, to be read exactly: `time`, or another that ends so, as `device_time`."""
+    return column == TIME or (column.endswith(f"_{TIME}") and not column.startswith(IGNORED))
 
 
 class BadLine(NamedTuple):
@@ -41,12 +51,26 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NumberRows:
-    """The rows of a block: times (n,), the numbers (n, k) in the order of Dialect.numbers, lines (n,) from 0."""
+    """The rows of a block: times (n,) and other clocks (n, m), numbers (n, k), lines (n,) from 0.
+
+    The columns stand in the order of Dialect.clocks, the first left out, and of Dialect.numbers.
+    """
 
     stamp_ns: NDArray[np.int64]
+    clock_ns: NDArray[np.int64]
     values: NDArray[np.float64]
     line: NDArray[np.int64]
     bad: tuple[BadLine, ...]
+
+    def only(self, keep: NDArray[np.bool_]) -> "NumberRows":
+        """The rows to keep (n,)."""
+        return replace(
+            self,
+            stamp_ns=self.stamp_ns[keep],
+            clock_ns=self.clock_ns[keep],
+            values=self.values[keep],
+            line=self.line[keep],
+        )
 
 
 def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
@@ -86,7 +110,7 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
 
 
 def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
-    return any(frame.select(TIME, *dialect.numbers).null_count().row(0))
+    return any(frame.select(*dialect.clocks, *dialect.numbers).null_count().row(0))
 
 
 def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
@@ -116,16 +140,22 @@ def _checked(
     frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
 ) -> NumberRows:
     """Leave out the rows with a time or number that is none, and say for each why."""
-    texts = frame[TIME].fill_null("").to_list()
-    stamp_ns, good = ns_from_texts(np.array([text.replace(",", ".").encode() for text in texts], dtype=np.bytes_))
+    good = np.ones(frame.height, bool)
+    times = []
+    for name in dialect.clocks:
+        texts = frame[name].fill_null("").to_list()
+        ns, is_time = ns_from_texts(np.array([text.replace(",", ".").encode() for text in texts], dtype=np.bytes_))
+        times.append(ns)
+        good &= is_time
     values = frame.select(dialect.numbers).to_numpy().astype(np.float64, copy=False)
-    good = good & np.isfinite(values).all(axis=1)
-    if good.all() and not bad:
-        return NumberRows(stamp_ns=stamp_ns, values=values, line=line, bad=())
+    good &= np.isfinite(values).all(axis=1)
+    clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
+    rows = NumberRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
+    if good.all():
+        return rows
     lines = block.splitlines()
     faults = [_fault(int(line[row]), lines[row], dialect) for row in np.flatnonzero(~good)]
-    bad = tuple(sorted((*bad, *faults)))
-    return NumberRows(stamp_ns=stamp_ns[good], values=values[good], line=line[good], bad=bad)
+    return replace(rows.only(good), bad=tuple(sorted((*bad, *faults))))
 
 
 def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
@@ -133,7 +163,7 @@ def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
         if name.startswith(IGNORED):
             continue
         text = field.decode("utf-8", "replace").strip()
-        wanted = "a time in seconds" if name == TIME else "a number"
+        wanted = "a time in seconds" if is_clock(name) else "a number"
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:

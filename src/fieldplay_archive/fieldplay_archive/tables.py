@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files
-from fieldplay_archive.number_rows import NumberRows, rows_from_block
+from fieldplay_archive.number_rows import Dialect, NumberRows, rows_from_block
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.table_defects import defects_of_impossible_times, defects_of_lines, defects_of_order
 from fieldplay_archive.table_format import TableSpec, format_from_head
@@ -22,14 +22,42 @@ KEPT_BLOCKS = 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Rows in the order of their times: times (n,), numbers (n, k) as Table.columns names them, lines (n,) from 1."""
+    """Rows in the order of their times: times (n,), other clocks (n, m), numbers (n, k), lines (n,) from 1."""
 
+    dialect: Dialect
     stamp_ns: NDArray[np.int64]
+    clock_ns: NDArray[np.int64]
     values: NDArray[np.float64]
     line: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.stamp_ns)
+
+    def __getitem__(self, column: str) -> NDArray[np.float64]:
+        """A column of numbers (n,) by its name."""
+        return self.values[:, self.dialect.numbers.index(column)]
+
+    def columns(self, *names: str) -> NDArray[np.float64]:
+        """Columns of numbers (n, len(names)) by their names."""
+        return self.values[:, [self.dialect.numbers.index(name) for name in names]]
+
+    def clock(self, name: str) -> NDArray[np.int64]:
+        """Another column of times (n,) by its name, in nanoseconds."""
+        return self.clock_ns[:, self.dialect.clocks.index(name) - 1]
+
+    def has(self, *names: str) -> bool:
+        """Whether these columns of numbers are there."""
+        return set(names) <= set(self.dialect.numbers)
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Rows":
+        """The rows chosen by a mask or by their indices."""
+        return Rows(
+            dialect=self.dialect,
+            stamp_ns=self.stamp_ns[chosen],
+            clock_ns=self.clock_ns[chosen],
+            values=self.values[chosen],
+            line=self.line[chosen],
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +94,6 @@ class Table:
         except ArchiveError:
             self._file.close()
             raise
-        self.columns = self.format.dialect.numbers
         self.blocks: list[Block] = []
         self._look_through()
 
@@ -85,7 +112,7 @@ class Table:
                 block = self.blocks[index]
                 self._file.seek(block.offset)
                 parsed = self._parse(self._file.read(block.size))
-                self._kept[index] = self._sorted(_kept(parsed, self._possible(parsed)), block)
+                self._kept[index] = self._sorted(parsed.only(self._possible(parsed)), block)
                 if len(self._kept) > KEPT_BLOCKS:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(index)
@@ -94,12 +121,9 @@ class Table:
     def rows_between(self, first_ns: int, last_ns: int) -> Rows:
         """All rows with first_ns <= time <= last_ns."""
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
-        stamp_ns = np.concatenate([np.zeros(0, np.int64), *(part.stamp_ns for part in parts)])
-        values = np.concatenate([np.zeros((0, len(self.columns))), *(part.values for part in parts)])
-        line = np.concatenate([np.zeros(0, np.int64), *(part.line for part in parts)])
-        order = np.argsort(stamp_ns, kind="stable")
-        order = order[(stamp_ns[order] >= first_ns) & (stamp_ns[order] <= last_ns)]
-        return Rows(stamp_ns=stamp_ns[order], values=values[order], line=line[order])
+        rows = joined(self.format.dialect, parts)
+        chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
+        return chosen.only(np.argsort(chosen.stamp_ns, kind="stable"))
 
     def _head(self) -> bytes:
         self._file.seek(0)
@@ -115,11 +139,16 @@ class Table:
         return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
 
     def _sorted(self, rows: NumberRows, block: Block) -> Rows:
-        line = rows.line + block.first_line
+        unsorted = Rows(
+            dialect=self.format.dialect,
+            stamp_ns=rows.stamp_ns,
+            clock_ns=rows.clock_ns,
+            values=rows.values,
+            line=rows.line + block.first_line,
+        )
         if (np.diff(rows.stamp_ns) >= 0).all():
-            return Rows(stamp_ns=rows.stamp_ns, values=rows.values, line=line)
-        order = np.argsort(rows.stamp_ns, kind="stable")
-        return Rows(stamp_ns=rows.stamp_ns[order], values=rows.values[order], line=line[order])
+            return unsorted
+        return unsorted.only(np.argsort(rows.stamp_ns, kind="stable"))
 
     def _look_through(self) -> None:
         previous_ns: int | None = None
@@ -128,7 +157,7 @@ class Table:
             possible = self._possible(parsed)
             self._report_all(defects_of_lines(self.name, parsed, first_line))
             self._report_all(defects_of_impossible_times(self.name, parsed, possible, first_line))
-            rows = _kept(parsed, possible)
+            rows = parsed.only(possible)
             if not len(rows.stamp_ns):
                 continue
             self._report_all(defects_of_order(self.name, rows, first_line, previous_ns))
@@ -161,7 +190,13 @@ class Table:
                 return
 
 
-def _kept(rows: NumberRows, keep: NDArray[np.bool_]) -> NumberRows:
-    if keep.all():
-        return rows
-    return NumberRows(stamp_ns=rows.stamp_ns[keep], values=rows.values[keep], line=rows.line[keep], bad=rows.bad)
+def joined(dialect: Dialect, parts: list[Rows]) -> Rows:
+    """The rows of several parts one after the other."""
+    clocks, numbers = len(dialect.clocks) - 1, len(dialect.numbers)
+    return Rows(
+        dialect=dialect,
+        stamp_ns=np.concatenate([np.zeros(0, np.int64), *(part.stamp_ns for part in parts)]),
+        clock_ns=np.concatenate([np.zeros((0, clocks), np.int64), *(part.clock_ns for part in parts)]),
+        values=np.concatenate([np.zeros((0, numbers)), *(part.values for part in parts)]),
+        line=np.concatenate([np.zeros(0, np.int64), *(part.line for part in parts)]),
+    )

@@ -69,6 +69,15 @@ def test_a_long_and_a_short_line_do_not_hide_each_other() -> None:
     assert [(bad.line, bad.kind) for bad in rows.bad] == [(1, "short_row"), (2, "long_row")]
 
 
+def test_another_clock_is_read_exactly_and_columns_to_pass_over_hold_anything() -> None:
+    dialect = Dialect(("x", "_note", "time", "device_time"), ",")
+    rows = rows_from_block(b"5,hello,1656931512.123456789,1656931500.987654321\n6,,1656931513,noon\n", dialect)
+    assert rows.stamp_ns.tolist() == [1656931512_123456789]
+    assert rows.clock_ns.tolist() == [[1656931500_987654321]]
+    assert rows.values.tolist() == [[5]]
+    assert [bad.message for bad in rows.bad] == ["column device_time: expected a time in seconds, got 'noon'"]
+
+
 def test_nothing_gives_no_rows() -> None:
     rows = rows_from_block(b"", COMMA)
     assert rows.values.shape == (0, 2)

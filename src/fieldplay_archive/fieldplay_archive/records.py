@@ -1,0 +1,180 @@
+"""What archives hold, as columns: one record is many rows of one kind, in SI units, without files and without ROS.
+
+Every record has `stamp_ns` (n,). Quaternions are x y z w; covariances have the axes x y z, then the turns about them.
+A column that an archive does not hold is None. Axes are those of the frame that the dataset's description names.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of one row of a column; a text stands for the length of the record's field of that name."""
+
+    sides: tuple[int | str, ...] = ()
+
+
+Stamps = Annotated[NDArray[np.int64], Shape()]
+Numbers = Annotated[NDArray[np.float64], Shape()]
+Codes = Annotated[NDArray[np.int8], Shape()]
+Vectors = Annotated[NDArray[np.float64], Shape((3,))]
+Quaternions = Annotated[NDArray[np.float64], Shape((4,))]
+Covariances = Annotated[NDArray[np.float64], Shape((3, 3))]
+PoseCovariances = Annotated[NDArray[np.float64], Shape((6, 6))]
+PerJoint = Annotated[NDArray[np.float64], Shape(("names",))]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Record:
+    """Rows at their times; the shapes of all columns are checked."""
+
+    stamp_ns: Stamps
+
+    def __post_init__(self) -> None:
+        for name, shape in _shapes(type(self)).items():
+            value = getattr(self, name)
+            sides = (len(getattr(self, side)) if isinstance(side, str) else side for side in shape.sides)
+            wanted = (len(self.stamp_ns), *sides)
+            if value is not None and value.shape != wanted:
+                raise ValueError(f"{type(self).__name__}.{name}: expected shape {wanted}, got {value.shape}")
+
+    def __len__(self) -> int:
+        return len(self.stamp_ns)
+
+
+def _shapes(kind: type[object]) -> dict[str, Shape]:
+    """The shapes of a record's columns, from their annotations."""
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        for part in (hint, *get_args(hint)):
+            for extra in getattr(part, "__metadata__", ()):
+                if isinstance(extra, Shape):
+                    found[name] = extra
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Imu(Record):
+    """Rates and specific force (gravity included: +9.8 along z at rest, z up), perhaps an orientation in the world."""
+
+    angular_velocity_rad_s: Vectors
+    linear_acceleration_m_s2: Vectors
+    orientation_xyzw: Quaternions | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MagneticField(Record):
+    """The magnetic field."""
+
+    magnetic_field_t: Vectors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Temperature(Record):
+    """Temperatures."""
+
+    temperature_deg_c: Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pressure(Record):
+    """Pressures of a fluid."""
+
+    pressure_pa: Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fix(Record):
+    """Satellite fixes on WGS84, the altitude above the ellipsoid, the covariance of east, north, up.
+
+    Status and service have the numbers of NavSatStatus. A covariance that is None is unknown.
+    """
+
+    latitude_deg: Numbers
+    longitude_deg: Numbers
+    altitude_m: Numbers
+    status: Codes
+    covariance_m2: Covariances | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Odometry(Record):
+    """Poses in the parent frame and twists in the child frame, each with its covariance."""
+
+    position_m: Vectors
+    orientation_xyzw: Quaternions
+    pose_covariance: PoseCovariances
+    linear_velocity_m_s: Vectors
+    angular_velocity_rad_s: Vectors
+    twist_covariance: PoseCovariances
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pose(Record):
+    """Poses in the frame, perhaps with a covariance."""
+
+    position_m: Vectors
+    orientation_xyzw: Quaternions
+    covariance: PoseCovariances | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Twist(Record):
+    """Velocities in the frame, perhaps with a covariance."""
+
+    linear_velocity_m_s: Vectors
+    angular_velocity_rad_s: Vectors
+    covariance: PoseCovariances | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Acceleration(Record):
+    """Accelerations in the frame."""
+
+    linear_m_s2: Vectors
+    angular_rad_s2: Vectors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Joints(Record):
+    """Joints by name: angles in rad or ways in m, their rates, and efforts."""
+
+    names: tuple[str, ...]
+    position: PerJoint | None = None
+    velocity: PerJoint | None = None
+    effort: PerJoint | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClockReading(Record):
+    """What another clock showed at the stamp."""
+
+    time_ns: Stamps
+    source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pictures(Record):
+    """Pictures as the archive's files hold them, each read when it is asked for.
+
+    `load` gives the bytes of one row's file and `names` its place.
+    """
+
+    names: tuple[str, ...]
+    load: Callable[[int], bytes]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Clouds(Record):
+    """Point clouds, each read when it is asked for: structured arrays with x, y, z first, then what there is.
+
+    `load` gives the points of one row and the seconds by which its stamp lies after the first point.
+    """
+
+    names: tuple[str, ...]
+    load: Callable[[int], NDArray[np.void]]
