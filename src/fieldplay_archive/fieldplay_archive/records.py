@@ -65,6 +65,7 @@ class Imu(Record):
     angular_velocity_rad_s: Vectors
     linear_acceleration_m_s2: Vectors
     orientation_xyzw: Quaternions | None = None
+    orientation_covariance: Covariances | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,9 +172,9 @@ class Pictures(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clouds(Record):
-    """Point clouds, each read when it is asked for: structured arrays with x, y, z first, then what there is.
+    """Point clouds, each read when it is asked for.
 
-    `load` gives the points of one row and the seconds by which its stamp lies after the first point.
+    `load` gives the points of one row as a structured array, x, y, z first, then what there is; `names` their place.
     """
 
     names: tuple[str, ...]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files
 from fieldplay_archive.number_rows import Dialect, NumberRows, rows_from_block
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.table_defects import defects_of_impossible_times, defects_of_lines, defects_of_order
 from fieldplay_archive.table_format import TableSpec, format_from_head
 
@@ -80,12 +79,12 @@ class Table:
     """
 
     def __init__(
-        self, files: Files, name: str, spec: TableSpec, report: Report, *, plausible_s: tuple[int, int]
+        self, files: Files, name: str, spec: TableSpec, report: Report, *, plausible_ns: tuple[int, int]
     ) -> None:
         self.name = name
         self._files = files
         self._report = report
-        self._plausible_ns = (plausible_s[0] * NS_PER_S, plausible_s[1] * NS_PER_S)
+        self._plausible_ns = plausible_ns
         self._file = files.open(name)
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Rows] = OrderedDict()

@@ -41,7 +41,7 @@ class Opened:
             self.write(text, zipped=zipped)
         defects: list[Defect] = []
         files = self._stack.enter_context(open_files(self.path, defects.append))
-        table = Table(files, "a.csv", SPEC, defects.append, plausible_s=(946684800, 4102444800))
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=(946684800 * 10**9, 4102444800 * 10**9))
         self._stack.callback(table.close)
         return table, defects
 

@@ -1,0 +1,106 @@
+"""An open archive: its streams, and what was noticed about it."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.files import Files
+from fieldplay_archive.spec import DatasetSpec, TableFiles
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.streams import Stream, Tables
+from fieldplay_archive.tables import Table
+
+KEPT_PER_KIND = 1000
+
+
+class DefectLog:
+    """Defects as they are found: all are counted, the first thousand of each kind in a file are kept."""
+
+    def __init__(self) -> None:
+        self.kept: list[Defect] = []
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def __call__(self, defect: Defect) -> None:
+        key = (defect.file, defect.kind)
+        self.counts[key] += 1
+        if self.counts[key] <= KEPT_PER_KIND:
+            self.kept.append(defect)
+
+    @property
+    def total(self) -> int:
+        return self.counts.total()
+
+
+@dataclass(kw_only=True)
+class Archive(AbstractContextManager["Archive"]):
+    """The streams of an archive by their id, in the order of the dataset's description."""
+
+    root: Path
+    spec: DatasetSpec
+    parameters: Mapping[str, Any]
+    streams: dict[str, Stream] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    defects: DefectLog = field(default_factory=DefectLog)
+    on_close: ExitStack = field(default_factory=ExitStack)
+    checks: list[Callable[["Archive"], None]] = field(default_factory=list)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.on_close.close()
+
+
+def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
+    """The tables that the description names, as far as the archive has them and they can be read."""
+    found = {key: _tables_of(archive, files, key, table) for key, table in archive.spec.tables.items()}
+    return {key: Tables(tables) for key, tables in found.items() if tables}
+
+
+def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles) -> list[Table]:
+    names = files.matching(description.files)
+    if not names:
+        archive.notes.append(f"no file for '{key}' ({description.files})")
+    tables: list[Table] = []
+    for name in names:
+        try:
+            table = Table(
+                files, name, description.table_spec(), archive.defects, plausible_ns=plausible_ns(archive.spec)
+            )
+        except ArchiveError as error:
+            archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
+            continue
+        archive.on_close.callback(table.close)
+        archive.notes.append(f"{name}: columns by {table.format.mapping}")
+        if tables and table.format.dialect.numbers != tables[0].format.dialect.numbers:
+            message = f"expected the columns of {tables[0].name}, got others"
+            archive.defects(Defect(file=name, kind="unreadable_table", message=message))
+        elif table.blocks:
+            tables.append(table)
+    return tables
+
+
+def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
+    """The first and the last time that a row of this dataset can have."""
+    first, last = (int(datetime(year, 1, 1, tzinfo=timezone.utc).timestamp()) for year in spec.plausible_years)
+    return first * NS_PER_S, last * NS_PER_S
+
+
+def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a dataset: the user's where given, else the defaults; what it does not know is refused."""
+    for name, value in chosen.items():
+        parameter = spec.parameters.get(name)
+        if parameter is None:
+            known = ", ".join(sorted(spec.parameters)) or "none"
+            raise ArchiveError(f"{spec.name} has no parameter '{name}'; it has {known}")
+        if parameter.choices and value not in parameter.choices:
+            raise ArchiveError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
+    return {name: parameter.default for name, parameter in spec.parameters.items()} | dict(chosen)

@@ -1,0 +1,1 @@
+"""One module per dataset: `open_archive(root, spec, parameters)` gives its open archive."""

@@ -1,0 +1,55 @@
+"""Files that are one row each, named after their time: pictures and point clouds."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive, plausible_ns
+from fieldplay_archive.errors import Defect
+from fieldplay_archive.files import Files
+from fieldplay_archive.name_stamps import Fraction, shares_a_second, stamps_from_names
+from fieldplay_archive.records import Clouds, Pictures
+from fieldplay_archive.streams import FileStream
+
+
+def timed_files(
+    archive: Archive, files: Files, key: str, *, fraction: Fraction = "auto"
+) -> tuple[list[str], NDArray[np.int64]]:
+    """The files of one kind and their times, without those whose name holds none that can be."""
+    names = files.matching(archive.spec.rows[key].files)
+    if not names:
+        archive.notes.append(f"no file for '{key}' ({archive.spec.rows[key].files})")
+        return [], np.zeros(0, np.int64)
+    stamp_ns, good = stamps_from_names(names, fraction=fraction)
+    first, last = plausible_ns(archive.spec)
+    possible = good & (stamp_ns >= first) & (stamp_ns <= last)
+    clash = shares_a_second(names) & possible
+    for row in np.flatnonzero(~possible):
+        message = "expected a time in the name" if not good[row] else "the time in the name lies outside what can be"
+        archive.defects(Defect(file=names[row], kind="no_time_in_name", stream=key, message=message))
+    for row in np.flatnonzero(clash):
+        message = "expected a fraction of the second in the name: another file has the same whole second"
+        archive.defects(Defect(file=names[row], kind="time_not_unique", stream=key, message=message))
+    usable = possible & ~clash
+    return [names[row] for row in np.flatnonzero(usable)], stamp_ns[usable]
+
+
+def picture_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
+    """Pictures, each read when it is asked for."""
+
+    def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Pictures:
+        return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
+
+    return FileStream(names, stamp_ns, pictures)
+
+
+def cloud_stream(
+    files: Files, names: list[str], stamp_ns: NDArray[np.int64], decode: Callable[[bytes], NDArray[np.void]]
+) -> FileStream:
+    """Point clouds, each read and decoded when it is asked for."""
+
+    def clouds(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Clouds:
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row])))
+
+    return FileStream(names, stamp_ns, clouds)

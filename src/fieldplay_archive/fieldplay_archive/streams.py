@@ -1,0 +1,110 @@
+"""Streams of records, in spans that are loaded one by one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.records import Record
+from fieldplay_archive.tables import Block, Rows, Table, joined
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a stream; no record of it lies outside these times. It may hold fewer rows than `count`."""
+
+    first_ns: int
+    last_ns: int
+    count: int
+
+
+class Stream(Protocol):
+    """Rows of one kind, in time, span by span. Spans may overlap; the rows of a span are in the order of time."""
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """The spans, in no particular order."""
+
+    def load(self, index: int) -> Record:
+        """The rows of a span; safe to call from several threads."""
+
+
+class Tables:
+    """All tables of one kind as one: an archive may hold several recordings."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.tables = tuple(tables)
+        self._places: list[tuple[Table, int]] = [(table, i) for table in tables for i in range(len(table.blocks))]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [table.blocks[index] for table, index in self._places]
+
+    @property
+    def count(self) -> int:
+        return sum(table.count for table in self.tables)
+
+    def rows(self, index: int) -> Rows:
+        """The rows of one block."""
+        table, block = self._places[index]
+        return table.rows(block)
+
+    def rows_between(self, first_ns: int, last_ns: int) -> Rows:
+        """All rows with first_ns <= time <= last_ns, in the order of time."""
+        rows = joined(self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables])
+        return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
+
+    def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[Rows, NDArray[np.bool_]]:
+        """For each of the times (n,), in order, the row nearest to it, and whether one lies within that distance."""
+        candidates = self.rows_between(int(stamp_ns[0]) - within_ns, int(stamp_ns[-1]) + within_ns)
+        if not len(candidates):
+            none = self._any_row().only(np.zeros(len(stamp_ns), np.intp))
+            return none, np.zeros(len(stamp_ns), bool)
+        after = np.clip(np.searchsorted(candidates.stamp_ns, stamp_ns), 1, max(len(candidates) - 1, 1))
+        before = after - 1
+        after = np.minimum(after, len(candidates) - 1)
+        closer = stamp_ns - candidates.stamp_ns[before] <= candidates.stamp_ns[after] - stamp_ns
+        chosen = np.where(closer, before, after)
+        return candidates.only(chosen), np.abs(candidates.stamp_ns[chosen] - stamp_ns) <= within_ns
+
+    def _any_row(self) -> Rows:
+        return self.rows(0).only(np.zeros(1, np.intp))
+
+
+class TableStream:
+    """A stream made of the rows of tables, block by block."""
+
+    def __init__(self, tables: Tables, convert: Callable[[Rows], Record]) -> None:
+        self._tables = tables
+        self._convert = convert
+        self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
+
+    def load(self, index: int) -> Record:
+        return self._convert(self._tables.rows(index))
+
+
+class FileStream:
+    """A stream of files that are one row each, in the order of their times."""
+
+    SPAN = 64
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        stamp_ns: NDArray[np.int64],
+        convert: Callable[[tuple[str, ...], NDArray[np.int64]], Record],
+    ) -> None:
+        order = np.argsort(stamp_ns, kind="stable")
+        self._names = [names[index] for index in order]
+        self._stamp_ns = stamp_ns[order]
+        self._convert = convert
+        self.spans = [
+            Span(int(part[0]), int(part[-1]), len(part))
+            for part in (self._stamp_ns[i : i + self.SPAN] for i in range(0, len(names), self.SPAN))
+        ]
+
+    def load(self, index: int) -> Record:
+        part = slice(index * self.SPAN, (index + 1) * self.SPAN)
+        return self._convert(tuple(self._names[part]), self._stamp_ns[part])

@@ -1,0 +1,1 @@
+"""Messages as CDR bytes: whole columns of records at once."""
