@@ -1,0 +1,1 @@
+"""Launch tests as items of pytest."""

@@ -1,0 +1,205 @@
+"""Launch test files as items of pytest, in a pytest of its own."""
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+BEGIN = """
+import sys
+import unittest
+
+import launch
+import launch.actions
+import launch_testing
+import launch_testing.actions
+import launch_testing.asserts
+import launch_testing.markers
+import launch_testing.util
+import pytest
+
+"""
+
+DESCRIPTION = """
+@pytest.mark.launch_test
+@launch_testing.markers.keep_alive
+def generate_test_description():
+    child = launch.actions.ExecuteProcess(cmd=[sys.executable, "-c", "print('hello')"])
+    return launch.LaunchDescription([child, launch_testing.actions.ReadyToTest()]), {"child": child}
+
+"""
+
+FILES = {
+    "test_good.py": BEGIN
+    + DESCRIPTION
+    + """
+class TestChild(unittest.TestCase):
+    def test_says_hello(self, proc_output, child):
+        proc_output.assertWaitFor("hello", child, stream="stdout")
+""",
+    "test_bad.py": BEGIN
+    + DESCRIPTION
+    + """
+class TestChild(unittest.TestCase):
+    def test_passes(self, proc_info, child):
+        proc_info.assertWaitForShutdown(child)
+
+    def test_number(self):
+        four = 2 + 2
+        assert four == 5, "arithmetic holds"
+
+@launch_testing.post_shutdown_test()
+class TestChildEnd(unittest.TestCase):
+    def test_code(self, proc_info, child):
+        launch_testing.asserts.assertExitCodes(proc_info, [9], child)
+""",
+    "test_dying.py": BEGIN
+    + """
+@pytest.mark.launch_test
+def generate_test_description():
+    child = launch.actions.ExecuteProcess(cmd=[sys.executable, "-c", "raise SystemExit(6)"], name="fragile")
+    return launch.LaunchDescription([child, launch_testing.actions.ReadyToTest()])
+
+class TestChild(unittest.TestCase):
+    def test_waits(self, proc_output):
+        proc_output.assertWaitFor("never", timeout=600)
+""",
+    "test_skipped.py": BEGIN
+    + """
+@unittest.skip("no hardware")
+def generate_test_description():
+    raise AssertionError
+generate_test_description = pytest.mark.launch_test(generate_test_description)
+
+class TestChild(unittest.TestCase):
+    def test_never(self):
+        pass
+""",
+    "test_marked_skip.py": BEGIN + "@pytest.mark.skip(reason='not today')" + DESCRIPTION,
+    "test_parameters.py": BEGIN
+    + """
+@pytest.mark.launch_test
+@launch_testing.parametrize("n", [1, 2])
+def generate_test_description(n):
+    return launch.LaunchDescription([launch_testing.util.KeepAliveProc(), launch_testing.actions.ReadyToTest()])
+
+class TestNumber(unittest.TestCase):
+    def test_is_one(self, n):
+        self.assertEqual(n, 1)
+""",
+    "test_args.py": BEGIN
+    + DESCRIPTION
+    + """
+class TestArguments(unittest.TestCase):
+    def test_given(self, test_args):
+        self.assertEqual(test_args, {"one": "1", "two": "2"})
+""",
+    "test_unmarked.py": """
+def generate_test_description():
+    raise AssertionError("nobody calls this")
+
+def test_ordinary():
+    pass
+""",
+    "test_broken.py": "import no_such_module  # mentions generate_test_description\n",
+}
+
+
+def run_pytest(folder, *arguments):
+    """Run pytest with this plugin and no other, whether or not the plugin is installed."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    plugins = ("-p", "launch_testing.pytest.hooks", "-p", "no:cacheprovider")
+    options = ("--strict-markers", "--import-mode=importlib", "--launch-args", "one:=1", "two:=2")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *plugins, *options, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """Return the cases of one pytest run over all files, by file, and what it wrote."""
+    folder = tmp_path_factory.mktemp("launch_tests")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    done = run_pytest(folder, "--junit-xml=report.xml", "--rootdir=.", "--continue-on-collection-errors")
+    assert done.returncode == 1, done.stdout + done.stderr
+    cases = {}
+    for case in ET.parse(folder / "report.xml").iter("testcase"):
+        cases.setdefault((case.get("classname") or case.get("name")).rpartition(".")[2], []).append(case)
+    return cases, done.stdout
+
+
+def only(outcome, name):
+    (case,) = outcome[0][name]
+    return case
+
+
+def text_of(case):
+    return "".join(case.itertext())
+
+
+def test_a_file_is_one_item_and_its_classes_are_none(outcome):
+    case = only(outcome, "test_good")
+    assert case.get("name") == "test_good"
+    assert [child.tag for child in case if child.tag != "system-out"] == []
+
+
+def test_a_failure_tells_each_failed_test_and_its_text(outcome):
+    text = text_of(only(outcome, "test_bad").find("failure"))
+    assert "FAIL: test_number" in text
+    assert "arithmetic holds" in text
+    assert "FAIL: test_code" in text
+    assert "exited with code 0, allowed: [9]" in text
+    assert "test_passes" not in text
+
+
+def test_asserts_in_launch_tests_tell_their_values(outcome):
+    assert "assert 4 == 5" in text_of(only(outcome, "test_bad").find("failure"))
+
+
+def test_a_launch_that_dies_names_the_process(outcome):
+    text = text_of(only(outcome, "test_dying").find("failure"))
+    assert "FAIL: test_waits" in text
+    assert re.search(r"fragile-\d+ exited with code 6", text)
+
+
+def test_a_run_with_failing_parameters_is_named(outcome):
+    text = text_of(only(outcome, "test_parameters").find("failure"))
+    assert "test_parameters[n=2] failed" in text
+    assert "test_parameters[n=1]" not in text
+
+
+def test_skipping_the_description_skips_the_item(outcome):
+    assert only(outcome, "test_skipped").find("skipped").get("message") == "no hardware"
+    assert only(outcome, "test_marked_skip").find("skipped").get("message") == "not today"
+
+
+def test_launch_arguments_can_be_given(outcome):
+    assert only(outcome, "test_args").find("failure") is None
+
+
+def test_files_without_the_mark_are_ordinary_modules(outcome):
+    assert only(outcome, "test_unmarked").get("name") == "test_ordinary"
+
+
+def test_files_that_cannot_be_imported_are_reported_as_ever(outcome):
+    assert "no_such_module" in text_of(only(outcome, "test_broken").find("error"))
+
+
+def test_a_launch_test_that_cannot_be_imported_is_an_error_of_its_file(tmp_path):
+    (tmp_path / "test_launch.py").write_text("import no_such_module\n" + FILES["test_good.py"])
+    (tmp_path / "test_other.py").write_text("def test_other(): pass\n")
+    done = run_pytest(tmp_path, "--rootdir=.", "--continue-on-collection-errors")
+    assert "ERROR test_launch.py" in done.stdout
+    assert "no_such_module" in done.stdout
+    assert "1 passed" in done.stdout

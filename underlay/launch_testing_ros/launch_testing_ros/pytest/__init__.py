@@ -1,0 +1,1 @@
+"""ROS launch tests as items of pytest."""
