@@ -91,4 +91,5 @@ def quaternion_from_rotation(rotation: ArrayLike) -> Array:
     largest = np.argmax(np.diagonal(products, axis1=-2, axis2=-1), axis=-1)
     quaternion = np.take_along_axis(products, largest[..., None, None], axis=-2)[..., 0, :]
     quaternion = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
-    return np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
+    positive: Array = np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
+    return positive

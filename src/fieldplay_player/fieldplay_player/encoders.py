@@ -1,16 +1,15 @@
 """Records of numbers become messages, a whole record at once. One function per kind of record and message type."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from fieldplay_archive import records
 from fieldplay_archive.spec import StreamSpec
 from fieldplay_archive.stamps import NS_PER_S
-from numpy.typing import NDArray
-
-from fieldplay_player.cdr.layout import Constant, Layout, layout_of
+from fieldplay_player.cdr.layout import Constant, layout_of
 
 Bytes = NDArray[np.uint8]
 Encoder = Callable[[Any, StreamSpec], Bytes]
@@ -36,17 +35,11 @@ def encode(record: records.Record, stream: StreamSpec) -> Bytes:
     return ENCODERS[type(record), stream.type](record, stream)
 
 
-@lru_cache(maxsize=256)
-def _layout(msgtype: str, constants: tuple[tuple[str, Constant], ...]) -> Layout:
-    return layout_of(msgtype, dict(constants))
-
-
 def stamped_rows(
     msgtype: str, record: records.Record, frame: str, constants: Mapping[str, Constant] | None = None
 ) -> tuple[Bytes, NDArray[np.void]]:
     """New messages with their header filled in: the bytes (n, size), and the same memory as records of numbers."""
-    fixed = (("header.frame_id", frame), *sorted((constants or {}).items()))
-    data, rows = _layout(msgtype, fixed).rows(len(record))
+    data, rows = layout_of(msgtype, {"header.frame_id": frame, **(constants or {})}).rows(len(record))
     set_stamp(rows, "header.stamp", record.stamp_ns)
     return data, rows
 

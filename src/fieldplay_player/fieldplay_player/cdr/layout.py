@@ -5,7 +5,7 @@ Then all messages have one size, and a column of numbers goes to its place in al
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -133,8 +133,7 @@ def layout_of(msgtype: str, constants: Mapping[str, Constant]) -> Layout:
 
     A text that is not named is empty, a list that is not named has length 0.
     """
-    walk = _walked(msgtype, constants, None)
-    return _layout(bytes(walk.data), walk.places)
+    return _closed_layout(msgtype, _key(constants))
 
 
 def open_layout_of(msgtype: str, constants: Mapping[str, Constant], open_field: str) -> tuple[Layout, Layout]:
@@ -143,7 +142,22 @@ def open_layout_of(msgtype: str, constants: Mapping[str, Constant], open_field: 
     The length itself belongs to neither: it is four bytes between the first layout and the bytes of the list.
     What stands after it must not need alignment.
     """
-    walk = _walked(msgtype, constants, open_field)
+    return _open_layout(msgtype, _key(constants), open_field)
+
+
+def _key(constants: Mapping[str, Constant]) -> tuple[tuple[str, Constant], ...]:
+    return tuple((path, value if isinstance(value, str | int) else tuple(value)) for path, value in constants.items())
+
+
+@lru_cache(maxsize=512)
+def _closed_layout(msgtype: str, constants: tuple[tuple[str, Constant], ...]) -> Layout:
+    walk = _walked(msgtype, dict(constants), None)
+    return _layout(bytes(walk.data), walk.places)
+
+
+@lru_cache(maxsize=512)
+def _open_layout(msgtype: str, constants: tuple[tuple[str, Constant], ...], open_field: str) -> tuple[Layout, Layout]:
+    walk = _walked(msgtype, dict(constants), open_field)
     (before,) = walk.parts
     if any(np.dtype(place[0]).base.itemsize > 1 for place in walk.places.values()):
         raise TypeError(f"{msgtype}: what stands after {open_field} depends on its length")

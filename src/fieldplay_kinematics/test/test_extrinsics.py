@@ -1,0 +1,51 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
+from fieldplay_kinematics.transforms import quaternion_from_rotation
+
+
+@dataclass
+class Row:
+    parent: str
+    child: str
+    translation: tuple[float, float, float]
+    rotation: tuple[float, ...]
+    convention: str = "mm_deg_moving_xyz"
+
+
+def test_each_convention_agrees_with_scipy() -> None:
+    angles, quaternion = (10, -20, 30), (0.1, -0.2, 0.3, 2.0)
+    expected = {
+        "mm_deg_moving_xyz": ([0.001, 0.002, 0.003], Rotation.from_euler("XYZ", angles, degrees=True), angles),
+        "m_deg_fixed_xyz": ([1, 2, 3], Rotation.from_euler("xyz", angles, degrees=True), angles),
+        "m_quaternion_xyzw": ([1, 2, 3], Rotation.from_quat(quaternion), quaternion),
+    }
+    for convention, (translation, rotation, numbers) in expected.items():
+        found = transform_from_published(Row("a", "b", (1, 2, 3), numbers, convention))
+        np.testing.assert_allclose(found[:3, 3], translation)
+        np.testing.assert_allclose(found[:3, :3], rotation.as_matrix(), atol=1e-12)
+
+
+def test_edges_are_found_along_rows_that_run_either_way() -> None:
+    rows = [
+        Row("origin", "base", (0, 0, 81), (180, 0, 0)),
+        Row("origin", "lidar", (-549, 0, -1389), (180, 0, 180)),
+        Row("hand", "camera", (1000, 0, 0), (0, 0, 0)),
+    ]
+    lidar, camera = edges_from_published(rows, {"base": ["lidar"], "hand": ["camera"]})
+    assert (lidar.parent, lidar.child, camera.child) == ("base", "lidar", "camera")
+    np.testing.assert_allclose(lidar.parent_t_child[:3, 3], [-0.549, 0, 1.470], atol=1e-12)
+    np.testing.assert_allclose(quaternion_from_rotation(lidar.parent_t_child[:3, :3]), [0, 0, 1, 0], atol=1e-9)
+    np.testing.assert_allclose(camera.parent_t_child[:3, 3], [1, 0, 0])
+
+
+def test_a_tree_that_no_rows_support_and_an_unknown_convention_are_refused() -> None:
+    rows = [Row("a", "b", (0, 0, 0), (0, 0, 0))]
+    with pytest.raises(ValueError, match="no published rows lead from 'a' to 'c'"):
+        edges_from_published(rows, {"a": ["c"]})
+    with pytest.raises(ValueError, match="expected a convention of .*, got 'inch'"):
+        transform_from_published(Row("a", "b", (0, 0, 0), (0, 0, 0), "inch"))

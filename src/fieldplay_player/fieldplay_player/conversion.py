@@ -1,0 +1,55 @@
+"""An archive becomes a rosbag2 bag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_player.bag.mcap import Compression
+from fieldplay_player.bag.writer import BagWriter, StorageName
+from fieldplay_player.options import Selection
+from fieldplay_player.outlets import batches, channel_of_feed, feeds_of_archive, window_of
+
+Progress = Callable[[float, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagOptions:
+    """How the bag is stored."""
+
+    storage: StorageName = "mcap"
+    compression: Compression = "none"
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Converted:
+    """What was written: messages by topic."""
+
+    topics: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def convert(
+    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress | None = None
+) -> Converted:
+    """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
+    feeds = feeds_of_archive(archive, selection)
+    window = window_of(archive, selection)
+    last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
+    length = max(min(window.last_ns or last_ns, last_ns) - window.first_ns, 1)
+    done = 0
+    with BagWriter(
+        target, storage=options.storage, compression=options.compression, overwrite=options.overwrite
+    ) as writer:
+        channels = [writer.add_channel(channel_of_feed(feed)) for feed in feeds]
+        for batch in batches(feeds, channels, window):
+            writer.write(batch)
+            done += len(batch)
+            if progress is not None:
+                progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
+        counts = writer.counts
+    return Converted(topics=tuple(feed.topic for feed in feeds), counts=counts)

@@ -1,0 +1,76 @@
+"""A feed is what becomes of a stream on one topic: spans of messages, encoded when they are asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.spec import StreamSpec
+from fieldplay_archive.streams import Span, Stream
+from fieldplay_player.bag.payloads import Payloads, PiecePayloads, RowPayloads
+from fieldplay_player.encoders import encode
+
+Pieces = Sequence[bytes | memoryview]
+
+
+class SpanMessages(Protocol):
+    """The messages of one span, in the order of their times."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether each message is read on its own and may be large, as pictures are."""
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        """The bytes of some rows, and which of the rows (n,) they are: a defective row has no message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """A topic with its messages. Among feeds the lower rank goes first at equal times, then the earlier feed."""
+
+    topic: str
+    msgtype: str
+    spans: Sequence[Span]
+    load: Callable[[int], tuple[NDArray[np.int64], SpanMessages]]
+    rank: int = 0
+    latched: bool = False
+    stream: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RowMessages:
+    """SpanMessages of one size (n, size), encoded together."""
+
+    data: NDArray[np.uint8]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+        data = self.data[rows[0] : rows[-1] + 1] if contiguous else self.data[rows]
+        return RowPayloads(data), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleMessages:
+    """SpanMessages that are made one by one; a row that gives none is defective."""
+
+    make: Callable[[int], Pieces | None]
+    heavy: bool = True
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made = [self.make(int(row)) for row in rows]
+        return PiecePayloads([pieces for pieces in made if pieces is not None]), np.array(
+            [pieces is not None for pieces in made], bool
+        )
+
+
+def feed_of_numbers(stream: Stream, spec: StreamSpec, topic: str, rank: int) -> Feed:
+    """Records of numbers, a span at a time."""
+
+    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        record = stream.load(index)
+        return record.stamp_ns, RowMessages(encode(record, spec))
+
+    return Feed(topic=topic, msgtype=spec.type, spans=stream.spans, load=load, rank=rank, stream=spec.id)

@@ -1,0 +1,155 @@
+"""Pictures as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.errors import ArchiveError, Defect, Report
+from fieldplay_archive.picture import fault_of_picture
+from fieldplay_archive.records import Pictures
+from fieldplay_archive.spec import Camera, StreamSpec
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.streams import Stream
+from fieldplay_player.cdr.layout import Layout, layout_of, open_layout_of
+from fieldplay_player.feeds import Feed, Pieces, SingleMessages, SpanMessages
+
+RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+KEPT = 12  # pictures that several topics share, in files' bytes
+
+Images = Literal["raw", "compressed", "both"]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The files of one stream of pictures, each read and checked once though several topics want it."""
+
+    report: Report
+    stream: str
+    kept: OrderedDict[tuple[int, str], bytes | None] = field(default_factory=OrderedDict)
+    reported: set[str] = field(default_factory=set)
+    lock: Lock = field(default_factory=Lock)
+
+    def data(self, record: Pictures, row: int) -> bytes | None:
+        """The bytes of a picture's file, None where it is defective."""
+        key = (int(record.stamp_ns[row]), record.names[row])
+        with self.lock:
+            if key not in self.kept:
+                self.kept[key] = self._read(record, row)
+                if len(self.kept) > KEPT:
+                    self.kept.popitem(last=False)
+            return self.kept[key]
+
+    def _read(self, record: Pictures, row: int) -> bytes | None:
+        try:
+            data = record.load(row)
+            fault = fault_of_picture(data)
+        except (ArchiveError, OSError) as error:
+            fault = str(error)
+        if fault is None:
+            return data
+        self.refuse(record.names[row], fault)
+        return None
+
+    def refuse(self, name: str, fault: str) -> None:
+        """Report a picture, once."""
+        if name not in self.reported:
+            self.reported.add(name)
+            self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
+
+
+def feeds_of_pictures(
+    stream: Stream,
+    spec: StreamSpec,
+    topic: str,
+    *,
+    camera: Camera | None,
+    images: Images,
+    report: Report,
+    ranks: tuple[int, int],
+) -> list[Feed]:
+    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted."""
+    shared = _Shared(report, spec.id)
+    feeds = []
+
+    def feed(name: str, msgtype: str, rank: int, make: Callable[[Pictures, int], Pieces | None]) -> None:
+        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+            record = stream.load(index)
+            if not isinstance(record, Pictures):
+                raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
+            return record.stamp_ns, SingleMessages(lambda row: make(record, row))
+
+        feeds.append(Feed(topic=name, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream=spec.id))
+
+    if camera is not None:
+        info = camera_info_rows(camera, spec.frame)
+        feed(f"{topic.rpartition('/')[0]}/camera_info", INFO, ranks[0], lambda r, i: _info(shared, r, i, info))
+    if images in ("compressed", "both"):
+        feed(f"{topic}/compressed", COMPRESSED, ranks[1], lambda r, i: _compressed(shared, r, i, spec.frame))
+    if images in ("raw", "both"):
+        feed(topic, RAW, ranks[1], lambda r, i: _raw(shared, r, i, spec.frame))
+    return feeds
+
+
+def camera_info_rows(camera: Camera, frame: str) -> Layout:
+    """CameraInfo of a camera as published; the stamp is left open."""
+    texts = {"header.frame_id": frame, "distortion_model": camera.distortion_model}
+    layout = layout_of(INFO, {**texts, "d": len(camera.distortion)})
+    data, rows = layout.rows(1)
+    intrinsics = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]])
+    rows["width"], rows["height"], rows["d"] = camera.width, camera.height, camera.distortion
+    rows["k"], rows["r"] = intrinsics.reshape(-1), np.eye(3).reshape(-1)
+    rows["p"] = np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
+    return Layout(template=data[0], dtype=layout.dtype)
+
+
+def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces | None:
+    if shared.data(record, row) is None:
+        return None
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
+    return (data.tobytes(),)
+
+
+def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = shared.data(record, row)
+    if data is None:
+        return None
+    kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
+    return (_head(COMPRESSED, record, row, {"header.frame_id": frame, "format": kind}), _length(data), data)
+
+
+def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = shared.data(record, row)
+    if data is None:
+        return None
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None:
+        shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
+        return None
+    encoding = {1: "mono", 3: "bgr", 4: "bgra"}[1 if pixels.ndim == 2 else pixels.shape[2]] + str(8 * pixels.itemsize)
+    sizes = {"height": pixels.shape[0], "width": pixels.shape[1], "step": pixels.strides[0]}
+    head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": encoding}, sizes)
+    flat = np.ascontiguousarray(pixels).reshape(-1).view(np.uint8).data
+    return (head, _length(flat), flat)
+
+
+def _head(
+    msgtype: str, record: Pictures, row: int, texts: dict[str, str], numbers: dict[str, int] | None = None
+) -> bytes:
+    """What stands before the length of the list `data`."""
+    layout, _ = open_layout_of(msgtype, texts, "data")
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
+    for name, value in (numbers or {}).items():
+        rows[name] = value
+    return data.tobytes()
+
+
+def _length(data: bytes | memoryview) -> bytes:
+    return len(data).to_bytes(4, "little")
