@@ -41,7 +41,9 @@ class TinyAmeds:
         self.write("Platform2DVelocity.csv", 50, lambda t: [0.5, 0.05, 0.2, 0.1, 0.2, 0.3])
         self.write("Platform2DTwistEstimate.csv", 100, lambda t: [0.5, 0.05, 0.2, 0.1])
         self.write("Platform2DPoseEstimate.csv", 100, lambda t: [3.0, 4.0, 0.5, 0.1, 0.2, 0.3])
-        self.write("PlatformWheelPoseEstimate.csv", 100, lambda t: [0.0] * 12 + [1.0, 2.0, 3.0, 4.0, 0.1, 0.2, 0.3, 0.4])
+        self.write(
+            "PlatformWheelPoseEstimate.csv", 100, lambda t: [0.0] * 12 + [1.0, 2.0, 3.0, 4.0, 0.1, 0.2, 0.3, 0.4]
+        )
         for arm in ("Main", "Aux"):
             self.write(f"{arm}ArmJointAngles.csv", 1, lambda t: [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
             self.write(f"{arm}CamPoseEstimate.csv", 1, lambda t: [1.0, 2.0, 3.0, 0.1, 0.2, 0.3])

@@ -4,8 +4,9 @@ import sys
 import unittest
 from pathlib import Path
 
-import launch_testing
 import pytest
+
+import launch_testing
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch_testing.actions import ReadyToTest

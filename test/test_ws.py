@@ -16,7 +16,7 @@ CLEAN_PATH = "/usr/local/bin:/usr/bin:/bin"
 # Stands where Python stands: notes what it is asked to do, and does of it what the next step needs.
 STUB_PYTHON = f"""#!/bin/sh
 case "$1 $2" in
-  "- wheels" | "-c "*) exec {sys.executable} "$@" ;;
+  "- wheels" | "-c "*) exec '{sys.executable}' "$@" ;;
   "--version ") echo Python 3.12.0 ;;
   "-m colcon") [ ! -e "$WS_TEST_LOG.fail" ] || exit 1 ;;
   "-m venv")
@@ -203,7 +203,7 @@ def test_a_missing_compiler_is_named_with_the_cure(tmp_path: Path) -> None:
 def python_with(path: Path, change: str) -> str:
     """A Python that runs a statement before the script it is given on standard input."""
     script = f"import sys, sysconfig; {change}; exec(sys.stdin.read())"
-    path.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} -c "{script}" "$@"\n')
+    path.write_text(f'#!/bin/sh\nshift\nexec "{sys.executable}" -c "{script}" "$@"\n')
     path.chmod(0o755)
     return str(path)
 

@@ -6,6 +6,7 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.time import Time
+
 from tf2_ros import Buffer, TransformException, TransformListener
 
 

@@ -4,6 +4,7 @@ import rclpy
 from geometry_msgs.msg import TransformStamped
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+
 from tf2_ros import StaticTransformBroadcaster, TransformBroadcaster
 
 

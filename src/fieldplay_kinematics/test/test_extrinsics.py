@@ -47,5 +47,5 @@ def test_a_tree_that_no_rows_support_and_an_unknown_convention_are_refused() -> 
     rows = [Row("a", "b", (0, 0, 0), (0, 0, 0))]
     with pytest.raises(ValueError, match="no published rows lead from 'a' to 'c'"):
         edges_from_published(rows, {"a": ["c"]})
-    with pytest.raises(ValueError, match="expected a convention of .*, got 'inch'"):
+    with pytest.raises(ValueError, match=r"expected a convention of .*, got 'inch'"):
         transform_from_published(Row("a", "b", (0, 0, 0), (0, 0, 0), "inch"))

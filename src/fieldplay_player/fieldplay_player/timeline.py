@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
-from fieldplay_archive.streams import Span
 from numpy.typing import NDArray
+
+from fieldplay_archive.streams import Span
 
 Loaded = TypeVar("Loaded")
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from fieldplay_archive.streams import Span
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldplay_archive.streams import Span
 from fieldplay_player.timeline import Source, Timeline
 
 

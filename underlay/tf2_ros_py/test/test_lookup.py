@@ -195,7 +195,7 @@ def test_a_loop_is_reported(buffer, stamped):
         ("map", "mars", LookupException, '"mars" passed to lookupTransform argument source_frame does not exist'),
         ("", "base", InvalidArgumentException, "target_frame - in tf2 frame_ids cannot be empty"),
         ("map", "", InvalidArgumentException, "source_frame - in tf2 frame_ids cannot be empty"),
-        ("/map", "base", InvalidArgumentException, '"/map" .* cannot start with a \'/\''),
+        ("/map", "base", InvalidArgumentException, "\"/map\" .* cannot start with a '/'"),
         ("map", None, TypeError, "source_frame must be a str, not NoneType"),
     ],
 )

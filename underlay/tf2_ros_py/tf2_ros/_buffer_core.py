@@ -43,9 +43,7 @@ class BufferCore:
         """Store a transform that is valid at all times and survives ``clear``."""
         self._insert(transform, authority, static=True)
 
-    def lookup_transform_core(
-        self, target_frame: str, source_frame: str, time: Time | TimeMsg
-    ) -> TransformStamped:
+    def lookup_transform_core(self, target_frame: str, source_frame: str, time: Time | TimeMsg) -> TransformStamped:
         """Return target_T_source at a time (0: the latest common one), or raise at once."""
         stamp_ns = nanoseconds(time)
         with self._changed:
@@ -69,9 +67,7 @@ class BufferCore:
             target_T_fixed, stamp_ns = self._graph.lookup(target_frame, fixed_frame, target_ns)
         return transform_message(target_frame, source_frame, compose(target_T_fixed, fixed_T_source), stamp_ns)
 
-    def can_transform_core(
-        self, target_frame: str, source_frame: str, time: Time | TimeMsg
-    ) -> tuple[bool, str]:
+    def can_transform_core(self, target_frame: str, source_frame: str, time: Time | TimeMsg) -> tuple[bool, str]:
         """Return whether a lookup would succeed now, and if not, why."""
         try:
             self.lookup_transform_core(target_frame, source_frame, time)
