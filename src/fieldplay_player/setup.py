@@ -11,6 +11,7 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
+        ("bin", ["scripts/fieldplay"]),
     ],
     package_data={NAME: ["py.typed"]},
     zip_safe=True,

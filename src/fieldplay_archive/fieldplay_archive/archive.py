@@ -11,7 +11,7 @@ from typing import Any
 
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import Files
-from fieldplay_archive.spec import DatasetSpec, TableFiles
+from fieldplay_archive.spec import DatasetSpec, RowFiles, TableFiles
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream, Tables
 from fieldplay_archive.tables import Table
@@ -66,9 +66,7 @@ def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
 
 
 def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles) -> list[Table]:
-    names = files.matching(description.files)
-    if not names:
-        archive.notes.append(f"no file for '{key}' ({description.files})")
+    names = matching_files(archive, files, key, description)
     tables: list[Table] = []
     for name in names:
         try:
@@ -86,6 +84,24 @@ def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles
         elif table.blocks:
             tables.append(table)
     return tables
+
+
+def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
+    """The names of the files of one kind; that there are none is reported, or noted where it is usual."""
+    names = files.matching(wanted.files)
+    if not names and wanted.optional:
+        archive.notes.append(f"no file for '{key}'")
+    elif not names:
+        message = f"expected files for '{key}' of this name, got none; the rest plays"
+        archive.defects(Defect(file=wanted.files, kind="missing_file", stream=key, message=message))
+    return names
+
+
+def note_leftovers(archive: Archive, files: Files) -> None:
+    """Say which files are left aside, and why."""
+    for pattern, why in archive.spec.leftovers.items():
+        for name in files.matching(pattern):
+            archive.notes.append(f"{name}: {why}")
 
 
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive, plausible_ns
-from fieldplay_archive.errors import Defect
+from fieldplay_archive.archive import Archive, matching_files, plausible_ns
+from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import Files
 from fieldplay_archive.name_stamps import Fraction, shares_a_second, stamps_from_names
 from fieldplay_archive.records import Clouds, Pictures
@@ -17,11 +17,14 @@ def timed_files(
     archive: Archive, files: Files, key: str, *, fraction: Fraction = "auto"
 ) -> tuple[list[str], NDArray[np.int64]]:
     """The files of one kind and their times, without those whose name holds none that can be."""
-    names = files.matching(archive.spec.rows[key].files)
-    if not names:
-        archive.notes.append(f"no file for '{key}' ({archive.spec.rows[key].files})")
+    names = matching_files(archive, files, key, archive.spec.rows[key])
+    try:
+        stamp_ns, good = stamps_from_names(names, fraction=fraction)
+    except ArchiveError as error:
+        archive.defects(
+            Defect(file=archive.spec.rows[key].files, kind="ambiguous_time", stream=key, message=str(error))
+        )
         return [], np.zeros(0, np.int64)
-    stamp_ns, good = stamps_from_names(names, fraction=fraction)
     first, last = plausible_ns(archive.spec)
     possible = good & (stamp_ns >= first) & (stamp_ns <= last)
     clash = shares_a_second(names) & possible

@@ -35,7 +35,7 @@ class TableFiles:
     files: str
     layouts: tuple[tuple[str, ...], ...]
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    note: str = ""
+    optional: bool = False
 
     def table_spec(self) -> TableSpec:
         return TableSpec(layouts=self.layouts, header=self.header)
@@ -46,7 +46,7 @@ class RowFiles:
     """Files that are one row each, as pictures and clouds, by a regular expression of their name."""
 
     files: str
-    note: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
+from fieldplay_player.bag.errors import BagError
 from fieldplay_player.bag.mcap import Compression
 from fieldplay_player.bag.writer import BagWriter, StorageName
 from fieldplay_player.options import Selection
@@ -23,6 +24,7 @@ class BagOptions:
     storage: StorageName = "mcap"
     compression: Compression = "none"
     overwrite: bool = False
+    strict: bool = False  # no bag where there is any defect
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,6 +39,7 @@ def convert(
     archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress | None = None
 ) -> Converted:
     """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
+    _refuse_defects(archive, options)
     feeds = feeds_of_archive(archive, selection)
     window = window_of(archive, selection)
     last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
@@ -51,5 +54,13 @@ def convert(
             done += len(batch)
             if progress is not None:
                 progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
+        _refuse_defects(archive, options)
         counts = writer.counts
+        if not any(count for feed, count in zip(feeds, counts, strict=True) if feed.stream):
+            raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
     return Converted(topics=tuple(feed.topic for feed in feeds), counts=counts)
+
+
+def _refuse_defects(archive: Archive, options: BagOptions) -> None:
+    if options.strict and archive.defects.total:
+        raise BagError(f"{archive.root}: {archive.defects.total} defects, and none is allowed: nothing was written")

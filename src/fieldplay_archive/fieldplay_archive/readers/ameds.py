@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive import velodyne
-from fieldplay_archive.archive import Archive, chosen_parameters, open_tables
+from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.axes import flu_from_frd
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.files import Files, open_files
@@ -32,6 +32,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     with archive.on_close:
         files = archive.on_close.enter_context(open_files(root, archive.defects))
         tables = open_tables(archive, files)
+        note_leftovers(archive, files)
         streams = _table_streams(archive, tables) | _file_streams(archive, files)
         if not streams:
             raise ArchiveError(f"{root}: nothing of {spec.name} in it that can be read")

@@ -1,0 +1,124 @@
+"""The command line: its arguments, and how what goes wrong is told. What each command does is in commands.py."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import argcomplete
+
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.spec import dataset_files
+from fieldplay_player.bag.errors import BagError
+from fieldplay_player.cli import commands
+
+DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
+
+
+class Interrupted(Exception):
+    """The user, or the system, wants an end."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    parser = make_parser()
+    argcomplete.autocomplete(parser)
+    chosen = parser.parse_args(arguments)
+    path = getattr(chosen, "archive", None)
+    if path is not None and not path.exists():
+        parser.error(f"{path}: there is no such folder or file")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
+    try:
+        code: int = chosen.run(chosen)
+        return code
+    except commands.UsageError as error:
+        parser.error(str(error))
+    except (ArchiveError, BagError) as error:
+        sys.stderr.write(f"fieldplay: {error}\n")
+        return commands.NOT_PLAYABLE if chosen.run is commands.check else NOTHING_USABLE
+    except Interrupted:
+        sys.stderr.write("\nfieldplay: interrupted; nothing was left behind\n")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise Interrupted(signal.Signals(number).name)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """All commands and their arguments."""
+    parser = argparse.ArgumentParser(
+        prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.", allow_abbrev=False
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: commands.Command, text: str) -> argparse.ArgumentParser:
+        sub = subparsers.add_parser(name, help=text, description=text, allow_abbrev=False)
+        sub.set_defaults(run=run)
+        return sub
+
+    command("list", commands.list_datasets, "list the datasets that fieldplay knows, one line each")
+    info = command("info", commands.info, "show what is in an archive, topic by topic")
+    check = command("check", commands.check, "list every defect of an archive: 0 none, 1 defects, 2 not playable")
+    convert = command("convert", commands.convert, "write an archive, or a part of it, into a rosbag2 bag")
+    play = command("play", commands.play, "play an archive as live topics (needs ROS 2)")
+    for sub in (info, check, convert, play):
+        _add_archive(sub)
+    for sub in (info, check):
+        sub.add_argument("--json", action="store_true", help="print JSON")
+    convert.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
+    for sub in (convert, play):
+        _add_selection(sub)
+    _add_storage(convert)
+    _add_playing(play)
+    return parser
+
+
+def _add_archive(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="a folder, or the file as downloaded")
+    parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the dataset; docs/datasets/ explains them",
+    )
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
+    parser.add_argument("--start", type=_seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
+    parser.add_argument("--duration", type=_seconds, metavar="S", help="seconds to take; all by default")
+    parser.add_argument("--topics", default="", metavar="REGEX", help="only topics in which this is found")
+    parser.add_argument("--namespace", help="before all topics; the dataset's name by default")
+    parser.add_argument("--frame-prefix", default="", help="before all frames")
+
+
+def _add_storage(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
+    parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing bag once the new one is complete")
+    parser.add_argument("--strict", action="store_true", help="write nothing if there is any defect at all")
+
+
+def _add_playing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
+    parser.add_argument("--loop", action="store_true", help="begin again at the end")
+    parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
+    parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
+    parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds, 0 or more, got {text}")
+    return seconds

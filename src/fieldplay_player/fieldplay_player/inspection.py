@@ -1,0 +1,101 @@
+"""What is in an archive, topic by topic."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.streams import Stream
+from fieldplay_player.feeds import Feed
+from fieldplay_player.options import Selection
+from fieldplay_player.outlets import INFO, feeds_of_archive
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary:
+    """One topic: how many messages, from when to when, how dense."""
+
+    id: str
+    topic: str
+    type: str
+    count: int
+    first_ns: int | None
+    last_ns: int | None
+    rate_hz: float | None
+    max_gap_s: float | None
+
+
+@dataclass(frozen=True)
+class _Times:
+    count: int
+    first_ns: int | None
+    last_ns: int | None
+    max_gap_ns: int
+
+
+def summaries(archive: Archive, selection: Selection) -> list[StreamSummary]:
+    """All topics but the static tree, in the order of the dataset's description."""
+    times = {name: _times(stream) for name, stream in archive.streams.items()}
+    order = {name: index for index, name in enumerate(archive.streams)}
+    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream]
+    feeds.sort(key=lambda feed: (order[feed.stream], feed.rank))
+    return [_summary(feed, times[feed.stream]) for feed in feeds]
+
+
+def _times(stream: Stream) -> _Times:
+    """The rows of a stream, counted; gaps are between rows in the order of time."""
+    count, first, last, gap = 0, None, None, 0
+    for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
+        stamps = stream.load(index).stamp_ns
+        if not len(stamps):
+            continue
+        count += len(stamps)
+        gap = max(gap, int(np.diff(stamps).max(initial=0)), 0 if last is None else int(stamps[0]) - last)
+        first = int(stamps[0]) if first is None else min(first, int(stamps[0]))
+        last = int(stamps[-1]) if last is None else max(last, int(stamps[-1]))
+    return _Times(count, first, last, gap)
+
+
+def _summary(feed: Feed, times: _Times) -> StreamSummary:
+    length = (times.last_ns or 0) - (times.first_ns or 0)
+    return StreamSummary(
+        id=f"{feed.stream}.camera_info" if feed.rank == INFO else feed.stream,
+        topic=feed.topic,
+        type=feed.msgtype,
+        count=times.count,
+        first_ns=times.first_ns,
+        last_ns=times.last_ns,
+        rate_hz=round((times.count - 1) * NS_PER_S / length, 3) if length > 0 else None,
+        max_gap_s=round(times.max_gap_ns / NS_PER_S, 6) if times.count > 1 else None,
+    )
+
+
+def as_json(archive: Archive, found: Sequence[StreamSummary]) -> dict[str, Any]:
+    """The summary as plain data."""
+    return {
+        "dataset": archive.spec.name,
+        "archive": str(archive.root),
+        "streams": [asdict(summary) for summary in found],
+        "notes": archive.notes,
+    }
+
+
+def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
+    """The summary for people."""
+    yield f"{archive.root}: {archive.spec.title}"
+    known = [(s.first_ns, s.last_ns) for s in found if s.first_ns is not None and s.last_ns is not None]
+    first, last = min(a for a, _ in known), max(b for _, b in known)
+    yield f"  {(last - first) / NS_PER_S:.3f} s, from {first / NS_PER_S:.3f} to {last / NS_PER_S:.3f} (unix time)"
+    yield ""
+    width = max(len(summary.topic) for summary in found)
+    yield f"  {'topic':{width}}  {'messages':>9}  {'Hz':>8}  {'gap s':>8}  type"
+    for summary in found:
+        rate = "-" if summary.rate_hz is None else f"{summary.rate_hz:.2f}"
+        gap = "-" if summary.max_gap_s is None else f"{summary.max_gap_s:.3f}"
+        yield f"  {summary.topic:{width}}  {summary.count:>9}  {rate:>8}  {gap:>8}  {summary.type}"
+    if archive.notes:
+        yield ""
+        yield from (f"  note: {note}" for note in archive.notes)
