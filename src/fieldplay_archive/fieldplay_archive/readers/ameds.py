@@ -14,6 +14,7 @@ from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.files import Files, open_files
 from fieldplay_archive.pcd import cloud_from_pcd
 from fieldplay_archive.readers import ameds_tables as convert
+from fieldplay_archive.readers.ameds_checks import check_settings
 from fieldplay_archive.records import Record
 from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.spec import DatasetSpec
@@ -37,6 +38,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         if not streams:
             raise ArchiveError(f"{root}: nothing of {spec.name} in it that can be read")
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        archive.checks.append(lambda opened: check_settings(opened, tables))
         archive.on_close = archive.on_close.pop_all()
     return archive
 

@@ -1,0 +1,171 @@
+"""What the AMEDS paper leaves open, measured in the data: a setting that does not fit is said aloud, never changed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.errors import Defect
+from fieldplay_archive.readers.ameds_tables import NS_PER_MS
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.streams import Tables
+from fieldplay_archive.tables import Rows, joined
+
+BLOCKS = 16  # of each table are looked at, spread over it
+NEAR_NS = 25 * NS_PER_MS
+MOVING_RAD_S = 0.005  # below this, rates are noise and tell nothing
+ETNA_FIELD_G = 0.45
+GRAVITY_M_S2 = (8.5, 11.0)
+CLOCK_OFFSET_S = 0.5
+PRESSURE_PA = (30e3, 120e3)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured, and the setting that it speaks for, if it speaks for one."""
+
+    text: str
+    parameter: str = ""
+    fits: str | float | None = None
+
+
+Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Finding]]
+
+
+def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
+    """Measure all that can be measured; notes say what was found, defects what does not fit."""
+    for check in (_gyro, _magnetometer, _gravity, _places, _pressure, _clock, _platform_axes, _steering, _wheel_radius):
+        for finding in check(archive, tables):
+            archive.notes.append(f"measured: {finding.text}")
+            if finding.parameter == "":
+                continue
+            chosen = archive.parameters.get(finding.parameter)
+            if finding.fits is None or chosen != finding.fits:
+                cure = f"; {finding.parameter}={chosen} does not fit"
+                if finding.fits is not None:
+                    cure += f", --set {finding.parameter}={finding.fits} would"
+                archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=finding.text + cure))
+
+
+def _sample(tables: Tables) -> Rows:
+    """Blocks from all over the tables."""
+    count = len(tables.blocks)
+    chosen = sorted({int(place) for place in np.linspace(0, count - 1, min(BLOCKS, count))})
+    return joined(tables.tables[0].format.dialect, [tables.rows(index) for index in chosen])
+
+
+def _beside(rows: Rows, other: Tables) -> tuple[Rows, Rows]:
+    """Rows that have a row of another table near in time, and that row."""
+    order = np.argsort(rows.stamp_ns, kind="stable")
+    rows = rows.only(order)
+    nearest, near = other.nearest(rows.stamp_ns, NEAR_NS)
+    return rows.only(near), nearest.only(near)
+
+
+def _slope(values: Floats, against: Floats) -> float:
+    return float((values * against).sum() / (against * against).sum())
+
+
+def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
+        return
+    imu, body = _beside(_sample(tables["gnss_imu"]), tables["gnss_body_angular_velocity"])
+    rates = body.columns("x", "y", "z")
+    if not len(imu) or np.sqrt((rates**2).mean()) < MOVING_RAD_S:
+        return
+    slope = _slope(imu.columns("gyro_x", "gyro_y", "gyro_z"), rates)
+    fits = None if slope <= 0 else "deg/s" if abs(np.log(slope / np.degrees(1))) < abs(np.log(slope)) else "rad/s"
+    yield Finding(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
+
+
+def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_imu" in tables:
+        norm = float(np.median(np.linalg.norm(_sample(tables["gnss_imu"]).columns("mag_x", "mag_y", "mag_z"), axis=1)))
+        middle = ETNA_FIELD_G * np.sqrt(1000)
+        yield Finding(f"the magnetic field is {norm:.4g}", "magnetometer_unit", "G" if norm < middle else "mG")
+
+
+def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_imu" in tables:
+        down = float(np.median(_sample(tables["gnss_imu"])["acc_z"]))
+        low, high = GRAVITY_M_S2
+        fits = None if not low < abs(down) < high else 1 if down < 0 else -1
+        yield Finding(f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits)
+
+
+def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_pose" in tables:
+        places = _sample(tables["gnss_pose"])
+        if float(np.abs(places["latitude"]).max()) > np.pi / 2 or float(np.abs(places["longitude"]).max()) > 2 * np.pi:
+            message = (
+                f"latitude: expected rad, got {float(np.median(places['latitude'])):.3f}, which looks like degrees"
+            )
+            archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="implausible_unit", message=message))
+    yield from ()
+
+
+def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_imu" in tables:
+        pressure = float(np.median(_sample(tables["gnss_imu"])["air_pressure"]))
+        if not PRESSURE_PA[0] < pressure < PRESSURE_PA[1]:
+            message = f"pressure: expected Pa, got {pressure:.4g}"
+            archive.defects(Defect(file=tables["gnss_imu"].tables[0].name, kind="implausible_unit", message=message))
+    yield from ()
+
+
+def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_pose" not in tables:
+        return
+    rows = _sample(tables["gnss_pose"])
+    offset_s = (rows.stamp_ns - rows.clock("device_time")) / NS_PER_S
+    median = float(np.median(offset_s))
+    spread = float(np.percentile(offset_s, 95) - np.percentile(offset_s, 5))
+    text = f"the host's clock is {median:+.6f} s against the INS's, with a spread (5 to 95 %) of {spread:.6f} s"
+    if abs(median) > CLOCK_OFFSET_S or spread > CLOCK_OFFSET_S:
+        archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="clock_offset", message=text))
+    yield Finding(text)
+
+
+def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "gnss_body_angular_velocity" not in tables:
+        return
+    for key in ("platform_velocity", "platform_twist_estimate"):
+        if key not in tables:
+            continue
+        twist, body = _beside(_sample(tables[key]), tables["gnss_body_angular_velocity"])
+        if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
+            slope = _slope(twist["yaw_rate"], body["z"])
+            fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
+            yield Finding(f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits)
+
+
+def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
+        return
+    estimate, motor = _beside(_sample(tables["wheel_pose_estimate"]), tables["motor_encoders"])
+    if not len(estimate):
+        return
+    constants = archive.spec.constants
+    per_tick = np.radians(1 / constants["steer_ticks_per_mm"] / constants["steer_mm_per_deg"])
+    zeros = []
+    for wheel, sign in enumerate(constants["steer_signs"], start=1):
+        zeros.append(np.median(estimate[f"steer_{wheel}"] - sign * per_tick * motor[f"steer_{wheel}_ticks"]))
+    zero = float(np.degrees(np.median(zeros)))
+    fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
+    yield Finding(f"steering angles are {zero:+.2f} deg beside those of the ticks", "steering_zero_deg", fits)
+
+
+def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "motor_encoders" not in tables:
+        return
+    rows = tables["motor_encoders"].rows(0)
+    step_s = np.diff(rows.stamp_ns) / NS_PER_S
+    turned = np.diff(rows["drive_1_ticks"]) / archive.spec.constants["drive_ticks_per_turn"] * 2 * np.pi
+    moving = (step_s > 0) & (np.abs(turned) > 1e-4)
+    if moving.sum() > 10:
+        radius = np.median(rows["drive_1_velocity"][1:][moving] * step_s[moving] / turned[moving])
+        yield Finding(f"drive speed and ticks together give a wheel radius of {float(radius):.4f} m")

@@ -1,0 +1,7 @@
+"""The base of all events."""
+
+
+class Event:
+    """Something that happened in the launched system, or that shall happen."""
+
+    name = "launch.Event"
