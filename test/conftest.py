@@ -1,6 +1,7 @@
 """A small archive of AMEDS with known numbers, written by hand here: nothing in it comes from the code under test."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 START = 1656931512
+RATES = [0.01, 0.02, -0.2]  # of the body, FRD
+STEERED = [-0.1924102418, 0.1924102418, -0.1924102418, 0.1924102418]  # 10000 ticks, in rad
 
 
 @dataclass
@@ -29,20 +32,26 @@ class TinyAmeds:
 
     def write_all(self) -> None:
         self.root.mkdir(parents=True)
-        self.write("GnssImu.csv", 100, lambda t: [0.1, 0.2, -9.81, 1.0, 2.0, 3.0, 0.3, 0.0, 0.35, 31.5, 74000.0, 12.5])
-        self.write("GnssPose.csv", 100, lambda t: [START - 18.25 + t, math.radians(37.72351), math.radians(15.00668),
+        self.write(
+            "GnssImu.csv",
+            100,
+            lambda t: [0.1, 0.2, -9.81, *map(math.degrees, RATES), 0.3, 0.0, 0.35, 31.5, 74000.0, 12.5],
+        )
+        self.write("GnssPose.csv", 100, lambda t: [START - 0.25 + t, math.radians(37.72351), math.radians(15.00668),
                    2639.838, 0.01, 0.02, 0.03, math.radians(5), math.radians(-10), math.radians(30), 7.0])  # fmt: skip
         self.write("GnssBodyVelocity.csv", 100, lambda t: [0.5, 0.1, -0.2, 0.01, 0.02, 0.03])
-        self.write("GnssBodyAngularVelocity.csv", 100, lambda t: [math.radians(1), math.radians(2), math.radians(3)])
+        self.write("GnssBodyAngularVelocity.csv", 100, lambda t: RATES)
         self.write("GnssBodyAcceleration.csv", 100, lambda t: [0.1, 0.2, 0.3])
         self.write("GnssNedVelocity.csv", 100, lambda t: [1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
         self.write("PlatformMotorEncoders.csv", 50, lambda t: [0.4, 0.4, 0.6, 0.6, 0.41, 0.41, 0.61, 0.61,
-                   30000, 15000, 0, -30000, 10000, 10000, -10000, -10000])  # fmt: skip
+                   30000 + 1000 * t, 15000, 0, -30000, 10000, 10000, -10000, -10000])  # fmt: skip
         self.write("Platform2DVelocity.csv", 50, lambda t: [0.5, 0.05, 0.2, 0.1, 0.2, 0.3])
-        self.write("Platform2DTwistEstimate.csv", 100, lambda t: [0.5, 0.05, 0.2, 0.1])
+        self.write("Platform2DTwistEstimate.csv", 100, lambda t: [0.5, 0.05, 0.2, 0.1])  # as printed
         self.write("Platform2DPoseEstimate.csv", 100, lambda t: [3.0, 4.0, 0.5, 0.1, 0.2, 0.3])
         self.write(
-            "PlatformWheelPoseEstimate.csv", 100, lambda t: [0.0] * 12 + [1.0, 2.0, 3.0, 4.0, 0.1, 0.2, 0.3, 0.4]
+            "PlatformWheelPoseEstimate.csv",
+            100,
+            lambda t: [0.0] * 12 + [1.0, 2.0, 3.0, 4.0, *STEERED],
         )
         for arm in ("Main", "Aux"):
             self.write(f"{arm}ArmJointAngles.csv", 1, lambda t: [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
@@ -81,8 +90,18 @@ class TinyAmeds:
             (self.root / name).write_bytes(header.encode() + points.tobytes())
 
 
+@pytest.fixture(scope="session")
+def write_ameds() -> Callable[[Path], TinyAmeds]:
+    """Writes the archive into a folder that is not there yet."""
+
+    def write(root: Path) -> TinyAmeds:
+        archive = TinyAmeds(root)
+        archive.write_all()
+        return archive
+
+    return write
+
+
 @pytest.fixture
-def tiny_ameds(tmp_path: Path) -> TinyAmeds:
-    archive = TinyAmeds(tmp_path / "AMEDS" / "Traverse_5")
-    archive.write_all()
-    return archive
+def tiny_ameds(write_ameds: Callable[[Path], TinyAmeds], tmp_path: Path) -> TinyAmeds:
+    return write_ameds(tmp_path / "AMEDS" / "Traverse_5")

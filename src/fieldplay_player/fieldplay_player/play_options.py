@@ -1,0 +1,57 @@
+"""How an archive is played: one set of options for the node, the command line and the tests."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+from fieldplay_player.errors import PlayError
+from fieldplay_player.options import Selection
+
+LoopStamps = Literal["restart", "continue"]
+Stamps = Literal["archive", "now"]
+OnEnd = Literal["exit", "pause"]
+
+READ_AHEAD_MB = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayOptions:
+    """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never."""
+
+    selection: Selection = field(default_factory=Selection)
+    rate: float = 1.0
+    loop: bool = False
+    loop_stamps: LoopStamps = "restart"
+    paused: bool = False
+    clock_hz: float = 0.0
+    stamps: Stamps = "archive"
+    on_end: OnEnd = "exit"
+    wait_for_subscribers: int = 0
+    wait_timeout_s: float = 0.0
+    read_ahead_mb: float = READ_AHEAD_MB
+    qos_overrides: Path | None = None
+    urdf: Path | None = None
+
+    def __post_init__(self) -> None:
+        _check("rate", self.rate, is_rate(self.rate), "a number above 0")
+        _check("read_ahead_mb", self.read_ahead_mb, is_rate(self.read_ahead_mb), "a number above 0")
+        for name in ("clock_hz", "wait_for_subscribers", "wait_timeout_s"):
+            value = getattr(self, name)
+            _check(name, value, math.isfinite(value) and value >= 0, "0 or more")
+        start, duration = self.selection.start_s, self.selection.duration_s
+        _check("start", start, math.isfinite(start) and start >= 0, "0 s or more")
+        _check("duration", duration, duration is None or (math.isfinite(duration) and duration >= 0), "0 s or more")
+        for name, choices in (("loop_stamps", LoopStamps), ("stamps", Stamps), ("on_end", OnEnd)):
+            value = getattr(self, name)
+            _check(name, value, value in get_args(choices), f"one of {', '.join(get_args(choices))}")
+
+
+def is_rate(rate: float) -> bool:
+    """Whether playing can go at this rate."""
+    return math.isfinite(rate) and rate > 0
+
+
+def _check(name: str, value: object, good: bool, expected: str) -> None:
+    if not good:
+        raise PlayError(f"{name}: expected {expected}, got {value!r}")

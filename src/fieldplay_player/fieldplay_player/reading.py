@@ -1,0 +1,128 @@
+"""From feeds to single messages: what is cheap is made at once, what is heavy is left to be made by a worker."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_player.bag.payloads import MergedPayloads, Payloads
+from fieldplay_player.feeds import Feed, SpanMessages
+from fieldplay_player.timeline import Piece, Source, Stretch, Timeline
+
+PER_PART = 512
+
+
+class Message(NamedTuple):
+    """A message of a feed, by the feed's number."""
+
+    feed: int
+    stamp_ns: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """A message that is yet to be made: from a row that may prove defective, then there is none."""
+
+    feed: int
+    stamp_ns: int
+    make: Callable[[], bytes | None]
+
+
+Run = list[Message]
+Work = Run | Heavy
+
+
+def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[], None]) -> Iterator[Work]:
+    """All messages with first_ns <= time <= last_ns in order; check is called before a span is loaded."""
+
+    def source_of(feed: Feed) -> Source[SpanMessages]:
+        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+            check()
+            return feed.load(index)
+
+        return Source(feed.spans, load)
+
+    for stretch in Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns):
+        for begin in range(0, len(stretch.stamp_ns), PER_PART):
+            yield from _works_of_part(stretch, begin, min(begin + PER_PART, len(stretch.stamp_ns)))
+
+
+def messages_of_span(feed: Feed, number: int, index: int) -> Run:
+    """All messages of one span."""
+    stamp_ns, loaded = feed.load(index)
+    payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))
+    times = stamp_ns[kept].tolist()
+    return [Message(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
+
+
+def _works_of_part(stretch: Stretch[SpanMessages], begin: int, end: int) -> Iterator[Work]:
+    """The light messages in runs, between the heavy ones."""
+    heavy = _heavy(stretch, begin, end)
+    light, positions = _light(stretch, begin, end)
+    done = 0
+    for position in sorted(heavy):
+        cut = int(np.searchsorted(positions, position))
+        if cut > done:
+            yield light[done:cut]
+        done = cut
+        yield heavy[position]
+    if done < len(light):
+        yield light[done:]
+
+
+def _heavy(stretch: Stretch[SpanMessages], begin: int, end: int) -> dict[int, Heavy]:
+    found = {}
+    for piece in stretch.pieces:
+        if piece.loaded.heavy:
+            low, high = np.searchsorted(piece.positions, (begin, end))
+            for k in range(low, high):
+                position = int(piece.positions[k])
+                make = _maker(piece.loaded, piece.rows[k : k + 1])
+                found[position] = Heavy(piece.source, int(stretch.stamp_ns[position]), make)
+    return found
+
+
+def _maker(loaded: SpanMessages, row: NDArray[np.intp]) -> Callable[[], bytes | None]:
+    def make() -> bytes | None:
+        payloads, kept = loaded.payloads(row)
+        return _bytes(payloads)[0] if kept.all() else None
+
+    return make
+
+
+def _light(stretch: Stretch[SpanMessages], begin: int, end: int) -> tuple[Run, NDArray[np.intp]]:
+    """The light messages of a part, and their positions (n,) in the stretch."""
+    made: list[tuple[Payloads, NDArray[np.intp]]] = []
+    feed = np.full(end - begin, -1, np.int64)
+    for piece in stretch.pieces:
+        if not piece.loaded.heavy:
+            payloads, positions = _payloads_between(piece, begin, end)
+            feed[positions - begin] = piece.source
+            made.append((payloads, positions - begin))
+    there = feed >= 0
+    place = np.cumsum(there) - 1
+    data = _bytes(MergedPayloads([(payloads, place[positions]) for payloads, positions in made]))
+    stamps = stretch.stamp_ns[begin:end][there].tolist()
+    run = [Message(*each) for each in zip(feed[there].tolist(), stamps, data, strict=True)]
+    return run, np.flatnonzero(there) + begin
+
+
+def _payloads_between(piece: Piece[SpanMessages], begin: int, end: int) -> tuple[Payloads, NDArray[np.intp]]:
+    low, high = np.searchsorted(piece.positions, (begin, end))
+    if low == high:
+        return MergedPayloads([]), np.zeros(0, np.intp)
+    payloads, kept = piece.loaded.payloads(piece.rows[low:high])
+    return payloads, piece.positions[low:high][kept]
+
+
+def _bytes(payloads: Payloads) -> list[bytes]:
+    """The messages one by one, cut out of one buffer into which all are put."""
+    ends = np.cumsum(payloads.size)
+    buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    payloads.place(buffer, ends - payloads.size)
+    borders = [0, *ends.tolist()]
+    view = memoryview(buffer)
+    return [bytes(view[low:high]) for low, high in zip(borders, borders[1:], strict=False)]
