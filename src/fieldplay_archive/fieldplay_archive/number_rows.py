@@ -110,7 +110,7 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
 
 
 def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
-    return any(frame.select(*dialect.clocks, *dialect.numbers).null_count().row(0))
+    return any(frame[name].null_count() for name in (*dialect.clocks, *dialect.numbers))
 
 
 def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
@@ -143,11 +143,12 @@ def _checked(
     good = np.ones(frame.height, bool)
     times = []
     for name in dialect.clocks:
-        texts = frame[name].fill_null("").to_list()
-        ns, is_time = ns_from_texts(np.array([text.replace(",", ".").encode() for text in texts], dtype=np.bytes_))
+        texts = np.array(frame[name].cast(polars.Binary).fill_null(b"").to_list(), dtype=np.bytes_)
+        ns, is_time = ns_from_texts(np.char.replace(texts, b",", b".") if dialect.decimal_comma else texts)
         times.append(ns)
         good &= is_time
-    values = frame.select(dialect.numbers).to_numpy().astype(np.float64, copy=False)
+    columns = [frame[name].to_numpy() for name in dialect.numbers]
+    values = np.stack(columns, axis=1) if columns else np.zeros((frame.height, 0))
     good &= np.isfinite(values).all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
     rows = NumberRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)

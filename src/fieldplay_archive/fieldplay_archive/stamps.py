@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 NS_PER_S = 1_000_000_000
 DIGITS_NS = 9
 # 18 digits fit an int64 whatever they are; a Unix time in seconds has 10.
+SAFE_DIGITS, SAFE_FIRST_DIGIT = 10, 8  # so many digits of seconds, with at most such a first, fit as nanoseconds
+ZERO, POINT = np.uint8(ord("0")), ord(".")
 LARGEST_INTEGER_PART = 9_223_372_035
 
 
@@ -34,7 +36,11 @@ def ns_from_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray
 
     Plain digits with at most one point are done column by column of the characters; the few others one by one.
     """
-    ns, plain = _ns_from_plain_texts(np.ascontiguousarray(texts))
+    texts = np.ascontiguousarray(texts)
+    ns = _ns_from_equal_texts(texts)
+    if ns is not None:
+        return ns, np.ones(len(texts), bool)
+    ns, plain = _ns_from_plain_texts(texts)
     good = plain.copy()
     for row in np.flatnonzero(~plain):
         try:
@@ -43,6 +49,25 @@ def ns_from_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray
         except StampError:
             ns[row] = 0
     return ns, good
+
+
+def _ns_from_equal_texts(texts: NDArray[np.bytes_]) -> NDArray[np.int64] | None:
+    """The times where all are digits with the point at one place, as in 1656931512.123456; None where they are not."""
+    characters = texts.view(np.uint8).reshape(len(texts), texts.dtype.itemsize)
+    point = texts[0].find(b".") if len(texts) else -1
+    point = characters.shape[1] if point < 0 else point
+    whole, fraction = characters[:, :point] - ZERO, characters[:, point + 1 :] - ZERO  # below '0' wraps to above 9
+    if not (0 < whole.shape[1] <= SAFE_DIGITS and fraction.shape[1] <= DIGITS_NS):
+        return None
+    if (characters[:, point : point + 1] != POINT).any() or (whole > 9).any() or (fraction > 9).any():
+        return None
+    if whole.shape[1] == SAFE_DIGITS and (whole[:, 0] > SAFE_FIRST_DIGIT).any():
+        return None
+    powers = 10 ** np.arange(SAFE_DIGITS + DIGITS_NS - 1, -1, -1, dtype=np.int64)
+    seconds_end = len(powers) - DIGITS_NS
+    ns: NDArray[np.int64] = whole.astype(np.int64) @ powers[seconds_end - whole.shape[1] : seconds_end]
+    ns += fraction.astype(np.int64) @ powers[seconds_end : seconds_end + fraction.shape[1]]
+    return ns
 
 
 def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -14,7 +14,7 @@ from fieldplay_archive.number_rows import Dialect, NumberRows, rows_from_block
 from fieldplay_archive.table_defects import defects_of_impossible_times, defects_of_lines, defects_of_order
 from fieldplay_archive.table_format import TableSpec, format_from_head
 
-BLOCK_SIZE = 1 << 19
+BLOCK_SIZE = 1 << 20
 HEAD_SIZE = 1 << 16
 KEPT_BLOCKS = 3
 

@@ -3,6 +3,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fieldplay_archive.stamps import StampError, ns_from_text, ns_from_texts
 
@@ -46,6 +48,28 @@ def test_random_times_agree_with_rational_arithmetic() -> None:
     batch, good = ns_from_texts(np.array([t.encode() for t in texts]))
     assert good.all()
     assert batch.tolist() == [int(Fraction(t) * 10**9) for t in texts]
+
+
+@pytest.mark.parametrize("last", ["8999999999.999999999", "9223372036.854775807", "9999999999.000000000"])
+def test_times_at_the_limit_of_64_bits_are_exact_or_refused(last: str) -> None:
+    batch, good = ns_from_texts(np.array([b"1656931512.123456789", last.encode()]))
+    exact = int(Fraction(last) * 10**9)
+    fits = exact < 2**63
+    assert batch.tolist() == [1656931512_123456789, exact if fits else 0]
+    assert good.tolist() == [True, fits]
+
+
+@given(st.lists(st.from_regex(r"[0-9]{0,11}(\.[0-9]{0,10})?", fullmatch=True), min_size=1, max_size=6))
+def test_a_batch_agrees_with_each_time_alone(texts: list[str]) -> None:
+    batch, good = ns_from_texts(np.array([text.encode() for text in texts]))
+    for text, ns, is_time in zip(texts, batch, good, strict=True):
+        try:
+            alone = ns_from_text(text)
+        except StampError:
+            assert not is_time
+        else:
+            assert is_time
+            assert abs(int(ns) - alone) <= (len(text.partition(".")[2]) > 9)  # ties round to even alone, up in a batch
 
 
 def test_no_rows_give_no_rows() -> None:
