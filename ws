@@ -324,7 +324,8 @@ run_tests() { # [PYTEST ARGS...]
 
 open_shell() {
   setup
-  exec bash --rcfile <(printf '[ ! -e ~/.bashrc ] || . ~/.bashrc\n. %q\nPS1="(fieldplay) $PS1"\n' "$home/setup.bash") -i
+  exec bash --rcfile <(printf '[ ! -e ~/.bashrc ] || . ~/.bashrc\n. %q\n%s\n%s\n' "$home/setup.bash" \
+    'PS1="(fieldplay) $PS1"' 'eval "$(register-python-argcomplete fieldplay)"') -i
 }
 
 main() {

@@ -1,0 +1,27 @@
+from pathlib import Path
+
+from setuptools import setup
+
+NAME = "fieldplay_bringup"
+FOLDERS = ("config", "launch", "urdf")  # links to the workspace's
+
+
+def files_to_install() -> list[tuple[str, list[str]]]:
+    """Every file of the folders, to the same place below share/."""
+    files = [path for folder in FOLDERS for path in sorted(Path(folder).rglob("*")) if path.is_file()]
+    return [(f"share/{NAME}/{path.parent}", [str(path)]) for path in files if "__pycache__" not in path.parts]
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Installs the descriptions of the datasets, the launch files and the robot models.",
+    license="Apache-2.0",
+    packages=[],
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+        *files_to_install(),
+    ],
+    zip_safe=True,
+)
