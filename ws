@@ -163,12 +163,14 @@ pip_print() {
 
 constraint_file() { echo "$root/requirements/constraints-$base.txt"; }
 
-# Python files are linked into the environment, so only their names count; everything else counts with its content.
+# Python and data files are linked into the environment, so only their names count; what is built counts with its content.
 package_print() ( # DIR
   cd -- "$1"
-  { find -L . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
-    find -L . -name __pycache__ -prune -o -type f \( ! -name '*.py' -o -name setup.py \) -print0 |
-      LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum
+  {
+    find -L . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
+    find -L . -type f \( -name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv' \) \
+      -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+  } | sha256sum
 )
 
 make_venv() {

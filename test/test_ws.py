@@ -139,9 +139,12 @@ def test_a_package_whose_files_changed_is_built_alone(workspace: Path, name: str
     assert steps_of_setup(workspace) == ["build above"]
 
 
-def test_changed_python_needs_no_build_as_it_is_linked(workspace: Path) -> None:
+def test_changed_python_and_data_need_no_build_as_they_are_linked(workspace: Path) -> None:
     steps_of_setup(workspace)
     (workspace / "src" / "above" / "above" / "__init__.py").write_text("changed = True")
+    (workspace / "src" / "above" / "data.yaml").write_text("changed: false")
+    assert steps_of_setup(workspace) == ["build above"]
+    (workspace / "src" / "above" / "data.yaml").write_text("changed: true")
     assert steps_of_setup(workspace) == []
 
 
