@@ -1,0 +1,110 @@
+"""A node of the command's own that lives as long as the command; there is no daemon to ask instead."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import rclpy
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from ros2cli.discovery import ALL_FOUND, FIRST_FOUND, Patience, wait_until_settled
+
+NODE_NAME_PREFIX = "_ros2cli"
+_STEP_S = 0.05
+_NAME_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"
+
+
+def add_direct_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every verb that opens a node."""
+    parser.add_argument(
+        "--spin-time",
+        type=float,
+        help=f"Seconds to wait for discovery (default: as long as it may take, up to {ALL_FOUND.most_s})",
+    )
+    parser.add_argument("-s", "--use-sim-time", action="store_true", help="Take the time from /clock")
+
+
+def add_node_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verbs that could ask upstream's daemon."""
+    add_direct_arguments(parser)
+    parser.add_argument(
+        "--no-daemon", action="store_true", help="Taken for compatibility: this stand-in never uses a daemon"
+    )
+
+
+@contextmanager
+def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Iterator[Node]:
+    """Open a hidden node; when SIGTERM shuts rclpy down, end with its number as exit code."""
+    rclpy.init(args=[])
+    try:
+        node = rclpy.create_node(
+            NODE_NAME_PREFIX + (f"_{os.getpid()}" if suffix is None else suffix),
+            start_parameter_services=False,
+            parameter_overrides=[
+                Parameter("use_sim_time", value=use_sim_time),
+                Parameter("start_type_description_service", value=False),
+            ],
+        )
+        try:
+            yield node
+        finally:
+            node.destroy_node()
+    except (ExternalShutdownException, RuntimeError):
+        # What is called in the moment of the shutdown fails in ways of its own.
+        if rclpy.ok():
+            raise
+        raise SystemExit(signal.SIGTERM) from None
+    finally:
+        rclpy.try_shutdown()
+
+
+def wait_for_graph(node: Node, spin_time: float | None) -> None:
+    """Let ``node`` discover all there is: for ``spin_time`` seconds, or as long as it may take."""
+
+    def look() -> tuple[str, bool]:
+        topics = node.get_topic_names_and_types()
+        endpoints = [(node.count_publishers(topic), node.count_subscribers(topic)) for topic, _ in topics]
+        return repr((topics, endpoints, node.get_service_names_and_types())), True
+
+    _wait(node, spin_time, look, ALL_FOUND)
+
+
+def wait_for_endpoints(node: Node, topic: str, spin_time: float | None) -> None:
+    """Let ``node`` discover all endpoints of ``topic`` (its full name) and the names of their nodes, likewise."""
+
+    def look() -> tuple[str, bool]:
+        ends = _endpoints(node, topic)
+        # The names come by another way than the endpoints, and later.
+        named = all(end.node_name != _NAME_NOT_KNOWN_YET for end in ends)
+        return repr([(end.endpoint_gid, end.node_name) for end in ends]), bool(ends) and named
+
+    _wait(node, spin_time, look, ALL_FOUND)
+
+
+def wait_for_topic(node: Node, topic: str, spin_time: float | None) -> None:
+    """Let ``node`` discover ``topic`` (its full name): for ``spin_time`` seconds, or until somebody has it."""
+
+    def look() -> tuple[str, bool]:
+        ends = _endpoints(node, topic)
+        return repr([end.endpoint_gid for end in ends]), bool(ends)
+
+    _wait(node, spin_time, look, FIRST_FOUND)
+
+
+def _endpoints(node: Node, topic: str) -> list[TopicEndpointInfo]:
+    if topic not in dict(node.get_topic_names_and_types()):
+        return []
+    return [*node.get_publishers_info_by_topic(topic), *node.get_subscriptions_info_by_topic(topic)]
+
+
+def _wait(node: Node, spin_time: float | None, look: Callable[[], tuple[str, bool]], patience: Patience) -> None:
+    if spin_time is not None:
+        patience = Patience(least_s=spin_time, quiet_s=0.0, most_s=spin_time)
+    wait_until_settled(look, lambda: rclpy.spin_once(node, timeout_sec=_STEP_S), patience=patience)

@@ -1,0 +1,92 @@
+"""The QoS options of a subscribing verb, and the profile that suits the publishers there are."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+
+from rclpy.duration import Duration
+from rclpy.qos import (
+    QoSDurabilityPolicy,
+    QoSHistoryPolicy,
+    QoSLivelinessPolicy,
+    QoSPresetProfiles,
+    QoSProfile,
+    QoSReliabilityPolicy,
+)
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+_DEFAULT_PROFILE = "sensor_data"
+_POLICIES = {
+    "history": QoSHistoryPolicy,
+    "reliability": QoSReliabilityPolicy,
+    "durability": QoSDurabilityPolicy,
+    "liveliness": QoSLivelinessPolicy,
+}
+
+
+def add_qos_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --qos-profile and the options that override single policies of it."""
+    parser.add_argument(
+        "--qos-profile",
+        choices=QoSPresetProfiles.short_keys(),
+        default=_DEFAULT_PROFILE,
+        help="Preset profile to subscribe with, made to suit the publishers (default: %(default)s)",
+    )
+    parser.add_argument("--qos-depth", metavar="N", type=int, help="Queue size, instead of the profile's")
+    for policy, values in _POLICIES.items():
+        parser.add_argument(
+            f"--qos-{policy}", choices=values.short_keys(), help=f"{policy.capitalize()}, instead of the profile's"
+        )
+    parser.add_argument(
+        "--qos-liveliness-lease-duration-seconds",
+        metavar="S",
+        type=float,
+        help="Liveliness lease duration, instead of the profile's",
+    )
+
+
+def chosen_profile(args: argparse.Namespace, publishers: list[TopicEndpointInfo]) -> tuple[QoSProfile, list[str]]:
+    """Return the profile to subscribe with, and what there is to say about it.
+
+    One override on the command line, and the publishers are not looked at.
+    """
+    # The presets are shared objects, and other code of this process may go by them.
+    profile = copy.copy(QoSPresetProfiles.get_from_short_key(args.qos_profile))
+    overridden = _override(profile, args)
+    if overridden or not publishers:
+        return profile, []
+    offered = [publisher.qos_profile for publisher in publishers]
+    reliable = [offer.reliability == QoSReliabilityPolicy.RELIABLE for offer in offered]
+    lasting = [offer.durability == QoSDurabilityPolicy.TRANSIENT_LOCAL for offer in offered]
+    profile.reliability = QoSReliabilityPolicy.RELIABLE if all(reliable) else QoSReliabilityPolicy.BEST_EFFORT
+    profile.durability = QoSDurabilityPolicy.TRANSIENT_LOCAL if all(lasting) else QoSDurabilityPolicy.VOLATILE
+    notices = []
+    if any(reliable) and not all(reliable):
+        notices.append(_notice("QoSReliabilityPolicy.RELIABLE", "QoSReliabilityPolicy.BEST_EFFORT"))
+    if any(lasting) and not all(lasting):
+        notices.append(_notice("QoSDurabilityPolicy.TRANSIENT_LOCAL", "QoSDurabilityPolicy.VOLATILE"))
+    return profile, notices
+
+
+def _override(profile: QoSProfile, args: argparse.Namespace) -> bool:
+    """Put the options' values into ``profile``; say whether there was any."""
+    given = {name: getattr(args, f"qos_{name}") for name in _POLICIES}
+    for name, key in given.items():
+        if key is not None:
+            setattr(profile, name, _POLICIES[name].get_from_short_key(key))
+    lease_s = args.qos_liveliness_lease_duration_seconds
+    if lease_s is not None and lease_s >= 0:
+        profile.liveliness_lease_duration = Duration(seconds=lease_s)
+    if args.qos_depth is not None and args.qos_depth > 0:
+        profile.depth = args.qos_depth
+    elif profile.durability == QoSDurabilityPolicy.TRANSIENT_LOCAL and profile.depth == 0:
+        profile.depth = 1
+    return any(value is not None for value in (*given.values(), lease_s, args.qos_depth))
+
+
+def _notice(wanted: str, taken: str) -> str:
+    return (
+        f"Some, but not all, publishers are offering {wanted}. "
+        f"Falling back to {taken} as it will connect to all publishers\n"
+    )

@@ -1,0 +1,1 @@
+"""One module per verb, each with ``add_arguments(parser)`` and ``main(args)``; imported only when it is called."""

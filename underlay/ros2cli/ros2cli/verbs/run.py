@@ -1,0 +1,55 @@
+"""ros2 run."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import subprocess
+import sys
+
+from ros2cli.packages import executables
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("--prefix", help="Command to put before the executable (e.g. 'gdb -ex run --args')")
+    parser.add_argument("package_name", help="Package that has the executable")
+    parser.add_argument("executable_name", help="Name of the executable")
+    parser.add_argument("argv", nargs=argparse.REMAINDER, help="Whatever the executable is to be given")
+
+
+def main(args: argparse.Namespace) -> int | str:
+    """Run the executable and return its exit code, or what keeps it from running."""
+    found = executables(args.package_name, args.executable_name)
+    if not found:
+        return "No executable found"
+    if len(found) > 1:
+        return "\n".join(["Multiple executables found:", *(f"- {path}" for path in found)])
+    return _run([*shlex.split(args.prefix or ""), str(found[0]), *args.argv])
+
+
+def _run(command: list[str]) -> int:
+    """Run ``command`` to its end: Ctrl-C reaches it from the terminal, SIGTERM is passed on to it."""
+    try:
+        process = subprocess.Popen(command)
+    except OSError as error:
+        raise RuntimeError(f"{command[0]}: {error.strerror}") from None
+    before = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    try:
+        code = _wait(process)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if code:
+        died = -code in signal.valid_signals()
+        reason = signal.strsignal(-code) if died else f"Process exited with failure {code}"
+        sys.stdout.write(f"[ros2run]: {reason}\n")
+    return code
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue

@@ -1,0 +1,35 @@
+"""ros2 service list."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_graph
+from ros2cli.names import shown
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's options."""
+    add_node_arguments(parser)
+    parser.add_argument("-t", "--show-types", action="store_true", help="Write the type behind each service")
+    parser.add_argument("-c", "--count-services", action="store_true", help="Write the number of services only")
+    parser.add_argument(
+        "--include-hidden-services",
+        action="store_true",
+        # The same flag may stand before the verb, and an absence here must not undo it.
+        default=argparse.SUPPRESS,
+        help="Count hidden services in",
+    )
+
+
+def main(args: argparse.Namespace) -> None:
+    """Write the services."""
+    with direct_node(use_sim_time=args.use_sim_time) as node:
+        wait_for_graph(node, args.spin_time)
+        services = shown(node.get_service_names_and_types(), hidden_too=args.include_hidden_services)
+    if args.count_services:
+        sys.stdout.write(f"{len(services)}\n")
+        return
+    for name, types in services:
+        sys.stdout.write(f"{name} [{', '.join(types)}]\n" if args.show_types else f"{name}\n")

@@ -1,0 +1,164 @@
+"""Over real DDS, against a node in a thread of this process.
+
+Every command waits for discovery, so those that can run side by side do.
+"""
+
+import threading
+
+import pytest
+import rclpy
+import yaml
+from geometry_msgs.msg import TwistStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+SWITCH = ("/switch", "std_srvs/srv/SetBool")
+COMMANDS = {
+    "topics": ("topic", "--include-hidden-topics", "list", "--no-daemon", "-t"),
+    "services": ("service", "list", "-t"),
+    "info": ("topic", "info", "/heard"),
+    "info -v": ("topic", "info", "/alone", "-v"),
+    "echo": ("topic", "echo", "/twist", "--once"),
+    "echo latched": ("topic", "echo", "latched", "--once"),
+    "echo typed": ("topic", "echo", "/latched", "std_msgs/String", "--once", "--raw"),
+    "echo timeout": ("topic", "echo", "/kept", "--timeout", "0.1"),
+    "call": ("service", "call", *SWITCH, "{data: true}"),
+    "hz": ("topic", "hz", "/twist"),
+    "call -r": ("service", "call", *SWITCH, "-r", "20"),
+}
+
+
+def add_endpoints(node):
+    lasting = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, "/latched", lasting).publish(String(data="said once"))
+    node.create_publisher(String, "/alone", lasting)
+    node.create_publisher(String, "/kept", 10)
+    node.create_publisher(String, "/_hidden", 10)
+    node.create_subscription(String, "/heard", lambda _: None, 10)
+    twists = node.create_publisher(TwistStamped, "/twist", qos_profile_sensor_data)
+    node.create_timer(0.02, lambda: twists.publish(TwistStamped()))
+
+    def switch(request, response):
+        response.success, response.message = request.data, "done"
+        return response
+
+    node.create_service(SetBool, "/switch", switch)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def subject():
+    context = Context()
+    rclpy.init(args=[], context=context)
+    node = rclpy.create_node("subject", namespace="/here", context=context, start_parameter_services=False)
+    add_endpoints(node)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    yield
+    executor.shutdown()
+    thread.join()
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture(scope="module")
+def commands(subject, start_many):
+    return {name: start_many(*words) for name, words in COMMANDS.items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(commands):
+    """Exit code and output of each command that ends by itself."""
+    return {name: command.finish() for name, command in commands.items() if name not in ("hz", "call -r")}
+
+
+def test_topic_list_has_every_topic_and_its_type(outcomes):
+    code, out = outcomes["topics"]
+    lines = out.splitlines()
+    assert {
+        "/_hidden [std_msgs/msg/String]",
+        "/heard [std_msgs/msg/String]",
+        "/parameter_events [rcl_interfaces/msg/ParameterEvent]",
+        "/twist [geometry_msgs/msg/TwistStamped]",
+    } <= set(lines)
+    assert (code, lines) == (0, sorted(lines))
+
+
+def test_service_list_has_every_service_and_its_type(outcomes):
+    code, out = outcomes["services"]
+    assert code == 0
+    assert "/switch [std_srvs/srv/SetBool]" in out.splitlines()
+    assert "/_" not in out
+
+
+def test_topic_info_tells_type_and_counts(outcomes):
+    code, out = outcomes["info"]
+    assert code == 0
+    assert out == "Type: std_msgs/msg/String\nPublisher count: 0\nSubscription count: 1\n"
+
+
+def test_topic_info_in_detail_tells_node_and_qos(outcomes):
+    code, out = outcomes["info -v"]
+    type_, publishers, publisher, subscriptions, end = out.split("\n\n")
+    assert (code, type_, end) == (0, "Type: std_msgs/msg/String", "")
+    assert (publishers, subscriptions) == ("Publisher count: 1", "Subscription count: 0")
+    lines = publisher.splitlines()
+    assert lines[:3] == ["Node name: subject", "Node namespace: /here", "Topic type: std_msgs/msg/String"]
+    assert {"  Reliability: RELIABLE", "  Durability: TRANSIENT_LOCAL"} <= set(lines)
+
+
+def test_topic_echo_once_is_one_document(outcomes):
+    code, out = outcomes["echo"]
+    document, end = out.split("---")
+    assert (code, end) == (0, "\n")
+    assert yaml.safe_load(document)["twist"]["linear"] == {"x": 0.0, "y": 0.0, "z": 0.0}
+
+
+def test_topic_echo_gets_what_was_said_before_it_came(outcomes):
+    assert outcomes["echo latched"] == (0, "data: said once\n---\n")
+
+
+def test_topic_echo_raw_is_the_serialized_message(outcomes):
+    code, out = outcomes["echo typed"]
+    assert code == 0
+    assert out.startswith(r"b'\x00\x01\x00\x00\n\x00\x00\x00said once\x00")
+    assert out.endswith("'\n---\n")
+
+
+def test_topic_echo_ends_after_the_timeout_without_a_message(outcomes):
+    assert outcomes["echo timeout"] == (0, "")
+
+
+def test_service_call_shows_request_and_response(outcomes):
+    code, out = outcomes["call"]
+    assert code == 0
+    assert out.removeprefix("waiting for service to become available...\n") == (
+        "requester: making request: std_srvs.srv.SetBool_Request(data=True)\n\n"
+        "response:\nstd_srvs.srv.SetBool_Response(success=True, message='done')\n\n"
+    )
+
+
+def test_topic_hz_measures_until_ctrl_c(commands):
+    command = commands["hz"]
+    rate, spread = (command.read_until(mark) for mark in ("average rate: ", "min: "))
+    assert float(rate.split()[2]) == pytest.approx(50, abs=20)
+    assert spread.startswith("\tmin: 0.0")
+    command.interrupt_group()
+    code, out = command.finish()
+    assert (code, "Traceback" in out) == (2, False)
+
+
+def test_service_call_repeats_at_a_rate_until_ctrl_c(commands):
+    command = commands["call -r"]
+    assert all("response:" in command.read_until("response:") for _ in range(3))
+    command.interrupt_group()
+    code, out = command.finish()
+    assert (code, "Traceback" in out) == (2, False)
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(first_line_of_ros2):
+    assert first_line_of_ros2("topic", "echo", "/twist", "--csv") == ("0,0,,0.0,0.0,0.0,0.0,0.0,0.0\n", "")

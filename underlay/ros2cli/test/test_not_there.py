@@ -1,0 +1,74 @@
+"""What the commands say of topics and services that are not there, which they need nobody else for."""
+
+import io
+import sys
+
+import pytest
+
+
+def test_info_of_an_unknown_topic_is_an_error(ros2):
+    outcome = ros2("topic", "info", "/nobody", "--spin-time", "0")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "Unknown topic '/nobody'")
+
+
+def test_echo_of_an_unknown_topic_is_an_error(ros2):
+    outcome = ros2("topic", "echo", "/nobody", "--spin-time", "0")
+    assert outcome.out == "WARNING: topic [/nobody] does not appear to be published yet\n"
+    assert (outcome.code, outcome.err) == (1, "Could not determine the type for the passed topic")
+
+
+@pytest.mark.parametrize("wrong", ["no_such_pkg/msg/X", "std_msgs/msg/Nope", "std_srvs/srv/Empty", "String"])
+def test_echo_of_a_type_that_is_none_is_an_error(ros2, wrong):
+    outcome = ros2("topic", "echo", "/nobody", wrong, "--spin-time", "0")
+    assert (outcome.code, outcome.err) == (1, "The passed message type is invalid")
+
+
+def test_echo_of_what_is_no_topic_name_is_an_error(ros2):
+    outcome = ros2("topic", "echo", "/not a name")
+    assert outcome.code == 1
+    assert outcome.err.startswith("topic name '/not a name' is invalid")
+
+
+def test_hz_waits_for_the_topic_and_sigterm_ends_it(start_ros2):
+    command = start_ros2("topic", "hz", "/nobody", "--spin-time", "0")
+    assert command.read_until("\n") == "WARNING: topic [/nobody] does not appear to be published yet\n"
+    command.terminate()
+    assert command.finish()[0] == 15
+
+
+def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):
+    command = start_ros2("service", "call", "/nobody", "std_srvs/srv/SetBool")
+    assert command.read_until("\n") == "waiting for service to become available...\n"
+    command.interrupt_group()
+    assert command.finish() == (2, "")
+
+
+def no_attribute(name):
+    return f"Failed to populate field: 'SetBool_Request' object has no attribute '{name}'"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["std_srvs/srv/Nope"], "The passed service type is invalid"),
+        (["nope"], "The passed service type is invalid"),
+        (["std_msgs/msg/String"], "The passed type is not a service"),
+        (["std_srvs/srv/SetBool", "{nope: 1}"], no_attribute("nope")),
+        (["std_srvs/SetBool", "1"], "Failed to populate field: Value '1' is expected to be a dictionary but is a int"),
+        (["std_srvs/srv/SetBool", "-r", "0"], "rate must be greater than zero"),
+    ],
+)
+def test_service_call_says_what_is_wrong_before_it_calls(ros2, words, error):
+    outcome = ros2("service", "call", "/nobody", *words)
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", error)
+
+
+def test_service_call_of_broken_yaml_is_an_error(ros2):
+    outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "{data: ")
+    assert outcome.code == 1
+    assert outcome.err.startswith("Failed to populate field: ")
+
+
+def test_service_call_reads_the_request_from_standard_input(ros2, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"nope: true\n")))
+    assert ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "--stdin").err == no_attribute("nope")
