@@ -110,12 +110,12 @@ def test_executable_on_the_path_is_found(context):
     assert FindExecutable(name=os.path.basename(sys.executable)).perform(context) == sys.executable
 
 
-WARNS = [sys.executable, " -S -c 'import sys; print(1); print(2, file=sys.stderr)'"]
+WARNS = ["python3", " -S -c 'import sys; print(1); print(2, file=sys.stderr)'"]
 
 
 class TestCommand:
     def test_output_is_the_text(self, context):
-        assert Command([sys.executable, " -S -c 'print(1 + 1)'"]).perform(context) == "2\n"
+        assert Command(["python3", " -S -c 'print(1 + 1)'"]).perform(context) == "2\n"
 
     @pytest.mark.parametrize(("on_stderr", "text"), [("ignore", "1\n"), ("warn", "1\n")])
     def test_stderr_may_be_let_pass(self, context, on_stderr, text):
@@ -129,7 +129,7 @@ class TestCommand:
         [
             (Command(WARNS), "showed stderr output.*\n.*\n2"),
             (Command(WARNS, on_stderr="whatever"), "on_stderr.*whatever"),
-            (Command([sys.executable, " -S -c 'raise SystemExit(3)'"]), "command failed"),
+            (Command(["python3", " -S -c 'raise SystemExit(3)'"]), "command failed"),
             (Command("no-such-program"), "file not found"),
         ],
     )

@@ -40,7 +40,7 @@ PARAMETERS = {
 
 def test_node_reads_what_was_written_for_it(run, tmp_path):
     script = tmp_path / "node.py"
-    script.write_text(f"#!{sys.executable}\n" + textwrap.dedent(PROGRAM))
+    script.write_text(f"#!/usr/bin/env python3\n" + textwrap.dedent(PROGRAM))
     script.chmod(0o755)
     overriding = tmp_path / "override.yaml"
     overriding.write_text("/robot/arm/driver:\n  ros__parameters:\n    count: 4\n")

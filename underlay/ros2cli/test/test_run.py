@@ -54,7 +54,7 @@ def test_a_prefix_that_is_no_command_is_an_error(ros2, demo_package):
 
 def test_ctrl_c_leaves_the_last_word_to_the_executable(start_ros2, demo_package):
     code = "import signal, sys\nsignal.signal(2, lambda *_: sys.exit(5))\nprint('ready', flush=True)\nsignal.pause()\n"
-    demo_package("lib/demo/exe", f"#!{sys.executable}\n{code}")
+    demo_package("lib/demo/exe", f"#!/usr/bin/env python3\n{code}")
     command = start_ros2("run", "demo", "exe")
     assert command.read_until("ready") == "ready\n"
     command.interrupt_group()
@@ -66,7 +66,7 @@ def test_ctrl_c_leaves_the_last_word_to_the_executable(start_ros2, demo_package)
 )
 def test_sigterm_reaches_the_executable(start_ros2, demo_package, handler, code, said):
     script = f"import signal, sys\nsignal.signal(15, {handler})\nprint('ready', flush=True)\nsignal.pause()\n"
-    demo_package("lib/demo/exe", f"#!{sys.executable}\n{script}")
+    demo_package("lib/demo/exe", f"#!/usr/bin/env python3\n{script}")
     command = start_ros2("run", "demo", "exe")
     assert command.read_until("ready") == "ready\n"
     command.terminate()
