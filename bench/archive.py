@@ -37,9 +37,9 @@ def write_tables(root: Path, seconds: int, names: Sequence[str] = tuple(TABLES))
             for row, numbers in enumerate(values):
                 second, part = divmod(row, rate)
                 file.write(f"{START + second}.{part * 10**9 // rate:09d}")
-                if name == "GnssPose":
+                if name == "GnssPose":  # device time, place, attitude and fix type are not just any numbers
                     file.write(f",{START + second}.{part * 10**9 // rate:09d}")
-                    numbers = numbers[1:]
+                    numbers = [0.6584, 0.2619, 2640 + numbers[0], *np.abs(numbers[1:4]), *numbers[4:7], 7]
                 file.write("".join(f",{number:.9f}" for number in numbers) + "\n")
 
 

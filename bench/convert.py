@@ -190,9 +190,8 @@ def compare_pictures(seconds: int) -> None:
 
         theirs, mine = best(copy), best(ours)
         print(f"pictures: {len(list(root.iterdir()))} files, {size / 1e6:.0f} MB")
-        print(
-            f"  cp -r and sync {size / theirs / 1e6:.0f} MB/s, convert {size / mine / 1e6:.0f} MB/s: {theirs / mine:.2f}"
-        )
+        speeds = f"cp -r and sync {size / theirs / 1e6:.0f} MB/s, convert {size / mine / 1e6:.0f} MB/s"
+        print(f"  {speeds}: {theirs / mine:.2f}")
 
 
 def compare_memory(seconds: int) -> None:
