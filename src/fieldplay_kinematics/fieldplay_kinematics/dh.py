@@ -55,6 +55,18 @@ def end_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Conven
     return ends.reshape(*angles.shape[:-1], 4, 4)
 
 
+def steps_from_joints(rows: Sequence[DhRow], angles: ArrayLike, convention: Convention = "modified") -> Array:
+    """Each link in the one before, (..., joints, 4, 4), from joint angles (..., joints) in rad: what tf wants."""
+    angles = np.asarray(angles, float)
+    flat = angles.reshape(-1, len(rows))
+    steps = np.empty((len(flat), len(rows), 4, 4))
+    for joint, row in enumerate(rows):
+        frame = _Frames(len(flat))
+        frame.pass_joint(row, row.sign * flat[:, joint] + row.offset, convention)
+        frame.write(steps[:, joint])
+    return steps.reshape(*angles.shape, 4, 4)
+
+
 class _Frames:
     """Frames that move along a chain together: their axes and origins, each (3, n)."""
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_kinematics.dh import Convention, DhRow, end_from_joints, links_from_joints
+from fieldplay_kinematics.dh import Convention, DhRow, end_from_joints, links_from_joints, steps_from_joints
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 
 # AMEDS, Table 3, its letters read as Khalil and Kleinfinger's: d along x, r along z
@@ -81,3 +81,11 @@ def test_batches_of_any_shape_and_size_give_what_single_poses_give() -> None:
     ends = end_from_joints(LWR, many)
     assert ends.shape == (2, 5000, 4, 4)
     np.testing.assert_array_equal(ends[1, 4321], end_from_joints(LWR, many[1, 4321]))
+
+
+def test_steps_one_after_the_other_are_the_links() -> None:
+    steps = steps_from_joints(LWR, JOINTS)
+    frame = np.broadcast_to(np.eye(4), (len(JOINTS), 4, 4))
+    for joint, link in enumerate(np.moveaxis(links_from_joints(LWR, JOINTS), 1, 0)):
+        frame = frame @ steps[:, joint]
+        np.testing.assert_allclose(frame, link, atol=1e-12)

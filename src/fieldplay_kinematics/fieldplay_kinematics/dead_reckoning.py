@@ -1,0 +1,77 @@
+"""Odometry in the plane: twists and their covariances become poses with covariances, row by row or in one batch.
+
+The state goes in and comes out, so that a node with one row at a time and a batch with all rows give the same numbers.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_kinematics.planar_motion import path_from_twists
+from fieldplay_kinematics.transforms import Array
+
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reckoning:
+    """Where dead reckoning stands: the time and twist of the last row, the pose x, y, yaw, and the errors summed up.
+
+    The sum (3, 3) is that of all steps' covariances, each carried to the origin; see `_covariances`.
+    """
+
+    stamp_ns: int
+    twist: Array
+    pose: Array = field(default_factory=lambda: np.zeros(3))
+    error_sum: Array = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reckoned:
+    """What dead reckoning gave for n rows: poses (n, 3) as x, y, yaw, and their covariances (n, 3, 3)."""
+
+    poses: Array
+    covariances: Array
+    last: Reckoning
+
+
+def reckoned(
+    before: Reckoning | None, stamp_ns: NDArray[np.int64], twists: Array, twist_covariances: Array
+) -> Reckoned:
+    """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
+
+    Between two rows the mean of their twists is held, along exact arcs and over the real time. Times must not run back:
+    start anew there.
+    """
+    start = before or Reckoning(stamp_ns=int(stamp_ns[0]), twist=twists[0])
+    durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S
+    if (durations < 0).any():
+        raise ValueError("the times of the rows run back")
+    held = (twists + np.concatenate([start.twist[None], twists[:-1]])) / 2
+    path = path_from_twists(held, durations, start.pose)
+    covariances, error_sum = _covariances(start.error_sum, path, twist_covariances * durations[:, None, None] ** 2)
+    last = Reckoning(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
+    return Reckoned(poses=path[1:], covariances=covariances, last=last)
+
+
+def _covariances(error_sum: Array, path: Array, steps: Array) -> tuple[Array, Array]:
+    """Covariances (n, 3, 3) of the poses path[1:], from those of the steps in the body, and their new sum.
+
+    An error of a step, turned into the world, moves the end by itself and, where it is one of the yaw, by the lever
+    from the step's place to the end. The lever splits into a part of the end and one of the step, so the latter add up.
+    """
+    cos, sin = np.cos(path[:-1, 2]), np.sin(path[:-1, 2])
+    to_world = np.zeros_like(steps)
+    to_world[:, 0, 0] = to_world[:, 1, 1] = cos
+    to_world[:, 0, 1], to_world[:, 1, 0], to_world[:, 2, 2] = -sin, sin, 1.0
+    of_step = _levers(path[1:], -1.0) @ to_world
+    sums = error_sum + np.cumsum(of_step @ steps @ np.swapaxes(of_step, -1, -2), axis=0)
+    of_end = _levers(path[1:], 1.0)
+    return of_end @ sums @ np.swapaxes(of_end, -1, -2), sums[-1]
+
+
+def _levers(poses: Array, sign: float) -> Array:
+    levers = np.tile(np.eye(3), (len(poses), 1, 1))
+    levers[:, 0, 2], levers[:, 1, 2] = -sign * poses[:, 1], sign * poses[:, 0]
+    return levers
