@@ -15,6 +15,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
+# A client that is interrupted leaves the service without a receiver, of which rclpy warns.
+pytestmark = pytest.mark.filterwarnings("ignore:failed to send response")
+
 SWITCH = ("/switch", "std_srvs/srv/SetBool")
 COMMANDS = {
     "topics": ("topic", "--include-hidden-topics", "list", "--no-daemon", "-t"),
@@ -149,7 +152,8 @@ def test_topic_hz_measures_until_ctrl_c(commands):
     assert spread.startswith("\tmin: 0.0")
     command.interrupt_group()
     code, out = command.finish()
-    assert (code, "Traceback" in out) == (2, False)
+    assert code == 2
+    assert "Traceback" not in out
 
 
 def test_service_call_repeats_at_a_rate_until_ctrl_c(commands):
@@ -157,7 +161,8 @@ def test_service_call_repeats_at_a_rate_until_ctrl_c(commands):
     assert all("response:" in command.read_until("response:") for _ in range(3))
     command.interrupt_group()
     code, out = command.finish()
-    assert (code, "Traceback" in out) == (2, False)
+    assert code == 2
+    assert "Traceback" not in out
 
 
 def test_a_reader_that_leaves_ends_the_command_quietly(first_line_of_ros2):

@@ -31,15 +31,13 @@ def main(args: argparse.Namespace) -> int | str:
 
 def _run(command: list[str]) -> int:
     """Run ``command`` to its end: Ctrl-C reaches it from the terminal, SIGTERM is passed on to it."""
-    try:
-        process = subprocess.Popen(command)
-    except OSError as error:
-        raise RuntimeError(f"{command[0]}: {error.strerror}") from None
-    before = signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-    try:
-        code = _wait(process)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with _Signals() as signals:
+        try:
+            process = subprocess.Popen(command)
+        except OSError as error:
+            raise RuntimeError(f"{command[0]}: {error.strerror}") from None
+        signals.pass_on_to(process)
+        code = process.wait()
     if code:
         died = -code in signal.valid_signals()
         reason = signal.strsignal(-code) if died else f"Process exited with failure {code}"
@@ -47,9 +45,31 @@ def _run(command: list[str]) -> int:
     return code
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
+class _Signals:
+    """From before the executable starts, so that none is missed: SIGINT is its own affair, SIGTERM is passed on."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._terminated = False
+
+    def __enter__(self) -> _Signals:
+        self._before = {
+            signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+            signal.SIGTERM: signal.signal(signal.SIGTERM, self._terminate),
+        }
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def pass_on_to(self, process: subprocess.Popen[bytes]) -> None:
+        """The executable runs."""
+        self._process = process
+        if self._terminated:
+            process.terminate()
+
+    def _terminate(self, *_: object) -> None:
+        self._terminated = True
+        if self._process is not None:
+            self._process.terminate()
