@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -76,7 +75,7 @@ class Package:
         (prefix / "lib" / "robot").mkdir(parents=True)
         self.notes.mkdir()
         self.executable = prefix / "lib" / "robot" / "node"
-        self.executable.write_text(f"#!/usr/bin/env -S python3 -S\n" + textwrap.dedent(_NODE))
+        self.executable.write_text("#!/usr/bin/env -S python3 -S\n" + textwrap.dedent(_NODE))
         self.executable.chmod(0o755)
         os.environ["AMENT_PREFIX_PATH"] = f"{prefix}:{os.environ['AMENT_PREFIX_PATH']}"
         os.environ["NOTES"] = str(self.notes)

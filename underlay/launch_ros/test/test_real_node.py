@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 import textwrap
 
 from launch.actions import GroupAction, SetLaunchConfiguration, Shutdown
@@ -40,7 +39,7 @@ PARAMETERS = {
 
 def test_node_reads_what_was_written_for_it(run, tmp_path):
     script = tmp_path / "node.py"
-    script.write_text(f"#!/usr/bin/env python3\n" + textwrap.dedent(PROGRAM))
+    script.write_text("#!/usr/bin/env python3\n" + textwrap.dedent(PROGRAM))
     script.chmod(0o755)
     overriding = tmp_path / "override.yaml"
     overriding.write_text("/robot/arm/driver:\n  ros__parameters:\n    count: 4\n")
