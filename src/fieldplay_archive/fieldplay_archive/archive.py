@@ -1,22 +1,26 @@
 """An open archive: its streams, and what was noticed about it."""
 
+import math
+import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fieldplay_archive.errors import ArchiveError, Defect
-from fieldplay_archive.files import Files
-from fieldplay_archive.spec import DatasetSpec, RowFiles, TableFiles
+from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
+from fieldplay_archive.files import Files, last_part
+from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream, Tables
 from fieldplay_archive.tables import Table
 
 KEPT_PER_KIND = 1000
+OTHERS_SHOWN = 5
 
 
 class DefectLog:
@@ -25,12 +29,14 @@ class DefectLog:
     def __init__(self) -> None:
         self.kept: list[Defect] = []
         self.counts: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
 
     def __call__(self, defect: Defect) -> None:
         key = (defect.file, defect.kind)
-        self.counts[key] += 1
-        if self.counts[key] <= KEPT_PER_KIND:
-            self.kept.append(defect)
+        with self._lock:
+            self.counts[key] += 1
+            if self.counts[key] <= KEPT_PER_KIND:
+                self.kept.append(defect)
 
     @property
     def total(self) -> int:
@@ -73,17 +79,22 @@ def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles
             table = Table(
                 files, name, description.table_spec(), archive.defects, plausible_ns=plausible_ns(archive.spec)
             )
-        except ArchiveError as error:
+        except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
         archive.on_close.callback(table.close)
         archive.notes.append(f"{name}: columns by {table.format.mapping}")
-        if tables and table.format.dialect.numbers != tables[0].format.dialect.numbers:
+        if tables and _columns_of(table) != _columns_of(tables[0]):
             message = f"expected the columns of {tables[0].name}, got others"
             archive.defects(Defect(file=name, kind="unreadable_table", message=message))
         elif table.blocks:
             tables.append(table)
     return tables
+
+
+def _columns_of(table: Table) -> set[str]:
+    dialect = table.format.dialect
+    return {*dialect.clocks, *dialect.numbers}
 
 
 def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
@@ -99,9 +110,16 @@ def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles 
 
 def note_leftovers(archive: Archive, files: Files) -> None:
     """Say which files are left aside, and why."""
-    for pattern, why in archive.spec.leftovers.items():
+    spec = archive.spec
+    for pattern, why in spec.leftovers.items():
         for name in files.matching(pattern):
             archive.notes.append(f"{name}: {why}")
+    known = [table.files for table in spec.tables.values()] + [rows.files for rows in spec.rows.values()]
+    expression = re.compile("|".join(f"(?:{pattern})" for pattern in (*known, *spec.leftovers)), re.IGNORECASE)
+    others = [name for name in files.names if not expression.fullmatch(last_part(name))]
+    if others:
+        shown = ", ".join(others[:OTHERS_SHOWN]) + (", ..." if len(others) > OTHERS_SHOWN else "")
+        archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")
 
 
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
@@ -112,11 +130,26 @@ def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
 
 def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a dataset: the user's where given, else the defaults; what it does not know is refused."""
+    values: dict[str, Any] = {name: parameter.default for name, parameter in spec.parameters.items()}
     for name, value in chosen.items():
-        parameter = spec.parameters.get(name)
-        if parameter is None:
+        if name not in spec.parameters:
             known = ", ".join(sorted(spec.parameters)) or "none"
-            raise ArchiveError(f"{spec.name} has no parameter '{name}'; it has {known}")
-        if parameter.choices and value not in parameter.choices:
-            raise ArchiveError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
-    return {name: parameter.default for name, parameter in spec.parameters.items()} | dict(chosen)
+            raise ParameterError(f"{spec.name} has no parameter '{name}'; it has {known}")
+        values[name] = _parameter_value(name, value, spec.parameters[name])
+    return values
+
+
+def _parameter_value(name: str, value: Any, parameter: Parameter) -> Any:
+    """A value as the parameter's default is: one of the choices, or of the default's type."""
+    if parameter.choices:
+        for choice in parameter.choices:
+            if value == choice and isinstance(value, bool) == isinstance(choice, bool):
+                return choice
+        raise ParameterError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
+    if isinstance(parameter.default, float) and not isinstance(value, bool):
+        with suppress(TypeError, ValueError, OverflowError):  # YAML takes 1e-3 for a text
+            if math.isfinite(float(value)):
+                return float(value)
+    elif type(value) is type(parameter.default):
+        return value
+    raise ParameterError(f"parameter {name}: expected a value such as {parameter.default!r}, got {value!r}")

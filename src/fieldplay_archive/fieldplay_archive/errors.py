@@ -8,6 +8,10 @@ class ArchiveError(Exception):
     """An archive that cannot be read at all; the message is fit for a user."""
 
 
+class ParameterError(ArchiveError):
+    """A parameter that a dataset does not have, or a value that it cannot take: wrong usage, not a wrong archive."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Defect:
     """One fault of an archive: its place and what is wrong there, as expected and got."""

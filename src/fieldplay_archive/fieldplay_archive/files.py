@@ -1,18 +1,26 @@
 """The files of an archive, in a folder or in a zip that is read in place."""
 
 import io
+import lzma
 import os
 import re
+import stat
+import struct
 import zipfile
+import zlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import BinaryIO
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.zipped import READ_SIZE, SeekableMember
+
+# What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
+ZIP_FAULTS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
+ZIP_START = b"PK\x03\x04"
 
 
 class Files(AbstractContextManager["Files"], ABC):
@@ -22,12 +30,12 @@ class Files(AbstractContextManager["Files"], ABC):
         self.names = sorted(names)
 
     @abstractmethod
-    def open(self, name: str) -> BinaryIO:
-        """A file, to read and seek in."""
+    def open(self, name: str) -> io.BufferedReader:
+        """A file, to read and seek in; ArchiveError if it cannot be opened."""
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """The content of a file; safe to call from several threads."""
+        """The content of a file, or ArchiveError; safe to call from several threads."""
 
     @abstractmethod
     def size(self, name: str) -> int:
@@ -36,7 +44,7 @@ class Files(AbstractContextManager["Files"], ABC):
     def matching(self, pattern: str) -> list[str]:
         """The names, at any depth, whose last part matches a regular expression as a whole, regardless of case."""
         expression = re.compile(pattern, re.IGNORECASE)
-        return [name for name in self.names if expression.fullmatch(name.rpartition("/")[2])]
+        return [name for name in self.names if expression.fullmatch(last_part(name))]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -47,34 +55,68 @@ class Files(AbstractContextManager["Files"], ABC):
         """Let go of what is open."""
 
 
+def last_part(name: str) -> str:
+    """A file's own name; some zips have backslashes between the parts."""
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
 class FolderFiles(Files):
     """The files below a folder."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, report: Report) -> None:
         self.root = root
-        super().__init__(list(_names_below(root)))
+        super().__init__(list(_names_below(root, report)))
 
-    def open(self, name: str) -> BinaryIO:
-        return (self.root / name).open("rb")
+    def open(self, name: str) -> io.BufferedReader:
+        with _told():
+            self._require_file(name)
+            return (self.root / name).open("rb")
 
     def read(self, name: str) -> bytes:
-        return (self.root / name).read_bytes()
+        with _told():
+            self._require_file(name)
+            return (self.root / name).read_bytes()
 
     def size(self, name: str) -> int:
-        return (self.root / name).stat().st_size
+        with _told():
+            return (self.root / name).stat().st_size
+
+    def _require_file(self, name: str) -> None:
+        """Opening a named pipe would wait for ever."""
+        if not stat.S_ISREG((self.root / name).stat().st_mode):
+            raise ArchiveError("cannot be read: expected a file, got a pipe, a socket or a device")
 
 
-def _names_below(root: Path) -> Iterator[str]:
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(f"cannot be read: {error.strerror}") from None
+
+
+def _names_below(root: Path, report: Report) -> Iterator[str]:
     """Names of all files; folders behind links are entered, each once."""
     seen = set()
-    for folder, folders, names in os.walk(root, followlinks=True):
-        status = os.stat(folder)
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            status = os.stat(root / folder)
+            entries = list(os.scandir(root / folder))
+        except OSError as error:
+            message = f"the folder cannot be read: {error.strerror}"
+            report(Defect(file=folder or root.name, kind="unreadable_folder", message=message))
+            continue
         if (status.st_dev, status.st_ino) in seen:
-            folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
-        prefix = Path(folder).relative_to(root).as_posix()
-        yield from (name if prefix == "." else f"{prefix}/{name}" for name in names)
+        for entry in entries:
+            name = f"{folder}/{entry.name}" if folder else entry.name
+            if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():
+                pending.append(name)
+            else:
+                yield name
 
 
 class ZipFiles(Files):
@@ -83,10 +125,16 @@ class ZipFiles(Files):
     def __init__(self, path: Path, report: Report) -> None:
         try:
             self._zip = zipfile.ZipFile(path)
-        except zipfile.BadZipFile as error:
-            raise ArchiveError(f"{path}: expected a zip archive: {error}") from None
+        except ZIP_FAULTS as error:
+            cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
+            raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}") from None
         self.path = path
-        super().__init__(list(self._safe_names(report)))
+        counts = Counter(self._safe_names(report))
+        for name, count in counts.items():
+            if count > 1:
+                message = f"the zip has {count} members of this name: the last counts"
+                report(Defect(file=name, kind="duplicate_member", message=message))
+        super().__init__(list(counts))
 
     def _safe_names(self, report: Report) -> Iterator[str]:
         for member in self._zip.infolist():
@@ -98,11 +146,14 @@ class ZipFiles(Files):
             else:
                 yield member.filename
 
-    def open(self, name: str) -> BinaryIO:
+    def open(self, name: str) -> io.BufferedReader:
         return io.BufferedReader(SeekableMember(self.path, self._zip.getinfo(name)), READ_SIZE)
 
     def read(self, name: str) -> bytes:
-        return self._zip.read(name)
+        try:
+            return self._zip.read(name)
+        except ZIP_FAULTS as error:
+            raise ArchiveError(f"cannot be read from the zip: {error}") from None
 
     def size(self, name: str) -> int:
         return self._zip.getinfo(name).file_size
@@ -117,10 +168,19 @@ def leaves_archive(name: str) -> bool:
     return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", name))
 
 
+def begins_as_zip(path: Path) -> bool:
+    """Whether a file begins as zips do, though it may be cut off."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ZIP_START)) == ZIP_START
+    except OSError:
+        return False
+
+
 def open_files(root: Path, report: Report) -> Files:
     """The files of a folder or of a zip."""
     if root.is_dir():
-        return FolderFiles(root)
+        return FolderFiles(root, report)
     if not root.exists():
         raise ArchiveError(f"{root}: there is no such folder or file")
     return ZipFiles(root, report)

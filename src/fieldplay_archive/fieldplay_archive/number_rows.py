@@ -9,7 +9,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from fieldplay_archive.stamps import ns_from_texts
+from fieldplay_archive.stamps import LARGEST_INTEGER_PART, ns_from_texts
 
 SHOWN = 40  # characters of a faulty text that a message shows
 
@@ -172,9 +172,11 @@ def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
             return BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
         if not math.isfinite(value):
             return BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
+        if is_clock(name) and abs(value) > LARGEST_INTEGER_PART:
+            return BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is none")
     return BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")
 
 
 def _shown(text: bytes) -> str:
-    shown = text.decode("utf-8", "replace").strip()
+    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text.decode("utf-8", "replace").strip())
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."

@@ -1,11 +1,12 @@
 """What is wrong with the rows of a table, each with its line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.errors import Defect
+from fieldplay_archive.gaps import GapFinder
 from fieldplay_archive.number_rows import NumberRows
 from fieldplay_archive.stamps import NS_PER_S
 
@@ -21,7 +22,7 @@ def defects_of_impossible_times(
 ) -> Iterator[Defect]:
     """The rows (n,) whose times are not possible."""
     for row in np.flatnonzero(~possible):
-        message = f"the time {int(rows.stamp_ns[row]) / NS_PER_S:.9g} s lies outside what this dataset can hold"
+        message = f"column time: expected one that this dataset can hold, got {_seconds(rows.stamp_ns[row])}"
         yield Defect(file=file, row=first_line + int(rows.line[row]), kind="implausible_time", message=message)
 
 
@@ -36,3 +37,27 @@ def defects_of_order(file: str, rows: NumberRows, first_line: int, previous_ns: 
             yield Defect(file=file, row=line, kind="backward_time", message=message)
         else:
             yield Defect(file=file, row=line, kind="duplicate_time", message="the time is that of the row before")
+
+
+def defects_of_gaps(file: str, rows: NumberRows, first_line: int, finder: GapFinder) -> Iterator[Defect]:
+    """The rows that come after a gap."""
+    for row, gap_ns in finder.gaps(rows.stamp_ns):
+        message = f"no row for {gap_ns / NS_PER_S:.3f} s before this one, at {_seconds(rows.stamp_ns[row])}"
+        yield Defect(file=file, row=first_line + int(rows.line[row]), kind="gap", message=message)
+
+
+def defects_of_ranges(
+    file: str, rows: NumberRows, first_line: int, ranges: Mapping[int, tuple[str, float, float]]
+) -> Iterator[Defect]:
+    """The rows with a number, by its place in rows.values, below its least or above its largest value."""
+    for place, (name, least, largest) in ranges.items():
+        numbers = rows.values[:, place]
+        for row in np.flatnonzero((numbers < least) | (numbers > largest)):
+            message = f"column {name}: expected {least:g} to {largest:g}, got {numbers[row]:g}; the row is kept"
+            yield Defect(file=file, row=first_line + int(rows.line[row]), kind="out_of_range", message=message)
+
+
+def _seconds(stamp_ns: np.int64) -> str:
+    """A time as exact decimal seconds."""
+    seconds, ns = divmod(abs(int(stamp_ns)), NS_PER_S)
+    return f"{'-' if stamp_ns < 0 else ''}{seconds}.{ns:09d}".rstrip("0").rstrip(".") + " s"

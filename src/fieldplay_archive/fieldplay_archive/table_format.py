@@ -20,10 +20,12 @@ class TableSpec:
 
     A layout names every column in order, `time` among them; a name that begins with `_` is passed over.
     `header` gives, for a column, regular expressions of its name in a header (in lower case, other signs as `_`).
+    `ranges` gives, for a column of numbers, the least and the largest that has a meaning.
     """
 
     layouts: Sequence[Sequence[str]]
     header: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +51,7 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
         raise ArchiveError("expected rows of numbers, got none")
     delimiter, count = _delimiter(rows)
     decimal_comma = delimiter != "," and any("," in row for row in rows)
-    header = next((text for text in reversed(texts[:first]) if text), None)
-    columns, mapping = _columns(header, delimiter, count, spec)
+    columns, mapping = _columns([text for text in reversed(texts[:first]) if text], delimiter, count, spec)
     return TableFormat(
         dialect=Dialect(tuple(columns), delimiter, decimal_comma),
         first_byte=start + sum(map(len, lines[:first])),
@@ -85,29 +86,47 @@ def _delimiter(rows: Sequence[str]) -> tuple[str, int]:
     return best, columns
 
 
-def _columns(header: str | None, delimiter: str, count: int, spec: TableSpec) -> tuple[Sequence[str], str]:
-    if header is not None:
-        named = _columns_of_header(header, delimiter, count, spec)
+def _columns(before: Sequence[str], delimiter: str, count: int, spec: TableSpec) -> tuple[Sequence[str], str]:
+    """The columns, and how they were told apart, from the lines before the rows, the nearest first.
+
+    A header may have a line of units below it, or of comments.
+    """
+    headers = [_titles(line, delimiter, spec) for line in before]
+    headers = [titles for titles in headers if len(titles) == count]
+    for titles in headers:
+        named = _columns_of_titles(titles, spec)
         if named is not None:
             return named, "header"
     for layout in spec.layouts:
         if len(layout) == count:
-            return layout, "position" if header is None else "position, its header is not understood"
+            for titles in headers:
+                _refuse_other_order(titles, layout)
+            return layout, "position, its header is not understood" if before else "position"
     expected = " or ".join(str(len(layout)) for layout in spec.layouts)
     raise ArchiveError(f"expected {expected} columns, got {count}")
 
 
-def _columns_of_header(header: str, delimiter: str, count: int, spec: TableSpec) -> list[str] | None:
+def _titles(header: str, delimiter: str, spec: TableSpec) -> list[str | None]:
+    """The columns that the titles of a header stand for, None where one is not understood."""
+    titles = header.lstrip("".join(COMMENT)).split(delimiter)
+    return [_column_of_title(normal_title(title), spec) for title in titles]
+
+
+def _columns_of_titles(titles: Sequence[str | None], spec: TableSpec) -> list[str] | None:
     """The columns as a header names them, if it names all of a layout, each once."""
-    titles = [normal_title(title) for title in header.lstrip("".join(COMMENT)).split(delimiter)]
-    if len(titles) != count:
-        return None
-    columns = [_column_of_title(title, spec) or f"{IGNORED}{index}" for index, title in enumerate(titles)]
+    columns = [name or f"{IGNORED}{index}" for index, name in enumerate(titles)]
     known = [name for name in columns if not name.startswith(IGNORED)]
     wanted = [{name for name in layout if not name.startswith(IGNORED)} for layout in spec.layouts]
     if len(set(known)) != len(known) or TIME not in known:
         return None
     return columns if any(names <= set(known) for names in wanted) else None
+
+
+def _refuse_other_order(titles: Sequence[str | None], layout: Sequence[str]) -> None:
+    """A header of which only a part is understood must not name another order than the layout's."""
+    for place, (title, column) in enumerate(zip(titles, layout, strict=True), start=1):
+        if title not in (None, column) and titles.count(title) == 1 and not column.startswith(IGNORED):
+            raise ArchiveError(f"expected column {place} to be {column}, got a header that calls it {title}")
 
 
 def normal_title(title: str) -> str:

@@ -3,19 +3,27 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files
+from fieldplay_archive.gaps import GapFinder
 from fieldplay_archive.number_rows import Dialect, NumberRows, rows_from_block
-from fieldplay_archive.table_defects import defects_of_impossible_times, defects_of_lines, defects_of_order
+from fieldplay_archive.table_defects import (
+    defects_of_gaps,
+    defects_of_impossible_times,
+    defects_of_lines,
+    defects_of_order,
+    defects_of_ranges,
+)
 from fieldplay_archive.table_format import TableSpec, format_from_head
 
 BLOCK_SIZE = 1 << 20
 HEAD_SIZE = 1 << 16
+LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
 KEPT_BLOCKS = 3
 
 
@@ -48,6 +56,10 @@ class Rows:
         """Whether these columns of numbers are there."""
         return set(names) <= set(self.dialect.numbers)
 
+    def in_order_of(self, dialect: Dialect) -> "Rows":
+        """The same rows with their columns as in another dialect, whose columns they all have."""
+        return replace(self, dialect=dialect, values=self.columns(*dialect.numbers))
+
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Rows":
         """The rows chosen by a mask or by their indices."""
         return Rows(
@@ -74,8 +86,8 @@ class Block:
 class Table:
     """A table that has been looked through: its blocks are known, its rows are read when asked for.
 
-    Every line that is no row is reported once, when the table is looked through, and so are times that stand still or
-    run backward, whose rows count.
+    Every line that is no row is reported once, when the table is looked through, and so are gaps, times that stand
+    still or run backward, and numbers out of their range, whose rows count.
     """
 
     def __init__(
@@ -86,13 +98,16 @@ class Table:
         self._report = report
         self._plausible_ns = plausible_ns
         self._file = files.open(name)
+        self._is_broken = False
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Rows] = OrderedDict()
         try:
             self.format = format_from_head(self._head(), spec)
-        except ArchiveError:
+        except (ArchiveError, OSError):
             self._file.close()
             raise
+        numbers = self.format.dialect.numbers
+        self._ranges = {numbers.index(column): (column, *ends) for column, ends in spec.ranges.items()}
         self.blocks: list[Block] = []
         self._look_through()
 
@@ -126,7 +141,13 @@ class Table:
 
     def _head(self) -> bytes:
         self._file.seek(0)
-        head = self._file.read(HEAD_SIZE)
+        head = b""
+        try:
+            while len(head) < HEAD_SIZE and (part := self._file.read1(HEAD_SIZE - len(head))):
+                head += part
+        except (ArchiveError, OSError):
+            if not head:
+                raise
         return head if len(head) < HEAD_SIZE else head[: head.rfind(b"\n") + 1 or HEAD_SIZE]
 
     def _parse(self, text: bytes) -> NumberRows:
@@ -151,6 +172,7 @@ class Table:
 
     def _look_through(self) -> None:
         previous_ns: int | None = None
+        gaps = GapFinder()
         for offset, first_line, text in self._texts():
             parsed = self._parse(text)
             possible = self._possible(parsed)
@@ -160,6 +182,8 @@ class Table:
             if not len(rows.stamp_ns):
                 continue
             self._report_all(defects_of_order(self.name, rows, first_line, previous_ns))
+            self._report_all(defects_of_gaps(self.name, rows, first_line, gaps))
+            self._report_all(defects_of_ranges(self.name, rows, first_line, self._ranges))
             previous_ns = int(rows.stamp_ns[-1])
             first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
             self.blocks.append(Block(offset, len(text), first_line, len(rows.stamp_ns), first_ns, last_ns))
@@ -173,25 +197,47 @@ class Table:
         offset, line, carried = self.format.first_byte, self.format.first_line, b""
         self._file.seek(offset)
         while True:
-            try:
-                chunk = self._file.read(BLOCK_SIZE)
-            except ArchiveError as error:
-                self._report(
-                    Defect(file=self.name, kind="damaged_file", message=f"{error}; the rows before it are read")
-                )
-                chunk = b""
+            chunk = self._chunk()
             text = carried + chunk
-            end = text.rfind(b"\n") + 1 if chunk else len(text)
+            end = text.rfind(b"\n") + 1 if chunk or self._is_broken else len(text)
             if end:
                 yield offset, line, text[:end]
             offset, line, carried = offset + end, line + text.count(b"\n", 0, end), text[end:]
             if not chunk:
                 return
+            if len(carried) > LONGEST_LINE:
+                size, behind = self._pass_over_line(line)
+                offset, line, carried = offset + len(carried) + size, line + 1, behind
+
+    def _chunk(self) -> bytes:
+        """The next part of the file; nothing at its end, or where it cannot be read on, which is reported."""
+        chunk = b""
+        try:
+            while not self._is_broken and len(chunk) < BLOCK_SIZE and (part := self._file.read1(BLOCK_SIZE)):
+                chunk += part
+        except (ArchiveError, OSError) as error:
+            self._is_broken = True
+            message = f"{error}; the rows before it are read"
+            self._report(Defect(file=self.name, kind="damaged_file", message=message))
+        return chunk
+
+    def _pass_over_line(self, line: int) -> tuple[int, bytes]:
+        """Report a line whose end is far, and read behind it: the bytes up to there, and what is read already."""
+        message = f"expected {len(self.format.dialect.columns)} columns, got a line of more than {LONGEST_LINE} bytes"
+        self._report(Defect(file=self.name, row=line, kind="long_row", message=message))
+        size = 0
+        while chunk := self._chunk():
+            end = chunk.find(b"\n") + 1
+            if end:
+                return size + end, chunk[end:]
+            size += len(chunk)
+        return size, b""
 
 
 def joined(dialect: Dialect, parts: list[Rows]) -> Rows:
     """The rows of several parts one after the other."""
     clocks, numbers = len(dialect.clocks) - 1, len(dialect.numbers)
+    parts = [part if part.dialect.numbers == dialect.numbers else part.in_order_of(dialect) for part in parts]
     return Rows(
         dialect=dialect,
         stamp_ns=np.concatenate([np.zeros(0, np.int64), *(part.stamp_ns for part in parts)]),

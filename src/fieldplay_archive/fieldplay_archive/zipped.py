@@ -90,6 +90,8 @@ class SeekableMember(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         size = min(len(buffer), self._size - self._position)
+        if self._position == self._size:
+            self._check_sum()
         if self._deflated:
             data = self._inflate(size)
         else:
@@ -98,18 +100,22 @@ class SeekableMember(io.RawIOBase):
         if size and not data:
             raise ArchiveError(f"'{self.name}' in the zip ends after {self._position} of {self._size} bytes")
         buffer[: len(data)] = data
-        self._check(data)
+        self._add_to_sum(data)
         return len(data)
 
-    def _check(self, data: bytes) -> None:
-        """Once read from end to end in order, the data must have the sum that the zip names."""
+    def _add_to_sum(self, data: bytes) -> None:
         if self._position - len(data) == self._summed:
             self._sum, self._summed = zlib.crc32(data, self._sum), self._position
-            if self._summed == self._size and self._sum != self._expected_sum:
-                raise self._damaged("its check sum is another")
 
-    def _damaged(self, how: str) -> ArchiveError:
-        return ArchiveError(f"'{self.name}' in the zip is damaged, at or before byte {self._position}: {how}")
+    def _check_sum(self) -> None:
+        """Once read from end to end in order, the data must have the sum that the zip names.
+
+        It is the read behind the end that says so: the data themselves have been handed out by then.
+        """
+        if self._summed == self._size and self._sum != self._expected_sum:
+            raise ArchiveError(
+                f"'{self.name}' in the zip is damaged, at or before byte {self._position}: its check sum is another"
+            )
 
     def _inflate(self, size: int) -> bytes:
         data = b""
@@ -117,14 +123,23 @@ class SeekableMember(io.RawIOBase):
             source = self._decoder.unconsumed_tail or self._file.read(READ_SIZE)
             if not source or self._decoder.eof:
                 break
-            try:
-                data = self._decoder.decompress(source, size)
-            except zlib.error as error:
-                raise ArchiveError(
-                    f"'{self.name}' in the zip is damaged after {self._position} bytes: {error}"
-                ) from None
+            data = self._decompressed(source, size)
         self._position += len(data)
         self.inflated += len(data)
         if self._position >= self._points[-1].position + self._spacing:
             self._points.append(AccessPoint(self._position, self._file.tell(), self._decoder.copy()))
         return data
+
+    def _decompressed(self, source: bytes, size: int) -> bytes:
+        """Up to `size` bytes of plain data, before a damaged place as many as there are."""
+        while True:
+            before = self._decoder.copy()
+            try:
+                return bytes(self._decoder.decompress(source, size))
+            except zlib.error as error:
+                self._decoder = before
+                if size == 1:
+                    raise ArchiveError(
+                        f"'{self.name}' in the zip is damaged after {self._position} bytes: {error}"
+                    ) from None
+                size //= 2

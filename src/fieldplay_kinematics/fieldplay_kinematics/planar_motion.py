@@ -39,3 +39,20 @@ def path_from_twists(twists: ArrayLike, durations: ArrayLike, start: ArrayLike =
     x = start[0] + np.concatenate([[0.0], np.cumsum(cos * steps[:, 0] - sin * steps[:, 1])])
     y = start[1] + np.concatenate([[0.0], np.cumsum(sin * steps[:, 0] + cos * steps[:, 1])])
     return np.stack([x, y, yaw], axis=-1)
+
+
+def covariance_from_planar(planar: ArrayLike, unknown: float) -> Array:
+    """Covariances (..., 6, 6) of x y z and the turns from those of x, y, yaw (..., 3, 3); the rest is unknown."""
+    planar = np.asarray(planar, float)
+    known = [0, 1, 5]
+    covariance = np.zeros((*planar.shape[:-2], 6, 6))
+    covariance[..., range(6), range(6)] = unknown
+    covariance[..., np.array(known)[:, None], known] = planar
+    return covariance
+
+
+def quaternion_from_yaw(yaw: ArrayLike) -> Array:
+    """Quaternions x y z w (..., 4) of turns about z."""
+    half = np.asarray(yaw, float) / 2
+    zero = np.zeros_like(half)
+    return np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)

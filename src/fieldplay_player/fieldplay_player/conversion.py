@@ -48,7 +48,11 @@ def convert(
     with BagWriter(
         target, storage=options.storage, compression=options.compression, overwrite=options.overwrite
     ) as writer:
-        channels = [writer.add_channel(channel_of_feed(feed)) for feed in feeds]
+        numbers: dict[str, int] = {}  # feeds may share a topic, as /tf
+        for feed in feeds:
+            if feed.topic not in numbers:
+                numbers[feed.topic] = writer.add_channel(channel_of_feed(feed))
+        channels = [numbers[feed.topic] for feed in feeds]
         for batch in batches(feeds, channels, window):
             writer.write(batch)
             done += len(batch)
@@ -56,9 +60,10 @@ def convert(
                 progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
         _refuse_defects(archive, options)
         counts = writer.counts
-        if not any(count for feed, count in zip(feeds, counts, strict=True) if feed.stream):
+        latched = {feed.topic for feed in feeds if feed.latched}
+        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in latched):
             raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
-    return Converted(topics=tuple(feed.topic for feed in feeds), counts=counts)
+    return Converted(topics=tuple(numbers), counts=counts)
 
 
 def _refuse_defects(archive: Archive, options: BagOptions) -> None:

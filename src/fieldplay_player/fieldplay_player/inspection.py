@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_archive.streams import Stream
+from fieldplay_player.checking import Progress
 from fieldplay_player.feeds import Feed
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import INFO, feeds_of_archive
@@ -28,35 +29,49 @@ class StreamSummary:
     max_gap_s: float | None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Times:
-    count: int
-    first_ns: int | None
-    last_ns: int | None
-    max_gap_ns: int
+    """The times of a stream as far as they were seen, in the order of its spans."""
+
+    count: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    max_gap_ns: int = 0
+
+    def add(self, stamps: NDArray[np.int64]) -> None:
+        """A further span; a gap is between rows in the order of time."""
+        if not len(stamps):
+            return
+        first, last = int(stamps[0]), int(stamps[-1])
+        border = 0 if self.last_ns is None else first - self.last_ns
+        self.max_gap_ns = max(self.max_gap_ns, int(np.diff(stamps).max(initial=0)), border)
+        self.count += len(stamps)
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
 
 
-def summaries(archive: Archive, selection: Selection) -> list[StreamSummary]:
+def summaries(archive: Archive, selection: Selection, *, progress: Progress | None = None) -> list[StreamSummary]:
     """All topics but the static tree, in the order of the dataset's description."""
-    times = {name: _times(stream) for name, stream in archive.streams.items()}
+    times = _times(archive, progress)
     order = {name: index for index, name in enumerate(archive.streams)}
     feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream]
     feeds.sort(key=lambda feed: (order[feed.stream], feed.rank))
     return [_summary(feed, times[feed.stream]) for feed in feeds]
 
 
-def _times(stream: Stream) -> _Times:
-    """The rows of a stream, counted; gaps are between rows in the order of time."""
-    count, first, last, gap = 0, None, None, 0
-    for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
-        stamps = stream.load(index).stamp_ns
-        if not len(stamps):
-            continue
-        count += len(stamps)
-        gap = max(gap, int(np.diff(stamps).max(initial=0)), 0 if last is None else int(stamps[0]) - last)
-        first = int(stamps[0]) if first is None else min(first, int(stamps[0]))
-        last = int(stamps[-1]) if last is None else max(last, int(stamps[-1]))
-    return _Times(count, first, last, gap)
+def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
+    """The rows of all streams, counted. Spans are read in the order of time: streams of one table share its blocks."""
+    times = {name: _Times() for name in archive.streams}
+    spans = [
+        (span.first_ns, name, index)
+        for name, stream in archive.streams.items()
+        for index, span in enumerate(stream.spans)
+    ]
+    for done, (_, name, index) in enumerate(sorted(spans), start=1):
+        times[name].add(archive.streams[name].load(index).stamp_ns)
+        if progress is not None:
+            progress(done / len(spans), done)
+    return times
 
 
 def _summary(feed: Feed, times: _Times) -> StreamSummary:
@@ -87,7 +102,7 @@ def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{archive.root}: {archive.spec.title}"
     known = [(s.first_ns, s.last_ns) for s in found if s.first_ns is not None and s.last_ns is not None]
-    first, last = min(a for a, _ in known), max(b for _, b in known)
+    first, last = min((a for a, _ in known), default=0), max((b for _, b in known), default=0)
     yield f"  {(last - first) / NS_PER_S:.3f} s, from {first / NS_PER_S:.3f} to {last / NS_PER_S:.3f} (unix time)"
     yield ""
     width = max(len(summary.topic) for summary in found)

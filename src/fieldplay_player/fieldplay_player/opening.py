@@ -9,16 +9,27 @@ from typing import Any
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.files import open_files
+from fieldplay_archive.files import begins_as_zip, last_part, open_files
 from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
 
+REASONS = 5  # why nothing can be read, at most
 
-def open_dataset(path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None) -> Archive:
-    """Open an archive: of the dataset named, or of the one that its files tell."""
+
+def open_dataset(
+    path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, even_empty: bool = False
+) -> Archive:
+    """Open an archive: of the dataset named, or of the one that its files tell.
+
+    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `even_empty`.
+    """
     if not path.exists():
         raise ArchiveError(f"{path}: there is no such folder or file")
     spec = spec_of_dataset(dataset) if dataset else detected_spec(path)
     archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
+    if not archive.streams and not even_empty:
+        archive.close()
+        reasons = [f"\n  {defect}" for defect in archive.defects.kept if defect.kind != "missing_file"][:REASONS]
+        raise ArchiveError(f"{path}: nothing of {spec.name} in it that can be read{''.join(reasons)}")
     return archive
 
 
@@ -32,19 +43,25 @@ def spec_of_dataset(name: str) -> DatasetSpec:
 
 def detected_spec(path: Path) -> DatasetSpec:
     """The dataset whose patterns the most files of an archive match."""
-    names = [name.rpartition("/")[2] for name in _names(path)]
+    files = _names(path)
+    names = [last_part(name) for name in files]
     specs = [spec_from_file(file) for file in dataset_files().values()]
     scores = {spec.name: sum(_matches(names, pattern) for pattern in spec.detect) for spec in specs}
     best = max(scores.values(), default=0)
     found = [spec for spec in specs if scores[spec.name] == best]
     if best == 0:
-        raise ArchiveError(
-            f"{path}: no dataset that fieldplay knows ({', '.join(sorted(scores))}) has files of such names; "
-            "--dataset names one"
-        )
+        raise ArchiveError(f"{path}: {_why_unknown(path, files, sorted(scores))}")
     if len(found) > 1:
         raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
     return found[0]
+
+
+def _why_unknown(path: Path, names: list[str], known: list[str]) -> str:
+    if not names:
+        return "the folder is empty" if path.is_dir() else "the zip is empty"
+    zips = [name for name in names if name.lower().endswith(".zip")]
+    hint = f"give the zip in it itself: {path / zips[0]}" if zips and path.is_dir() else "--dataset names one"
+    return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
 
 
 def _matches(names: list[str], pattern: str) -> bool:
@@ -53,7 +70,7 @@ def _matches(names: list[str], pattern: str) -> bool:
 
 
 def _names(path: Path) -> list[str]:
-    if path.is_file() and not zipfile.is_zipfile(path):
+    if path.is_file() and not (zipfile.is_zipfile(path) or begins_as_zip(path)):
         return [path.name]
     with open_files(path, lambda defect: None) as files:
         return files.names

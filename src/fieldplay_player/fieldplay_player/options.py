@@ -17,4 +17,5 @@ class Selection:
     images: Images | None = None
     namespace: str | None = None
     frame_prefix: str = ""
+    derived: bool = False  # also what the kinematics nodes would publish
     parameters: Mapping[str, Any] = field(default_factory=dict)

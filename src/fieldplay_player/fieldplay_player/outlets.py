@@ -17,6 +17,7 @@ from fieldplay_player.bag.channels import Channel, Qos, channel_of_type
 from fieldplay_player.bag.messages import Messages
 from fieldplay_player.bag.payloads import MergedPayloads, Payloads
 from fieldplay_player.clouds import CLOUD, feed_of_clouds
+from fieldplay_player.derived import Place, feeds_of_derived
 from fieldplay_player.feeds import Feed, SpanMessages, feed_of_numbers
 from fieldplay_player.options import Selection
 from fieldplay_player.pictures import RAW, feeds_of_pictures
@@ -55,6 +56,17 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     for spec in archive.spec.streams:
         if spec.id in archive.streams:
             feeds += _feeds_of_stream(archive, archive.streams[spec.id], spec, selection)
+    if selection.derived:
+        feeds += feeds_of_derived(
+            archive,
+            Place(
+                topic=lambda name: full_topic(archive, selection, name),
+                frame_prefix=selection.frame_prefix,
+                tf_rank=MOVING,
+                rank=DATA,
+                first_ns=window.first_ns,
+            ),
+        )
     wanted = re.compile(selection.topics)
     chosen = [feed for feed in feeds if feed.latched or wanted.search(feed.topic)]
     if not any(feed.stream for feed in chosen):
@@ -63,8 +75,7 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
 
 
 def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selection: Selection) -> list[Feed]:
-    namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
-    topic = "/" + "/".join(part.strip("/") for part in (namespace, spec.topic) if part.strip("/"))
+    topic = full_topic(archive, selection, spec.topic)
     prefix = selection.frame_prefix
     spec = replace(
         spec,
@@ -79,6 +90,12 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
     if spec.type == CLOUD:
         return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)]
     return [feed_of_numbers(stream, spec, topic, DATA)]
+
+
+def full_topic(archive: Archive, selection: Selection, name: str) -> str:
+    """A topic of the dataset with its namespace before it."""
+    namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
+    return "/" + "/".join(part.strip("/") for part in (namespace, name) if part.strip("/"))
 
 
 def channel_of_feed(feed: Feed) -> Channel:

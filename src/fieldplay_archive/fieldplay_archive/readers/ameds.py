@@ -35,8 +35,6 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         tables = open_tables(archive, files)
         note_leftovers(archive, files)
         streams = _table_streams(archive, tables) | _file_streams(archive, files)
-        if not streams:
-            raise ArchiveError(f"{root}: nothing of {spec.name} in it that can be read")
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         archive.checks.append(lambda opened: check_settings(opened, tables))
         archive.on_close = archive.on_close.pop_all()
@@ -104,8 +102,10 @@ def _cloud_decoder(archive: Archive) -> Callable[[bytes], NDArray[np.void]]:
     elevations = np.array(constants["lidar_elevations_deg"])
     with_times = archive.parameters["point_time"] == "azimuth"
 
+    @np.errstate(over="ignore", invalid="ignore")  # a damaged point may lie anywhere
     def decode(data: bytes) -> NDArray[np.void]:
         cloud = cloud_from_pcd(data)
+        _require_coordinates(cloud)
         xyz = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"], axis=1)
         finite = np.isfinite(xyz).all(axis=1)
         cloud, xyz = cloud[finite], xyz[finite]
@@ -114,6 +114,17 @@ def _cloud_decoder(archive: Archive) -> Callable[[bytes], NDArray[np.void]]:
         return points if time is None else points[velodyne.time_order(time)]
 
     return decode
+
+
+def _require_coordinates(cloud: NDArray[Any]) -> None:
+    """Every field that is read must be one number for each point, x y z must be there."""
+    names = cloud.dtype.names or ()
+    missing = [axis for axis in "xyz" if axis not in names]
+    if missing:
+        raise ArchiveError(f"expected a cloud with the fields x y z, got {' '.join(names)}")
+    for name in ("x", "y", "z", "ring", "time", *INTENSITY_NAMES):
+        if name in names and cloud.dtype[name].shape:
+            raise ArchiveError(f"expected one number for each point as {name}, got {cloud.dtype[name].shape[0]}")
 
 
 def _times(cloud: NDArray[Any], xyz: NDArray[np.float32], revolution_s: float | None) -> NDArray[np.float32] | None:

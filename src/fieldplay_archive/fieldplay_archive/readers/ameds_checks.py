@@ -20,6 +20,8 @@ ETNA_FIELD_G = 0.45
 GRAVITY_M_S2 = (8.5, 11.0)
 CLOCK_OFFSET_S = 0.5
 PRESSURE_PA = (30e3, 120e3)
+TURNED_RAD = 1e-4
+ENOUGH_STEPS = 10
 
 Floats = NDArray[np.float64]
 
@@ -51,19 +53,28 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=finding.text + cure))
 
 
-def _sample(tables: Tables) -> Rows:
-    """Blocks from all over the tables."""
+def _blocks(tables: Tables) -> Iterator[Rows]:
+    """Blocks from all over the tables, one at a time."""
     count = len(tables.blocks)
-    chosen = sorted({int(place) for place in np.linspace(0, count - 1, min(BLOCKS, count))})
-    return joined(tables.tables[0].format.dialect, [tables.rows(index) for index in chosen])
+    for index in sorted({int(place) for place in np.linspace(0, count - 1, min(BLOCKS, count))}):
+        yield tables.rows(index)
 
 
-def _beside(rows: Rows, other: Tables) -> tuple[Rows, Rows]:
-    """Rows that have a row of another table near in time, and that row."""
-    order = np.argsort(rows.stamp_ns, kind="stable")
-    rows = rows.only(order)
-    nearest, near = other.nearest(rows.stamp_ns, NEAR_NS)
-    return rows.only(near), nearest.only(near)
+def _sample(tables: Tables) -> Rows:
+    return joined(tables.tables[0].format.dialect, list(_blocks(tables)))
+
+
+def _beside(tables: Tables, other: Tables) -> tuple[Rows, Rows]:
+    """Rows from all over the tables that have a row of another near in time, and that row.
+
+    They are sought block by block: what lies between the blocks is not read.
+    """
+    ours, theirs = [], []
+    for rows in _blocks(tables):
+        nearest, near = other.nearest(rows.stamp_ns, NEAR_NS)
+        ours.append(rows.only(near))
+        theirs.append(nearest.only(near))
+    return joined(tables.tables[0].format.dialect, ours), joined(other.tables[0].format.dialect, theirs)
 
 
 def _slope(values: Floats, against: Floats) -> float:
@@ -73,7 +84,7 @@ def _slope(values: Floats, against: Floats) -> float:
 def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
     if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
         return
-    imu, body = _beside(_sample(tables["gnss_imu"]), tables["gnss_body_angular_velocity"])
+    imu, body = _beside(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
     rates = body.columns("x", "y", "z")
     if not len(imu) or np.sqrt((rates**2).mean()) < MOVING_RAD_S:
         return
@@ -100,10 +111,9 @@ def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
 def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
     if "gnss_pose" in tables:
         places = _sample(tables["gnss_pose"])
-        if float(np.abs(places["latitude"]).max()) > np.pi / 2 or float(np.abs(places["longitude"]).max()) > 2 * np.pi:
-            message = (
-                f"latitude: expected rad, got {float(np.median(places['latitude'])):.3f}, which looks like degrees"
-            )
+        latitude, longitude = (float(np.median(places[name])) for name in ("latitude", "longitude"))
+        if abs(latitude) > np.pi / 2 or abs(longitude) > 2 * np.pi:
+            message = f"latitude, longitude: expected rad, got {latitude:.3f}, {longitude:.3f}, which look like degrees"
             archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="implausible_unit", message=message))
     yield from ()
 
@@ -136,7 +146,7 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding
     for key in ("platform_velocity", "platform_twist_estimate"):
         if key not in tables:
             continue
-        twist, body = _beside(_sample(tables[key]), tables["gnss_body_angular_velocity"])
+        twist, body = _beside(tables[key], tables["gnss_body_angular_velocity"])
         if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
             slope = _slope(twist["yaw_rate"], body["z"])
             fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
@@ -146,7 +156,7 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding
 def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
     if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
         return
-    estimate, motor = _beside(_sample(tables["wheel_pose_estimate"]), tables["motor_encoders"])
+    estimate, motor = _beside(tables["wheel_pose_estimate"], tables["motor_encoders"])
     if not len(estimate):
         return
     constants = archive.spec.constants
@@ -162,10 +172,17 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Findin
 def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
     if "motor_encoders" not in tables:
         return
-    rows = tables["motor_encoders"].rows(0)
+    per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
+    radii = [_radii(rows, per_tick) for rows in _blocks(tables["motor_encoders"])]
+    found = np.concatenate([np.zeros(0), *radii])
+    if len(found) > ENOUGH_STEPS:
+        yield Finding(f"drive speed and ticks together give a wheel radius of {float(np.median(found)):.4f} m")
+
+
+def _radii(rows: Rows, per_tick: float) -> Floats:
+    """Wheel radii in metres, one from each step in which the first wheel turned."""
     step_s = np.diff(rows.stamp_ns) / NS_PER_S
-    turned = np.diff(rows["drive_1_ticks"]) / archive.spec.constants["drive_ticks_per_turn"] * 2 * np.pi
-    moving = (step_s > 0) & (np.abs(turned) > 1e-4)
-    if moving.sum() > 10:
-        radius = np.median(rows["drive_1_velocity"][1:][moving] * step_s[moving] / turned[moving])
-        yield Finding(f"drive speed and ticks together give a wheel radius of {float(radius):.4f} m")
+    turned = np.diff(rows["drive_1_ticks"]) * per_tick
+    moving = (step_s > 0) & (np.abs(turned) > TURNED_RAD)
+    radii: Floats = rows["drive_1_velocity"][1:][moving] * step_s[moving] / turned[moving]
+    return radii

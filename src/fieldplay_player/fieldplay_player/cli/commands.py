@@ -2,20 +2,24 @@
 
 import argparse
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from fieldplay_archive.archive import Archive, DefectLog
-from fieldplay_archive.errors import Defect
+from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_player import checking, conversion, inspection
-from fieldplay_player.cli.progress import ProgressBar
+from fieldplay_player.cli.interrupts import interrupts_held
+from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.errors import PlayError
 from fieldplay_player.opening import open_dataset
 from fieldplay_player.options import Selection
 
@@ -40,9 +44,9 @@ def list_datasets(_: argparse.Namespace) -> int:
 def info(chosen: argparse.Namespace) -> int:
     """What is in an archive."""
     with _opened(chosen) as archive:
-        for dataset_check in archive.checks:
-            dataset_check(archive)
-        found = inspection.summaries(archive, Selection())
+        checking.check_settings(archive)
+        with progress_bar("reading", "blocks", sys.stderr) as bar:
+            found = inspection.summaries(archive, Selection(), progress=bar)
         if chosen.json:
             print_line(json.dumps(inspection.as_json(archive, found), indent=2))
         else:
@@ -54,46 +58,70 @@ def info(chosen: argparse.Namespace) -> int:
 
 
 def check(chosen: argparse.Namespace) -> int:
-    """Every defect of an archive."""
-    with _opened(chosen) as archive:
-        bar = ProgressBar("checking", "spans", sys.stderr)
-        defects = checking.check(archive, Selection(), progress=bar)
-        bar.finish()
-        playable = any(len(stream.spans) for stream in archive.streams.values())
-        if chosen.json:
-            listed = [asdict(defect) for defect in defects]
-            known = {"dataset": archive.spec.name, "archive": str(archive.root), "playable": playable}
-            print_line(json.dumps({**known, "defects": listed}, indent=2))
-        else:
-            _print_defects(archive, defects)
-        return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
+    """Every defect of an archive; one that cannot be opened at all is one defect."""
+    try:
+        with _opened(chosen, even_empty=True) as archive:
+            playable = any(len(stream.spans) for stream in archive.streams.values())
+            if playable:
+                with progress_bar("checking", "rows", sys.stderr) as bar:
+                    checking.check(archive, Selection(), progress=bar)
+            _print_check(chosen, archive, playable)
+            return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
+    except ArchiveError as error:
+        if not chosen.json or isinstance(error, ParameterError):
+            raise
+        defect = Defect(file=chosen.archive.name, kind="unreadable_archive", message=str(error))
+        _print_json({"dataset": chosen.dataset, "archive": str(chosen.archive), "playable": False}, [defect])
+        return NOT_PLAYABLE
 
 
 def convert(chosen: argparse.Namespace) -> int:
     """An archive into a bag."""
-    if chosen.out.exists() and not chosen.overwrite:
-        raise UsageError(f"{chosen.out} exists; --overwrite replaces it")
+    _require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    if chosen.storage == "sqlite3" and chosen.compression != "none":
+        raise UsageError("--compression is for --storage mcap")
     options = conversion.BagOptions(
         storage=chosen.storage, compression=chosen.compression, overwrite=chosen.overwrite, strict=chosen.strict
     )
     with _opened(chosen) as archive:
-        bar = ProgressBar("converting", "messages", sys.stderr)
         try:
-            written = conversion.convert(archive, chosen.out, _selection(chosen), options, progress=bar)
+            checking.check_settings(archive)
+            with progress_bar("converting", "messages", sys.stderr) as bar, interrupts_held() as stop_if_wanted:
+
+                def progress(share: float, count: int) -> None:
+                    stop_if_wanted()
+                    bar(share, count)
+
+                written = conversion.convert(archive, chosen.out, _selection(chosen), options, progress=progress)
         finally:
-            bar.finish()
             for line in _told(archive.defects):
-                sys.stderr.write(f"{line}\n")
+                tell(line)
         topics = sum(1 for count in written.counts if count)
         print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
     return 0
 
 
+def _require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
+    """OUT must not be there, nor touch the archive, which is never written to."""
+    source, target = archive.resolve(), out.resolve()
+    if target.is_relative_to(source):
+        raise UsageError(f"{out} lies in the archive, which is never written to")
+    if os.path.lexists(out) and not overwrite:
+        raise UsageError(f"{out} exists; --overwrite replaces it")
+    if source.is_relative_to(target):
+        raise UsageError(f"{out} holds the archive: it is not replaced")
+
+
 def play(chosen: argparse.Namespace) -> int:
     """An archive as live topics."""
-    from fieldplay_player.cli.playing import play_archive
-
-    return play_archive(chosen)
+    try:
+        from fieldplay_player.cli.playing import play_archive
+    except ImportError as error:
+        raise UsageError(f"play needs ROS 2: {error}") from None
+    try:
+        return play_archive(chosen, _selection(chosen))
+    except PlayError as error:
+        raise UsageError(str(error)) from None
 
 
 def print_line(text: str) -> None:
@@ -101,9 +129,15 @@ def print_line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def tell(text: str) -> None:
+    """A line beside the output; if nobody can read it the work still goes on."""
+    with suppress(OSError):
+        sys.stderr.write(text + "\n")
+
+
 @contextmanager
-def _opened(chosen: argparse.Namespace) -> Iterator[Archive]:
-    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set)) as archive:
+def _opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Iterator[Archive]:
+    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty) as archive:
         yield archive
 
 
@@ -114,7 +148,10 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise UsageError(f"--set: expected NAME=VALUE, got '{text}'")
-        found[name] = yaml.safe_load(value)
+        try:
+            found[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UsageError(f"--set {name}: expected a number or a word, got '{value}'") from None
     return found
 
 
@@ -126,6 +163,7 @@ def _selection(chosen: argparse.Namespace) -> Selection:
         images=chosen.images,
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,
+        derived=getattr(chosen, "derived", False),  # of convert alone
     )
 
 
@@ -136,18 +174,30 @@ def _told(log: DefectLog) -> list[str]:
     kinds: Counter[str] = Counter()
     for (_, kind), count in log.counts.items():
         kinds[kind] += count
-    lines = [f"{log.total} defects: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
+    lines = [f"{_counted(log.total)}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
     lines += [f"  {defect}" for defect in log.kept[:SHOWN]]
     if log.total > SHOWN:
         lines.append(f"  and {log.total - SHOWN} more: fieldplay check lists them")
     return lines
 
 
-def _print_defects(archive: Archive, defects: Sequence[Defect]) -> None:
+def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -> None:
+    defects = archive.defects.kept
+    if chosen.json:
+        _print_json({"dataset": archive.spec.name, "archive": str(archive.root), "playable": playable}, defects)
+        return
     for defect in defects:
         print_line(f"{defect.kind}: {defect}")
+    kept = Counter((defect.file, defect.kind) for defect in defects)
     for (file, kind), count in archive.defects.counts.items():
-        kept = sum(defect.file == file and defect.kind == kind for defect in defects)
-        if count > kept:
-            print_line(f"{kind}: {file}: and {count - kept} more")
-    print_line(f"{archive.root}: {archive.defects.total or 'no'} defects")
+        if count > kept[file, kind]:
+            print_line(f"{kind}: {file}: and {count - kept[file, kind]} more")
+    print_line(f"{archive.root}: {_counted(archive.defects.total)}{'' if playable else ', nothing that can be played'}")
+
+
+def _print_json(known: dict[str, Any], defects: Sequence[Defect]) -> None:
+    print_line(json.dumps({**known, "defects": [asdict(defect) for defect in defects]}, indent=2))
+
+
+def _counted(defects: int) -> str:
+    return f"{defects or 'no'} defect{'' if defects == 1 else 's'}"

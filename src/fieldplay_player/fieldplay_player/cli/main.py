@@ -1,55 +1,72 @@
 """The command line: its arguments, and how what goes wrong is told. What each command does is in commands.py."""
 
 import argparse
-import signal
+import io
+import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 import argcomplete
 
-from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.errors import ArchiveError, ParameterError
 from fieldplay_archive.spec import dataset_files
 from fieldplay_player.bag.errors import BagError
 from fieldplay_player.cli import commands
+from fieldplay_player.cli.interrupts import Interrupted, interrupts_at_once
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
-
-
-class Interrupted(Exception):
-    """The user, or the system, wants an end."""
+LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
+NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
     parser = make_parser()
     argcomplete.autocomplete(parser)
     chosen = parser.parse_args(arguments)
     path = getattr(chosen, "archive", None)
-    if path is not None and not path.exists():
+    if path is not None and not os.path.exists(path):
         parser.error(f"{path}: there is no such folder or file")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
     try:
-        code: int = chosen.run(chosen)
+        with interrupts_at_once():
+            code = _run(chosen)
+            sys.stdout.flush()
         return code
-    except commands.UsageError as error:
+    except (commands.UsageError, ParameterError) as error:
         parser.error(str(error))
-    except (ArchiveError, BagError) as error:
-        sys.stderr.write(f"fieldplay: {error}\n")
-        return commands.NOT_PLAYABLE if chosen.run is commands.check else NOTHING_USABLE
-    except Interrupted:
-        sys.stderr.write("\nfieldplay: interrupted; nothing was left behind\n")
-        return 128 + signal.SIGINT
+    except Interrupted as end:
+        commands.tell("\nfieldplay: interrupted; nothing was left behind")
+        return 128 + end.number
     except BrokenPipeError:
-        sys.stderr.close()
+        _forget_output()
         return DONE
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise Interrupted(signal.Signals(number).name)
+def _run(chosen: argparse.Namespace) -> int:
+    try:
+        code: int = chosen.run(chosen)
+        return code
+    except ParameterError:
+        raise
+    except (ArchiveError, BagError) as error:
+        commands.tell(f"fieldplay: {error}")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        commands.tell(f"fieldplay: {error}")
+    return commands.NOT_PLAYABLE if chosen.run is commands.check else NOTHING_USABLE
+
+
+def _forget_output() -> None:
+    """Whoever read the output has gone: what is left of it must not fail again when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -76,6 +93,7 @@ def make_parser() -> argparse.ArgumentParser:
     convert.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
     for sub in (convert, play):
         _add_selection(sub)
+    convert.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
     _add_storage(convert)
     _add_playing(play)
     return parser
@@ -97,8 +115,10 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
     parser.add_argument("--start", type=_seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
     parser.add_argument("--duration", type=_seconds, metavar="S", help="seconds to take; all by default")
-    parser.add_argument("--topics", default="", metavar="REGEX", help="only topics in which this is found")
-    parser.add_argument("--namespace", help="before all topics; the dataset's name by default")
+    parser.add_argument(
+        "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
+    )
+    parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
     parser.add_argument("--frame-prefix", default="", help="before all frames")
 
 
@@ -118,7 +138,24 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds, 0 or more, got {text}")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"expected seconds, from 0 to {LONGEST_S:g}, got '{text}'")
     return seconds
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression, got '{text}': {error}") from None
+    return text
+
+
+def _namespace(text: str) -> str:
+    if not NAMESPACE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"expected names of letters, digits and _ with / between them, got '{text}'")
+    return text

@@ -1,7 +1,8 @@
 """How far a long piece of work is: a bar on a terminal, a plain line now and then elsewhere."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 BAR_WIDTH = 30
@@ -28,8 +29,7 @@ class ProgressBar:
     def finish(self) -> None:
         """Take the bar away."""
         if self._on_terminal:
-            self._out.write("\r\x1b[K")
-            self._out.flush()
+            self._write("\r\x1b[K")
 
     def _show(self, share: float, count: int) -> None:
         spent = self._now() - self._begin
@@ -38,7 +38,22 @@ class ProgressBar:
         text = f"{self._title} {share:4.0%}  {count} {self._unit}, {rate:,.0f}/s, {left}"
         if self._on_terminal:
             full = round(share * BAR_WIDTH)
-            self._out.write(f"\r\x1b[K[{'#' * full}{'.' * (BAR_WIDTH - full)}] {text}")
+            self._write(f"\r\x1b[K[{'#' * full}{'.' * (BAR_WIDTH - full)}] {text}")
         else:
-            self._out.write(text + "\n")
-        self._out.flush()
+            self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        """What nobody reads must not end the work."""
+        with suppress(OSError):
+            self._out.write(text)
+            self._out.flush()
+
+
+@contextmanager
+def progress_bar(title: str, unit: str, out: TextIO) -> Iterator[ProgressBar]:
+    """A progress bar that is gone afterwards, whatever happens."""
+    bar = ProgressBar(title, unit, out)
+    try:
+        yield bar
+    finally:
+        bar.finish()

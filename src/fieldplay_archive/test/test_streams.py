@@ -1,0 +1,84 @@
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay_archive import tables as tables_module
+from fieldplay_archive.files import open_files
+from fieldplay_archive.records import Temperature
+from fieldplay_archive.streams import Tables, TableStream
+from fieldplay_archive.table_format import TableSpec
+from fieldplay_archive.tables import Table
+
+START = 1656931512
+S = 10**9
+MS = 10**6
+
+Made = Callable[..., Tables]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """Makes tables of the given times in ms, in blocks of some ten rows; each row holds its own time."""
+    monkeypatch.setattr(tables_module, "BLOCK_SIZE", 200)
+    with ExitStack() as stack:
+
+        def make(*times_ms: list[int]) -> Tables:
+            for index, times in enumerate(times_ms):
+                text = "".join(f"{START + ms // 1000}.{ms % 1000:03},{ms}\n" for ms in times)
+                (tmp_path / f"{index}.csv").write_text(text)
+            files = stack.enter_context(open_files(tmp_path, [].append))
+            spec = TableSpec(layouts=[["time", "ms"]])
+            plausible = (0, 2**62)
+            opened = [Table(files, name, spec, [].append, plausible_ns=plausible) for name in files.names]
+            for table in opened:
+                stack.callback(table.close)
+            return Tables(opened)
+
+        yield make
+
+
+def at(*times_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return START * S + np.array(times_ms, np.int64) * MS
+
+
+def test_several_tables_are_one_in_the_order_of_time(made: Made) -> None:
+    tables = made([0, 20, 40], [10, 30, 50])
+    assert tables.count == 6
+    assert tables.rows_between(int(at(10)[0]), int(at(40)[0]))["ms"].tolist() == [10, 20, 30, 40]
+
+
+def test_the_nearest_row_is_found_on_either_side_and_only_within_reach(made: Made) -> None:
+    tables = made(list(range(0, 1000, 10)))
+    rows, near = tables.nearest(at(-3, 4, 6, 994, 1100), 5 * MS)
+    assert near.tolist() == [True, True, True, True, False]
+    assert rows["ms"][near].tolist() == [0, 0, 10, 990]
+
+
+def test_the_nearest_row_is_the_one_that_comparing_all_would_give(made: Made) -> None:
+    draw = np.random.default_rng(4)
+    times = np.sort(draw.choice(5000, 300, replace=False))
+    asked = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
+    rows, near = made(times[::2].tolist(), times[1::2].tolist()).nearest(at(*asked.tolist()), 20 * MS)
+    distance = np.abs(asked[:, None] - times[None, :]).min(axis=1)
+    assert near.tolist() == (distance <= 20).tolist()
+    assert np.abs(rows["ms"] - asked)[near].tolist() == distance[near].tolist()
+
+
+def test_where_nothing_is_near_no_row_counts(made: Made) -> None:
+    rows, near = made([0, 10]).nearest(at(5000, 6000), 5 * MS)
+    assert (len(rows), near.tolist()) == (2, [False, False])
+
+
+def test_a_stream_has_a_span_for_each_block_and_converts_it_when_asked(made: Made) -> None:
+    tables = made(list(range(0, 1000, 10)))
+    stream = TableStream(tables, lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
+    assert len(stream.spans) > 5
+    assert sum(span.count for span in stream.spans) == 100
+    for index in reversed(range(len(stream.spans))):
+        record, span = stream.load(index), stream.spans[index]
+        assert isinstance(record, Temperature)
+        assert (record.stamp_ns[0], record.stamp_ns[-1], len(record)) == (span.first_ns, span.last_ns, span.count)
+        assert (record.stamp_ns == at(*record.temperature_deg_c.astype(int).tolist())).all()

@@ -1,0 +1,32 @@
+"""The command `fieldplay play`: the player node without a launch file."""
+
+import argparse
+import sys
+from dataclasses import replace
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from fieldplay_player.dds_profile import use_profile
+from fieldplay_player.node import SWITCH_S, play
+from fieldplay_player.options import Selection
+from fieldplay_player.play_options import PlayOptions
+
+
+def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
+    """Play until the end or Ctrl-C; the exit code."""
+    options = PlayOptions(
+        selection=replace(selection, images=chosen.images or "raw"),
+        rate=chosen.rate,
+        loop=chosen.loop,
+        paused=chosen.paused,
+        clock_hz=chosen.clock,
+        stamps=chosen.stamps,
+    )
+    use_profile()
+    sys.setswitchinterval(SWITCH_S)
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        return play(chosen.archive, chosen.dataset, options)
+    finally:
+        rclpy.try_shutdown()
