@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
-from fieldplay_archive.picture import fault_of_picture
+from fieldplay_archive.picture import fault_of_picture, picture_from_bytes
 from fieldplay_archive.records import Pictures
 from fieldplay_archive.spec import Camera, StreamSpec
 from fieldplay_archive.stamps import NS_PER_S
@@ -31,6 +31,7 @@ class _Shared:
 
     report: Report
     stream: str
+    camera: Camera | None
     kept: OrderedDict[tuple[int, str], bytes | None] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
@@ -49,12 +50,22 @@ class _Shared:
         try:
             data = record.load(row)
             fault = fault_of_picture(data)
+            if fault is None:
+                self._compare_size(data, record.names[row])
         except (ArchiveError, OSError) as error:
             fault = str(error)
         if fault is None:
             return data
         self.refuse(record.names[row], fault)
         return None
+
+    def _compare_size(self, data: bytes, name: str) -> None:
+        """A picture of another size plays, but the camera's numbers are not for it."""
+        picture, camera = picture_from_bytes(data), self.camera
+        if camera is not None and (picture.width, picture.height) != (camera.width, camera.height):
+            expected, got = f"{camera.width} x {camera.height}", f"{picture.width} x {picture.height}"
+            message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
+            self.report(Defect(file=name, kind="picture_size", stream=self.stream, message=message))
 
     def refuse(self, name: str, fault: str) -> None:
         """Report a picture, once."""
@@ -74,7 +85,7 @@ def feeds_of_pictures(
     ranks: tuple[int, int],
 ) -> list[Feed]:
     """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted."""
-    shared = _Shared(report, spec.id)
+    shared = _Shared(report, spec.id, camera)
     feeds = []
 
     def feed(name: str, msgtype: str, rank: int, make: Callable[[Pictures, int], Pieces | None]) -> None:

@@ -71,7 +71,7 @@ class Conversions:
             longitude_deg=np.degrees(rows["longitude"]),
             altitude_m=rows["altitude"],
             status=status(rows["fix_type"]),
-            covariance_m2=axes.diagonal(rows.columns("std_e", "std_n", "std_d") ** 2),
+            covariance_m2=axes.diagonal(_variances(rows.columns("std_e", "std_n", "std_d"))),
         )
 
     def odometry(self, rows: Rows, velocities: Nearest | None, rates: Nearest | None) -> records.Odometry:
@@ -81,7 +81,7 @@ class Conversions:
         orientation = attitude(rows)
         ins = enu_from_geodetic(rows.columns("latitude", "longitude", "altitude"), origin)
         variances = np.full((len(rows), 6), np.radians(self.parameters["attitude_std_deg"]) ** 2)
-        variances[:, :3] = rows.columns("std_e", "std_n", "std_d") ** 2
+        variances[:, :3] = _variances(rows.columns("std_e", "std_n", "std_d"))
         linear, angular, twist_variances = self._twist(rows.stamp_ns, velocities, rates)
         return records.Odometry(
             stamp_ns=rows.stamp_ns,
@@ -107,7 +107,7 @@ class Conversions:
         angular[known] = axes.flu_from_frd(rate.columns("x", "y", "z"))[known]
         at_ins = axes.flu_from_frd(velocity.columns("x", "y", "z"))
         linear[known] = at_ins[known] + np.cross(angular[known], self.base_in_ins_m)
-        variances[known, :3] = velocity.columns("std_x", "std_y", "std_z")[known] ** 2
+        variances[known, :3] = _variances(velocity.columns("std_x", "std_y", "std_z")[known])
         variances[known, 3:] = self.parameters["rate_std_rad_s"] ** 2
         return linear, angular, variances
 
@@ -128,9 +128,9 @@ class Conversions:
         zero = np.zeros(len(rows))
         variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
         if rows.has("std_x", "std_y", "std_yaw_rate"):
-            variances[:, [0, 1, 5]] = rows.columns("std_x", "std_y", "std_yaw_rate") ** 2
+            variances[:, [0, 1, 5]] = _variances(rows.columns("std_x", "std_y", "std_yaw_rate"))
         else:
-            variances[:, [0, 1, 5]] = rows.columns("std", "std", "std") ** 2
+            variances[:, [0, 1, 5]] = _variances(rows.columns("std", "std", "std"))
         return records.Twist(
             stamp_ns=rows.stamp_ns,
             linear_velocity_m_s=np.stack([rows["x"], sign * rows["y"], zero], axis=1),
@@ -146,6 +146,11 @@ class Conversions:
             position_m=rows.columns("x", "y", "z"),
             orientation_xyzw=turn[self.parameters["camera_pose_angles"]](rows.columns("roll", "pitch", "yaw")),
         )
+
+
+def _variances(deviations: Floats) -> Floats:
+    """Squares of standard deviations; one that is beyond all measure is as good as unknown."""
+    return np.minimum(np.abs(deviations), np.sqrt(UNKNOWN_VARIANCE)) ** 2
 
 
 DRIVES = tuple(f"drive_{wheel}" for wheel in WHEELS)
@@ -167,7 +172,7 @@ def status(fix_type: Floats) -> NDArray[np.int8]:
 def velocity(rows: Rows) -> records.Twist:
     """GnssNedVelocity.csv: the velocity of the INS in the world, ENU."""
     variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
-    variances[:, :3] = rows.columns("std_y", "std_x", "std_z") ** 2
+    variances[:, :3] = _variances(rows.columns("std_y", "std_x", "std_z"))
     linear = axes.enu_from_ned(rows.columns("x", "y", "z"))
     return records.Twist(
         stamp_ns=rows.stamp_ns,
@@ -187,7 +192,7 @@ def pose_in_map(rows: Rows) -> records.Pose:
     """Platform2DPoseEstimate.csv: from north west up, in the plane."""
     zero = np.zeros(len(rows))
     variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
-    variances[:, [0, 1, 5]] = rows.columns("std_y", "std_x", "std_yaw") ** 2
+    variances[:, [0, 1, 5]] = _variances(rows.columns("std_y", "std_x", "std_yaw"))
     return records.Pose(
         stamp_ns=rows.stamp_ns,
         position_m=np.stack([-rows["y"], rows["x"], zero], axis=1),

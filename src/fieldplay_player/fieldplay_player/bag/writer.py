@@ -74,7 +74,7 @@ class BagWriter:
             self._folder = PartialFolder(self.path, overwrite=self._overwrite)
             try:
                 self._storage = self._create_storage(self._folder.path / self._file_name)
-            except (OSError, BagError):
+            except BaseException:  # an interrupt leaves nothing behind either
                 self._folder.remove()
                 raise
         return self
