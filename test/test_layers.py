@@ -17,7 +17,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_samples": set(),
     "fieldplay_bringup": {"fieldplay_player"},
 }
-ROS_FILES = ("/nodes/", "fieldplay_player/node.py", "fieldplay_player/sinks/live.py")
+ROS_FILES = (
+    "/nodes/",
+    "fieldplay_player/node.py",
+    "fieldplay_player/sinks/live.py",
+    "fieldplay_player/cli/playing.py",
+)
 BLOCK_ROS = """
 import importlib, sys
 class Blocked:

@@ -13,5 +13,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
     ],
     package_data={NAME: ["py.typed"]},
+    entry_points={"console_scripts": [f"joint_transforms = {NAME}.nodes.joint_transforms:main"]},
     zip_safe=True,
 )

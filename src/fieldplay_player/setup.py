@@ -14,5 +14,6 @@ setup(
         ("bin", ["scripts/fieldplay"]),
     ],
     package_data={NAME: ["py.typed"]},
+    entry_points={"console_scripts": ["player = fieldplay_player.node:main"]},
     zip_safe=True,
 )

@@ -1,6 +1,7 @@
 """How an archive is played: one set of options for the node, the command line and the tests."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
@@ -42,6 +43,7 @@ class PlayOptions:
         start, duration = self.selection.start_s, self.selection.duration_s
         _check("start", start, math.isfinite(start) and start >= 0, "0 s or more")
         _check("duration", duration, duration is None or (math.isfinite(duration) and duration >= 0), "0 s or more")
+        _check("topics", self.selection.topics, _is_regex(self.selection.topics), "a regular expression")
         for name, choices in (("loop_stamps", LoopStamps), ("stamps", Stamps), ("on_end", OnEnd)):
             value = getattr(self, name)
             _check(name, value, value in get_args(choices), f"one of {', '.join(get_args(choices))}")
@@ -50,6 +52,14 @@ class PlayOptions:
 def is_rate(rate: float) -> bool:
     """Whether playing can go at this rate."""
     return math.isfinite(rate) and rate > 0
+
+
+def _is_regex(text: str) -> bool:
+    try:
+        re.compile(text)
+    except re.error:
+        return False
+    return True
 
 
 def _check(name: str, value: object, good: bool, expected: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,17 +10,17 @@ from numpy.typing import NDArray
 
 from fieldplay_player.bag.payloads import MergedPayloads, Payloads
 from fieldplay_player.feeds import Feed, SpanMessages
-from fieldplay_player.timeline import Piece, Source, Stretch, Timeline
+from fieldplay_player.timeline import Source, Stretch, Timeline
 
 PER_PART = 512
 
 
 class Message(NamedTuple):
-    """A message of a feed, by the feed's number."""
+    """A message of a feed, by the feed's number; without data where its row proved defective."""
 
     feed: int
     stamp_ns: int
-    data: bytes
+    data: bytes | None
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,17 @@ Work = Run | Heavy
 
 
 def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[], None]) -> Iterator[Work]:
-    """All messages with first_ns <= time <= last_ns in order; check is called before a span is loaded."""
+    """All messages with first_ns <= time <= last_ns in order, of feeds that are not latched.
+
+    The numbers of the feeds are their places. check is called before each span is loaded: it may raise to end this.
+    """
 
     def source_of(feed: Feed) -> Source[SpanMessages]:
         def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
             check()
             return feed.load(index)
 
-        return Source(feed.spans, load)
+        return Source(() if feed.latched else feed.spans, load)
 
     for stretch in Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns):
         for begin in range(0, len(stretch.stamp_ns), PER_PART):
@@ -97,25 +101,20 @@ def _light(stretch: Stretch[SpanMessages], begin: int, end: int) -> tuple[Run, N
     """The light messages of a part, and their positions (n,) in the stretch."""
     made: list[tuple[Payloads, NDArray[np.intp]]] = []
     feed = np.full(end - begin, -1, np.int64)
+    is_good = np.zeros(end - begin, bool)
     for piece in stretch.pieces:
-        if not piece.loaded.heavy:
-            payloads, positions = _payloads_between(piece, begin, end)
-            feed[positions - begin] = piece.source
-            made.append((payloads, positions - begin))
+        low, high = np.searchsorted(piece.positions, (begin, end))
+        if low < high and not piece.loaded.heavy:
+            positions = piece.positions[low:high] - begin
+            payloads, kept = piece.loaded.payloads(piece.rows[low:high])
+            feed[positions], is_good[positions] = piece.source, kept
+            made.append((payloads, positions[kept]))
+    place = np.cumsum(is_good) - 1
+    data = iter(_bytes(MergedPayloads([(payloads, place[positions]) for payloads, positions in made])))
     there = feed >= 0
-    place = np.cumsum(there) - 1
-    data = _bytes(MergedPayloads([(payloads, place[positions]) for payloads, positions in made]))
-    stamps = stretch.stamp_ns[begin:end][there].tolist()
-    run = [Message(*each) for each in zip(feed[there].tolist(), stamps, data, strict=True)]
+    columns = (column[there].tolist() for column in (feed, stretch.stamp_ns[begin:end], is_good))
+    run = [Message(number, stamp, next(data) if good else None) for number, stamp, good in zip(*columns, strict=True)]
     return run, np.flatnonzero(there) + begin
-
-
-def _payloads_between(piece: Piece[SpanMessages], begin: int, end: int) -> tuple[Payloads, NDArray[np.intp]]:
-    low, high = np.searchsorted(piece.positions, (begin, end))
-    if low == high:
-        return MergedPayloads([]), np.zeros(0, np.intp)
-    payloads, kept = piece.loaded.payloads(piece.rows[low:high])
-    return payloads, piece.positions[low:high][kept]
 
 
 def _bytes(payloads: Payloads) -> list[bytes]:
@@ -123,6 +122,4 @@ def _bytes(payloads: Payloads) -> list[bytes]:
     ends = np.cumsum(payloads.size)
     buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     payloads.place(buffer, ends - payloads.size)
-    borders = [0, *ends.tolist()]
-    view = memoryview(buffer)
-    return [bytes(view[low:high]) for low, high in zip(borders, borders[1:], strict=False)]
+    return [bytes(buffer.data[low:high]) for low, high in pairwise([0, *ends.tolist()])]

@@ -116,7 +116,7 @@ def play(chosen: argparse.Namespace) -> int:
     """An archive as live topics."""
     try:
         from fieldplay_player.cli.playing import play_archive
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
     try:
         return play_archive(chosen, _selection(chosen))

@@ -1,0 +1,97 @@
+"""Publishes the transforms of a URDF's joints, for where robot_state_publisher is not installed.
+
+Parameters: robot_description, the text of a URDF; frame_prefix, put before each frame; ignore_links, whose transforms
+somebody else publishes. Joints that a message of joint states does not name keep the transforms that they have.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion, Transform, TransformStamped, Vector3
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from fieldplay_kinematics.nodes.running import run
+from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
+from fieldplay_kinematics.urdf_chain import fixed_transforms, transforms_from_positions
+from fieldplay_kinematics.urdf_model import model_from_text
+from tf2_ros import StaticTransformBroadcaster, TransformBroadcaster
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class JointTransforms(Node):
+    """/tf at each message of joint_states, /tf_static and robot_description once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("joint_transforms", **options)
+        text = self._given("robot_description", "", "the text of a URDF")
+        try:
+            self._model = model_from_text(text)
+        except ValueError as error:
+            raise ValueError(f"robot_description: {error}") from None
+        self._prefix = self._given("frame_prefix", "", "put before the name of each frame")
+        self._ignored = set(self._given("ignore_links", [""], "links whose transforms somebody else publishes")) - {""}
+        strangers = self._ignored - set(self._model.links)
+        if strangers:
+            raise ValueError(f"ignore_links: the model '{self._model.name}' has no link '{min(strangers)}'")
+        self._moving, self._static = TransformBroadcaster(self), StaticTransformBroadcaster(self)
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=text))
+        standing = self._messages(fixed_transforms(self._model), self.get_clock().now().to_msg())
+        if standing:
+            self._static.sendTransform(standing)
+        self._joints = self.create_subscription(
+            JointState, "joint_states", self._publish, QoSProfile(depth=100),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )  # fmt: skip
+        self.get_logger().info(f"'{self._model.name}': {len(self._model.links)} links below '{self._model.root}'")
+
+    def _given(self, name: str, default: Any, meaning: str) -> Any:
+        return self.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
+
+    def _publish(self, joints: JointState) -> None:
+        if not joints.position:
+            return  # speeds or efforts alone, which share the type
+        try:
+            found = transforms_from_positions(self._model, joints.name, joints.position, missing="leave_out")
+        except ValueError as error:
+            self.get_logger().warning(f"joint_states: {error}", throttle_duration_sec=5.0)
+            return
+        known = {child: transform for child, transform in found.items() if np.isfinite(transform).all()}
+        messages = self._messages(known, joints.header.stamp)
+        if messages:
+            self._moving.sendTransform(messages)
+
+    def _messages(self, transforms: Mapping[str, Array], stamp: Time) -> list[TransformStamped]:
+        parents = self._model.parents
+        return [
+            _message(self._prefix + parents[child], self._prefix + child, transform, stamp)
+            for child, transform in transforms.items()
+            if child not in self._ignored
+        ]
+
+
+def _message(parent: str, child: str, transform: Array, stamp: Time) -> TransformStamped:
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id, message.header.stamp = parent, stamp
+    x, y, z = transform[:3, 3].tolist()
+    qx, qy, qz, qw = quaternion_from_rotation(transform[:3, :3]).tolist()
+    message.transform = Transform(translation=Vector3(x=x, y=y, z=z), rotation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+    return message
+
+
+def main() -> int:
+    """The program `joint_transforms`; the exit code."""
+    return run(JointTransforms)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Arrays as geometry messages, one at a time."""
+
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, Transform, TransformStamped, Vector3
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
+
+SENSOR = QoSProfile(depth=200)
+
+
+def transform_message(parent: str, child: str, transform: Array, stamp: Time) -> TransformStamped:
+    """The child in the parent (4, 4), at a time."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id, message.header.stamp = parent, stamp
+    x, y, z = transform[:3, 3].tolist()
+    message.transform = Transform(translation=Vector3(x=x, y=y, z=z), rotation=quaternion_message(transform))
+    return message
+
+
+def pose_message(transform: Array) -> Pose:
+    """A pose from (4, 4)."""
+    x, y, z = transform[:3, 3].tolist()
+    return Pose(position=Point(x=x, y=y, z=z), orientation=quaternion_message(transform))
+
+
+def quaternion_message(transform: Array) -> Quaternion:
+    """The rotation of (4, 4)."""
+    x, y, z, w = quaternion_from_rotation(transform[:3, :3]).tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def ns_of(stamp: Time) -> int:
+    """A time in nanoseconds."""
+    return int(stamp.sec * 1_000_000_000 + stamp.nanosec)
+
+
+def given(node: Node, name: str, default: Any, meaning: str) -> Any:
+    """Declare a parameter; its value."""
+    return node.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
+
+
+def base_settings(node: Node) -> dict[str, float]:
+    """The lengths of a base with four steered wheels, from parameters."""
+    meanings = {
+        "length_m": "from the middle of the base forward to the front pivots",
+        "width_m": "from the middle of the base to the left pivots",
+        "swivel_m": "from a pivot outwards to its wheel",
+        "wheel_drop_m": "from the base down to the wheels' centres",
+    }
+    return {name: float(given(node, name, 0.0, meaning)) for name, meaning in meanings.items()}

@@ -1,0 +1,50 @@
+"""How every node of this package is run as a program."""
+
+import signal
+import sys
+from collections.abc import Callable
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+DONE, FAILED = 0, 1
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
+
+
+def run(make_node: Callable[[], Node]) -> int:
+    """Spin a node until SIGINT or SIGTERM; the exit code, 1 where its parameters are no good.
+
+    rclpy's own way is to shut everything down at a signal, whatever is under way then: a node half made or a message
+    half sent ends in a traceback. Here a signal is noted, what is under way is done, and then all is ended in order.
+    """
+    received: list[int] = []
+    for number in SIGNALS:
+        signal.signal(number, lambda got, _: received.append(got))
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        return _spin(make_node, received)
+    finally:
+        rclpy.try_shutdown()
+        for number in SIGNALS:  # another one may come while Python ends
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _spin(make_node: Callable[[], Node], received: list[int]) -> int:
+    try:
+        node = make_node()
+    except (ValueError, ParameterException) as error:
+        sys.stderr.write(f"{error}\n")
+        return FAILED
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        while not received:
+            executor.spin_once(timeout_sec=NOTICE_S)
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+    return DONE

@@ -1,0 +1,87 @@
+"""Odometry of a base with four steered wheels, on wheels/odom and tf, and on wheels/expected what a twist would need.
+
+Subscribes platform/joint_states and platform/wheel_speeds, whose messages of one time belong together, and
+platform/twist_estimate. When time jumps back it starts anew, and says so.
+"""
+
+import sys
+
+import numpy as np
+from geometry_msgs.msg import TwistWithCovarianceStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from fieldplay_kinematics import robots
+from fieldplay_kinematics.dead_reckoning import Reckoning
+from fieldplay_kinematics.nodes.messages import SENSOR, base_settings, given, ns_of, pose_message, transform_message
+from fieldplay_kinematics.nodes.pairs import Pairs
+from fieldplay_kinematics.nodes.running import run
+from fieldplay_kinematics.nodes.time_jumps import reset_on_jump_back
+from tf2_ros import TransformBroadcaster
+
+
+class WheelOdometry(Node):
+    """Dead reckoning from the wheels."""
+
+    def __init__(self) -> None:
+        super().__init__("wheel_odometry")
+        prefix = given(self, "frame_prefix", "", "put before the name of each frame")
+        self._frame = prefix + given(self, "frame", "odom", "frame of the odometry")
+        self._child = prefix + given(self, "child_frame", "base_link", "frame of the base")
+        self._base = robots.base_from_settings(base_settings(self))
+        self._tf = TransformBroadcaster(self) if given(self, "odom_tf", True, "publish tf") else None
+        self._odom = self.create_publisher(Odometry, "wheels/odom", SENSOR)
+        self._expected = self.create_publisher(JointState, "wheels/expected", SENSOR)
+        self._last: Reckoning | None = None
+        self._pairs = Pairs(self._publish)
+        self._jumps = reset_on_jump_back(self, self._reset)
+        self._inputs = [
+            self.create_subscription(JointState, "platform/joint_states", self._pairs.first, SENSOR),
+            self.create_subscription(JointState, "platform/wheel_speeds", self._pairs.second, SENSOR),
+            self.create_subscription(TwistWithCovarianceStamped, "platform/twist_estimate", self._expect, SENSOR),
+        ]
+
+    def _reset(self) -> None:
+        self._last = None
+        self._pairs.forget()
+
+    def _publish(self, joints: JointState, speeds: JointState) -> None:
+        stamp = joints.header.stamp
+        if self._last is not None and ns_of(stamp) < self._last.stamp_ns:
+            self.get_logger().warning("the times of the messages jumped back: starting anew")
+            self._last = None
+        steering = robots.of_joints(joints.name, np.array([joints.position]), robots.STEERS)
+        rim_speeds = robots.of_joints(speeds.name, np.array([speeds.velocity]), robots.DRIVES)
+        found = robots.wheel_odometry_from_wheels(
+            self._base, self._last, np.array([ns_of(stamp)]), steering, rim_speeds
+        )
+        self._last = found.last
+        transform = robots.planar_transforms(found.poses[0])
+        message = Odometry(child_frame_id=self._child)
+        message.header.frame_id, message.header.stamp = self._frame, stamp
+        message.pose.pose = pose_message(transform)
+        message.pose.covariance = found.pose_covariances[0].reshape(-1)
+        message.twist.covariance = found.twist_covariances[0].reshape(-1)
+        twist = message.twist.twist
+        twist.linear.x, twist.linear.y, twist.angular.z = found.twists[0].tolist()
+        self._odom.publish(message)
+        if self._tf is not None:
+            self._tf.sendTransform(transform_message(self._frame, self._child, transform, stamp))
+
+    def _expect(self, estimate: TwistWithCovarianceStamped) -> None:
+        twist = estimate.twist.twist
+        planar = np.array([twist.linear.x, twist.linear.y, twist.angular.z])
+        names, positions, velocities = robots.expected_wheels_from_twist(self._base, planar)
+        message = JointState(name=list(names), position=positions.tolist(), velocity=velocities.tolist())
+        message.header.stamp = estimate.header.stamp
+        self._expected.publish(message)
+
+
+def main() -> int:
+    """The program `wheel_odometry`; the exit code."""
+    return run(WheelOdometry)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,286 @@
+"""The player node: an archive as live topics, with rosbag2's services."""
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from types import FrameType
+from typing import Any, NoReturn
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
+from rosbag2_interfaces import srv
+from std_msgs.msg import String
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.bag.channels import Qos
+from fieldplay_player.bag.errors import BagError
+from fieldplay_player.checking import check_settings
+from fieldplay_player.dds_profile import use_profile
+from fieldplay_player.errors import PlayError
+from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters
+from fieldplay_player.nodes.service_thread import ServiceThread
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.play_options import PlayOptions
+from fieldplay_player.play_program import program_of_archive, reader_of_feeds
+from fieldplay_player.play_report import beginning, diagnostics, ending, is_behind
+from fieldplay_player.playback import WAITING, Playback
+from fieldplay_player.qos_overrides import overrides_from_file
+from fieldplay_player.read_ahead import Workers
+from fieldplay_player.sinks.live import LiveTopics, profile
+
+NAME = "player"
+UNIT_MISMATCH = "unit_mismatch"
+MB = 1_000_000
+DONE, FAILED = 0, 1
+SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
+LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: DDS asks every 3 s for what is missing
+SWITCH_S = 0.0005  # how long a thread that computes may keep the one that publishes waiting
+
+Answer = Callable[[Any], Any]
+
+
+class _Interrupted(Exception):
+    """The user, or the system, wants an end before playing has begun."""
+
+
+class Player(Node):
+    """The topics, the services, and the state once a second."""
+
+    def __init__(self, archive: Archive, options: PlayOptions, workers: Workers) -> None:
+        namespace = options.selection.namespace or ""
+        super().__init__(NAME, namespace=namespace)
+        declared_values(self)
+        self.options = _without_clock(self, options)
+        self._archive = archive
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._group = ReentrantCallbackGroup()
+        selection = replace(options.selection, namespace=self.get_namespace())
+        self._program, self._feeds = program_of_archive(archive, selection)
+        waits = options.wait_for_subscribers > 0
+        self._is_complete = False
+        self.topics = LiveTopics(
+            self,
+            self._feeds,
+            overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
+            with_clock=self.options.clock_hz > 0,
+            matched=self._count_subscribers if waits else None,
+        )
+        self.playback = Playback(
+            self._program,
+            reader_of_feeds(self._feeds, self._program, workers),
+            self.topics,
+            self.options,
+            changed=workers.changed,
+            tell=self.get_logger().warning,
+        )
+        self._offer_description(options.urdf)
+        self._offer_services()
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._every(1.0, self.publish_state)
+        if waits and options.wait_timeout_s:
+            self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
+        self.get_logger().info(beginning(archive, self._program, self._feeds, options))
+
+    def publish_state(self) -> None:
+        """Tell how playing stands."""
+        status = self.playback.status()
+        values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
+        told = DiagnosticStatus(
+            level=DiagnosticStatus.WARN if is_behind(status) else DiagnosticStatus.OK,
+            name=f"{self.get_fully_qualified_name()}: playing",
+            message=f"behind by {values['lag']} s" if is_behind(status) else status.state,
+            hardware_id=self._archive.spec.name,
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
+        )
+        message = DiagnosticArray(status=[told])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+    def say_mismatches(self) -> None:
+        """Tell which settings of the dataset the data contradict, before they are believed."""
+        check_settings(self._archive)
+        for defect in self._archive.defects.kept:
+            if defect.kind == UNIT_MISMATCH:
+                self.get_logger().warning(str(defect))
+
+    def say_end(self) -> None:
+        """Tell what was played, and what was not and why."""
+        self.publish_state()
+        first, *rest = ending(self.playback.status(), self._archive.defects)
+        self.get_logger().info(first)
+        for line in rest:
+            self.get_logger().warning(line)
+
+    def _offer_services(self) -> None:
+        playback = self.playback
+        self._answer(srv.Pause, lambda _: playback.pause())
+        self._answer(srv.Resume, lambda _: playback.resume())
+        self._answer(srv.TogglePaused, lambda _: playback.toggle_paused())
+        self._answer(srv.IsPaused, lambda _: playback.status().paused, "paused")
+        self._answer(srv.GetRate, lambda _: playback.status().rate, "rate")
+        self._answer(srv.SetRate, lambda request: playback.set_rate(request.rate), "success")
+        self._answer(srv.PlayNext, lambda _: playback.play_next(), "success")
+        self._answer(srv.Burst, lambda request: playback.burst(request.num_messages), "actually_burst")
+        self._answer(srv.Seek, lambda request: playback.seek(_ns(request.time)), "success")
+        self._answer(srv.Stop, lambda _: playback.stop())
+
+    def _answer(self, kind: Any, act: Answer, field: str = "") -> None:
+        """A service named after its type: what act gives for a request is put into a field of the response."""
+
+        def callback(request: Any, response: Any) -> Any:
+            value = act(request)
+            if field:
+                setattr(response, field, value)
+            return response
+
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+        self.create_service(kind, f"~/{name}", callback, callback_group=self._group)
+
+    def _offer_description(self, urdf: Path | None) -> None:
+        if urdf is None:
+            return
+        try:
+            text = urdf.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise PlayError(f"urdf: {urdf}: {error}") from None
+        offer = profile(Qos(durability="transient_local", depth=1))
+        self._description = self.create_publisher(String, "robot_description", offer)
+        self._description.publish(String(data=text))
+
+    def _every(self, seconds: float, act: Callable[[], None]) -> Timer:
+        return self.create_timer(seconds, act, callback_group=self._group, clock=self._steady)
+
+    def _count_subscribers(self) -> None:
+        if not self._is_complete and self.topics.subscribers >= self.options.wait_for_subscribers:
+            self._is_complete = True
+            self._every(SETTLE_S, self.playback.release)
+
+    def _begin_anyway(self) -> None:
+        self._timeout.cancel()
+        if self._is_complete:
+            return
+        if self.playback.status().state == WAITING:
+            self.get_logger().warning(
+                f"begins with {self.topics.subscribers} of {self.options.wait_for_subscribers} subscribers"
+            )
+        self.playback.release()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program `player`: plays what its parameters say; the exit code."""
+    sys.setswitchinterval(SWITCH_S)
+    _on_signal(_interrupt)
+    use_profile()
+    try:
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        return _play_what_is_given()
+    except (ArchiveError, BagError, PlayError, OSError) as error:
+        sys.stderr.write(f"{NAME}: {error}\n")
+        return FAILED
+    except _Interrupted:
+        return DONE
+    finally:
+        rclpy.try_shutdown()
+
+
+def _play_what_is_given() -> int:
+    values, namespace = given_values()
+    options = options_of_parameters(values, namespace)
+    if not values["archive"]:
+        raise PlayError("archive: expected the folder or file to play, got nothing")
+    return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options)
+
+
+def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
+    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place."""
+    with open_dataset(path, dataset, options.selection.parameters) as archive:
+        namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
+        options = replace(options, selection=replace(options.selection, namespace=namespace))
+        with Workers(limit=round(options.read_ahead_mb * MB)) as workers:
+            player = Player(archive, options, workers)
+            player.say_mismatches()
+            try:
+                return _run(player)
+            finally:
+                player.destroy_node()
+
+
+def _run(player: Player) -> int:
+    """Play in one thread, answer in others, and wait here, where signals arrive."""
+    interrupted, done = Event(), Event()
+
+    def end(*_: object) -> None:
+        interrupted.set()
+        player.playback.stop()
+
+    _on_signal(end)
+    with ServiceThread(player), ThreadPoolExecutor(1, "play") as thread:
+        playing = thread.submit(player.playback.run)
+        playing.add_done_callback(lambda _: done.set())
+        done.wait()
+        playing.result()
+        player.say_end()
+        is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
+        if not is_received and not interrupted.is_set():
+            player.get_logger().warning("a subscriber has not taken the last messages")
+    return DONE
+
+
+def given_values() -> tuple[dict[str, Any], str | None]:
+    """The values of all parameters, and the namespace if one is given: known before the player can be made."""
+    probe = Node(NAME, enable_rosout=False, start_parameter_services=False)
+    try:
+        namespace = probe.get_namespace().strip("/")
+        return declared_values(probe), namespace or None
+    finally:
+        probe.destroy_node()
+
+
+def declared_values(node: Node) -> dict[str, Any]:
+    """Declare all parameters; their values."""
+    return {
+        name: node.declare_parameter(
+            name,
+            parameter.default,
+            ParameterDescriptor(description=parameter.help, read_only=True, dynamic_typing=True),
+        ).value
+        for name, parameter in PARAMETERS.items()
+    }
+
+
+def _without_clock(node: Node, options: PlayOptions) -> PlayOptions:
+    """/clock would tell the archive's time, which messages stamped anew do not have."""
+    if options.stamps == "now" and options.clock_hz:
+        node.get_logger().warning("clock: with stamps:=now there is no /clock, the messages have the time of day")
+        return replace(options, clock_hz=0.0)
+    return options
+
+
+def _ns(stamp: Any) -> int:
+    return int(stamp.sec * NS_PER_S + stamp.nanosec)
+
+
+def _on_signal(handler: Callable[..., object]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise _Interrupted(signal.Signals(number).name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

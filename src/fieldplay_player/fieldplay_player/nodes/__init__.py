@@ -1,0 +1,1 @@
+"""ROS nodes and what they run on."""

@@ -1,0 +1,51 @@
+"""What is played of an archive, and how it is read."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.errors import PlayError
+from fieldplay_player.feeds import Feed
+from fieldplay_player.options import Selection
+from fieldplay_player.outlets import feeds_of_archive, rate_hz, window_of
+from fieldplay_player.play_parts import Program, Reader
+from fieldplay_player.read_ahead import Workers
+from fieldplay_player.reading import Message, messages_of_span, works
+from fieldplay_player.restamp import restamp_of_type
+
+LEAST_RATE_HZ = 1.0
+
+
+def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program, list[Feed]]:
+    """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
+    chosen = replace(selection, images=selection.images or "raw")
+    feeds = feeds_of_archive(archive, chosen)
+    window = window_of(archive, chosen)
+    moving = [feed for feed in feeds if not feed.latched]
+    last_ns = max(span.last_ns for feed in moving for span in feed.spans)
+    if window.first_ns > last_ns:
+        length_s = (last_ns - window.archive_ns) / NS_PER_S
+        raise PlayError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
+    program = Program(
+        standing=[message for number, feed in enumerate(feeds) if feed.latched for message in _all(feed, number)],
+        restamps=[restamp_of_type(feed.msgtype) for feed in feeds],
+        archive_ns=window.archive_ns,
+        first_ns=window.first_ns,
+        last_ns=last_ns if window.last_ns is None else min(window.last_ns, last_ns),
+        gap_ns=round(NS_PER_S / max(LEAST_RATE_HZ, *(rate_hz(feed) for feed in moving))),
+    )
+    return program, feeds
+
+
+def reader_of_feeds(feeds: Sequence[Feed], program: Program, workers: Workers) -> Callable[[int], Reader]:
+    """What opens a reader at some time of the archive."""
+
+    def open_reader(first_ns: int) -> Reader:
+        return workers.open(lambda check: works(feeds, first_ns, program.last_ns, check))
+
+    return open_reader
+
+
+def _all(feed: Feed, number: int) -> list[Message]:
+    return [message for index in range(len(feed.spans)) for message in messages_of_span(feed, number, index)]

@@ -1,0 +1,310 @@
+"""Plays messages at their times: runs, pauses, steps, seeks, begins again, ends."""
+
+from collections.abc import Callable
+from threading import Condition
+from typing import NamedTuple
+
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.play_lag import LagWatch
+from fieldplay_player.play_options import PlayOptions, is_rate
+from fieldplay_player.play_parts import Program, Reader, Sink, Status, SystemTime, Time
+from fieldplay_player.play_stamps import OutgoingStamps
+from fieldplay_player.player_clock import PlayerClock
+from fieldplay_player.read_ahead import Gap
+from fieldplay_player.reading import Message
+
+WAITING = "waiting for subscribers"
+TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
+
+
+class _Tick(NamedTuple):
+    """A message of /clock."""
+
+    stamp_ns: int
+
+
+class _Out(NamedTuple):
+    """A message that leaves, how late, and what its times are moved by."""
+
+    message: Message
+    lag_ns: int
+    delta_ns: int
+
+
+class Playback:
+    """`run` plays in the thread that calls it; everything else may be called from any thread, at any time.
+
+    When a call that stops or moves the play head has returned, nothing leaves any more that was due before it.
+    `changed` guards the readers too. `tell` hears when playing falls behind.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        open_reader: Callable[[int], Reader],
+        sink: Sink,
+        options: PlayOptions,
+        *,
+        changed: Condition,
+        tell: Callable[[str], None] = lambda text: None,
+        system: Time | None = None,
+    ) -> None:
+        self._program, self._open_reader, self._sink, self._options = program, open_reader, sink, options
+        self._changed, self._tell, self._time = changed, tell, system or SystemTime()
+        self._clock = PlayerClock(self._time.now, program.first_ns, options.rate)
+        self._stamps = OutgoingStamps(options.stamps, self._time)
+        self._watch = LagWatch()
+        self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
+        self._next_tick_ns = self._lag_ns = 0
+        self._paused, self._held = options.paused, options.wait_for_subscribers > 0
+        self._stopped = self._busy = self._ended = False
+        self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
+        self._published = [0] * len(program.restamps)
+        self._skipped = [0] * len(program.restamps)
+        self._reader: Reader | None = None
+
+    # --- the playing thread ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Play to the end, or until stop."""
+        for message in self._program.standing:
+            self._act(_Out(message, 0, 0))
+        try:
+            with self._changed:
+                self._move_to(self._program.first_ns)
+            while (action := self._next()) is not None:
+                self._act(action)
+        finally:
+            with self._changed:
+                self._stopped = True
+                if self._reader is not None:
+                    self._reader.close()
+                self._changed.notify_all()
+
+    def _next(self) -> _Out | _Tick | None:
+        """Wait for what is to be done next; None at the end."""
+        with self._changed:
+            while not self._stopped:
+                action = self._due()
+                if action is not None:
+                    self._busy = True
+                    return action
+        return None
+
+    def _due(self) -> _Out | _Tick | None:
+        """What is due now; else wait once."""
+        stands = self._paused or self._held or self._busy  # busy: another thread sends a step
+        ahead = Gap.WAITING if stands else self._ahead()
+        if ahead is Gap.WAITING:
+            self._time.wait(self._changed, None)
+            return None
+        now = self._time.now()
+        self._bound_ns = self._bound_of(ahead)
+        if not self._clock.runs:  # only now, with the first message at hand, does time go on
+            self._clock.run_from(self._position_ns)
+            self._next_tick_ns = now
+        if self._tick_ns and self._next_tick_ns <= now:
+            late = self._next_tick_ns + self._tick_ns <= now
+            self._next_tick_ns = (now if late else self._next_tick_ns) + self._tick_ns
+            return self._tick()
+        due_ns = self._clock.deadline_ns(self._bound_ns)
+        if due_ns - now > TOGETHER_NS:
+            self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
+            return None
+        return self._taken(ahead, due_ns, max(now - due_ns, 0)) if isinstance(ahead, Message) else self._at_end()
+
+    def _ahead(self) -> Message | Gap:
+        """The next message that is one; those without data are counted."""
+        assert self._reader is not None
+        while isinstance(ahead := self._reader.peek(), Message) and ahead.data is None:
+            self._reader.pop()
+            self._skipped[ahead.feed] += 1
+        return ahead
+
+    def _taken(self, message: Message, due_ns: int, lag_ns: int) -> _Out:
+        assert self._reader is not None
+        self._reader.pop()
+        return _Out(message, lag_ns, self._stamps.delta_ns(message, due_ns))
+
+    def _bound_of(self, ahead: Message | Gap) -> int:
+        """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
+        if isinstance(ahead, Message):
+            return ahead.stamp_ns
+        return self._program.last_ns + self._program.gap_ns if self._options.loop else self._bound_ns
+
+    def _at_end(self) -> _Tick | None:
+        if self._options.loop:
+            self._begin_again()
+            return None
+        self._clock.stop_at(self._position_ns)
+        self._ended = self._paused = True
+        self._stopped = self._options.on_end == "exit"
+        return self._tick() if self._tick_ns else None
+
+    def _begin_again(self) -> None:
+        program = self._program
+        if self._options.loop_stamps == "continue":
+            self._stamps.shift_ns += program.last_ns + program.gap_ns - program.first_ns
+        self._move_to(program.first_ns)
+
+    def _move_to(self, position_ns: int) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._open_reader(position_ns)
+        self._bound_ns = position_ns
+        self._clock.stop_at(position_ns)
+        self._stamps.forget()
+        self._ended = False
+        self._changed.notify_all()
+
+    def _tick(self) -> _Tick:
+        return _Tick(self._position_ns + self._stamps.shift_ns)
+
+    def _act(self, action: _Out | _Tick) -> None:
+        """Send, without the lock: a slow subscriber may make it take long."""
+        try:
+            if isinstance(action, _Tick):
+                self._sink.clock(action.stamp_ns)
+            else:
+                self._send(action)
+        finally:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _send(self, out: _Out) -> None:
+        feed, _, data = out.message
+        restamp = self._program.restamps[feed]
+        if data is None:
+            return
+        self._sink.publish(feed, restamp(data, out.delta_ns) if out.delta_ns and restamp else data)
+        self._published[feed] += 1
+        self._lag_ns = out.lag_ns
+        said = self._watch.hear(out.lag_ns, self._time.now())
+        if said:
+            self._tell(said)
+
+    # --- what may be asked for ---------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """How it stands."""
+        with self._changed:
+            return Status(
+                position_ns=self._position_ns,
+                rate=self._clock.rate,
+                state=self._state(),
+                paused=self._paused,
+                lag_ns=self._lag_ns,
+                published=tuple(self._published),
+                skipped=tuple(self._skipped),
+            )
+
+    def release(self) -> None:
+        """The subscribers are there: begin."""
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
+
+    def pause(self) -> None:
+        """Stand still."""
+        with self._changed:
+            self._settle()
+            self._clock.stop_at(self._position_ns)
+            self._paused = True
+            self._changed.notify_all()
+
+    def resume(self) -> None:
+        """Go on."""
+        with self._changed:
+            self._paused = False
+            self._changed.notify_all()
+
+    def toggle_paused(self) -> None:
+        """Pause or go on."""
+        with self._changed:
+            if self._paused:
+                self.resume()
+            else:
+                self.pause()
+
+    def set_rate(self, rate: float) -> bool:
+        """Go on at another rate; False where nothing can go at it."""
+        if not is_rate(rate):
+            return False
+        with self._changed:
+            self._clock.set_rate(rate, self._position_ns)
+            self._changed.notify_all()
+        return True
+
+    def seek(self, stamp_ns: int) -> bool:
+        """Move the play head to a time of the archive; False where it has none, or playing is over."""
+        with self._changed:
+            self._settle()
+            if self._stopped or not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
+                return False
+            self._move_to(stamp_ns)
+        return True
+
+    def play_next(self) -> bool:
+        """Send the next message while paused; False where not paused, or at the end."""
+        return self._step(goes_round=self._options.loop)
+
+    def burst(self, count: int) -> int:
+        """Send the next messages at once while paused, 0 for all to the end of the round; how many it were."""
+        sent = 0
+        while (count == 0 or sent < count) and self._step(goes_round=self._options.loop and count > 0):
+            sent += 1
+        return sent
+
+    def stop(self) -> None:
+        """End playing."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _step(self, *, goes_round: bool) -> bool:
+        with self._changed:
+            self._settle()
+            message = self._wait_for_message(goes_round)
+            if message is None:
+                return False
+            self._bound_ns = message.stamp_ns
+            self._clock.stop_at(message.stamp_ns)
+            out = self._taken(message, self._time.now(), 0)
+            tick = self._tick()
+            self._busy = True
+        if self._tick_ns:
+            self._sink.clock(tick.stamp_ns)
+        self._act(out)
+        return True
+
+    def _wait_for_message(self, goes_round: bool) -> Message | None:
+        """The next message, as long as playing is paused; None at the end."""
+        while self._paused and not self._stopped and self._reader is not None:
+            ahead = self._ahead()
+            if isinstance(ahead, Message):
+                return ahead
+            if ahead is Gap.END and not goes_round:
+                return None
+            if ahead is Gap.END:
+                goes_round = False
+                self._begin_again()
+            else:
+                self._time.wait(self._changed, None)
+        return None
+
+    def _settle(self) -> None:
+        """Wait until what is being sent has left."""
+        while self._busy:
+            self._changed.wait()
+
+    @property
+    def _position_ns(self) -> int:
+        return min(self._clock.position_ns, self._bound_ns)
+
+    def _state(self) -> str:
+        if self._stopped or self._ended:
+            return "at the end"
+        if self._held:
+            return WAITING
+        return "paused" if self._paused else "playing"

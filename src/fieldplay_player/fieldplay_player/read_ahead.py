@@ -1,0 +1,203 @@
+"""Reads ahead of the play head: messages lie ready, in order, within a limit of bytes."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from threading import Condition, RLock
+from types import TracebackType
+
+from fieldplay_player.reading import Heavy, Message, Run, Work
+
+OVERHEAD = 200  # bytes that Python needs for a message beside its data
+GUESSES = 16  # so many messages of unknown size are thought to fill the limit
+READERS = 2  # one that reads, and one that may still be ending when another begins
+
+Check = Callable[[], None]
+OpenWorks = Callable[[Check], Iterator[Work]]
+
+
+class Gap(Enum):
+    """What stands in place of a message: none is ready yet, or none is left."""
+
+    WAITING = "waiting"
+    END = "end"
+
+
+class _Closed(Exception):
+    """The reading is no longer wanted."""
+
+
+@dataclass(eq=False)
+class _Pending:
+    """A message that a worker makes, and the bytes that are set aside for it."""
+
+    feed: int
+    stamp_ns: int
+    cost: int
+    future: "Future[bytes | None]"
+    is_made: bool = False
+
+
+class Workers(AbstractContextManager["Workers"]):
+    """The threads of all reading: few that read on, and one per processor that make what is heavy.
+
+    `changed` is notified when what a reader was asked for in vain is there; its lock guards the readers.
+    """
+
+    def __init__(self, *, limit: int, makers: int | None = None) -> None:
+        self.lock = RLock()
+        self.changed = Condition(self.lock)
+        self.limit = limit
+        self.readers = ThreadPoolExecutor(READERS, "read")
+        self.makers = ThreadPoolExecutor(makers or os.cpu_count() or 1, "make")
+        self.sizes: dict[int, int] = {}
+        self.opened: set[ReadAhead] = set()
+
+    def open(self, open_works: OpenWorks) -> "ReadAhead":
+        """Begin to read."""
+        reader = ReadAhead(self, open_works)
+        with self.lock:
+            self.opened.add(reader)
+        return reader
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close what is open, and end the threads."""
+        with self.lock:
+            for reader in list(self.opened):
+                reader.close()
+        self.readers.shutdown(cancel_futures=True)
+        self.makers.shutdown(cancel_futures=True)
+
+
+class ReadAhead:
+    """One reading from some time on. All but `close` is called with the lock of the workers held."""
+
+    def __init__(self, workers: Workers, open_works: OpenWorks) -> None:
+        self._workers = workers
+        self._changed = workers.changed
+        self._room = Condition(workers.lock)
+        self._queue: deque[Message | _Pending] = deque()
+        self._head: Message | None = None
+        self._head_cost = 0
+        self._needed: int | None = None
+        self._wanted = False
+        self._closed = False
+        self.held = 0
+        self._reading = workers.readers.submit(self._read, open_works)
+        self._reading.add_done_callback(lambda _: self._tell())
+
+    def peek(self) -> Message | Gap:
+        """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
+        if self._head is None:
+            return self._next()
+        return self._head
+
+    def pop(self) -> None:
+        """Take away the message that peek gave."""
+        self._head = None
+        self._release(self._head_cost)
+
+    def close(self) -> None:
+        """Put an end to the reading, and forget what lies ready; does not wait for the threads."""
+        with self._changed:
+            self._closed = True
+            self._workers.opened.discard(self)
+            for entry in self._queue:
+                if isinstance(entry, _Pending):
+                    entry.future.cancel()
+            self._queue.clear()
+            self._head = None
+            self._room.notify_all()
+
+    def _next(self) -> Message | Gap:
+        if not self._queue:
+            if self._reading.done():
+                self._reading.result()
+                return Gap.END
+            self._wanted = True
+            return Gap.WAITING
+        entry = self._queue[0]
+        if isinstance(entry, Message):
+            self._head, self._head_cost = entry, _cost(entry)
+        elif entry.is_made:
+            self._head, self._head_cost = Message(entry.feed, entry.stamp_ns, entry.future.result()), entry.cost
+        else:
+            self._wanted = True
+            return Gap.WAITING
+        self._queue.popleft()
+        return self._head
+
+    def _read(self, open_works: OpenWorks) -> None:
+        """What the reading thread does."""
+        try:
+            for work in open_works(self._check):
+                if isinstance(work, Heavy):
+                    self._put_heavy(work)
+                else:
+                    self._put_run(work)
+        except _Closed:
+            return
+
+    def _check(self) -> None:
+        if self._closed:
+            raise _Closed
+
+    def _put_run(self, run: Run) -> None:
+        cost = sum(map(_cost, run))
+        with self._changed:
+            self._reserve(cost)
+            self._queue.extend(run)
+            self._tell()
+
+    def _put_heavy(self, work: Heavy) -> None:
+        workers = self._workers
+        with self._changed:
+            cost = workers.sizes.get(work.feed, workers.limit // GUESSES) + OVERHEAD
+            self._reserve(cost)
+            entry = _Pending(work.feed, work.stamp_ns, cost, workers.makers.submit(work.make))
+            self._queue.append(entry)
+            entry.future.add_done_callback(lambda _: self._made(entry))
+
+    def _reserve(self, cost: int) -> None:
+        """Wait until there is room; whatever its size, a message passes when nothing else is held."""
+        while not self._closed and self.held and self.held + cost > self._workers.limit:
+            self._needed = cost
+            self._room.wait()
+        self._needed = None
+        self._check()
+        self.held += cost
+
+    def _release(self, cost: int) -> None:
+        self.held -= cost
+        if self._needed is not None and (not self.held or self.held + self._needed <= self._workers.limit):
+            self._room.notify_all()
+
+    def _made(self, entry: _Pending) -> None:
+        """A worker is done: now the size of the message is known."""
+        future = entry.future
+        with self._changed:
+            if self._closed:
+                return
+            entry.is_made = True
+            if future.exception() is None:
+                size = len(future.result() or b"")
+                self._workers.sizes[entry.feed] = size
+                guess, entry.cost = entry.cost, size + OVERHEAD
+                self._release(guess - entry.cost)
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            if self._wanted:
+                self._wanted = False
+                self._changed.notify_all()
+
+
+def _cost(message: Message) -> int:
+    return len(message.data or b"") + OVERHEAD

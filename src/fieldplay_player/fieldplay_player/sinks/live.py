@@ -1,0 +1,106 @@
+"""Messages go out as live topics, as the bytes that they are."""
+
+import struct
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.bag.channels import Qos
+from fieldplay_player.cdr.layout import CDR_LITTLE_ENDIAN
+from fieldplay_player.errors import PlayError
+from fieldplay_player.feeds import Feed
+from fieldplay_player.outlets import channel_of_feed
+from fieldplay_player.qos_overrides import Offer, Override, offer_of
+
+TIME = struct.Struct("<iI")
+SIGNALS_S = 0.1
+
+
+class LiveTopics:
+    """One publisher for each feed, and /clock if it is wanted. `matched` is called when a subscriber comes or goes."""
+
+    def __init__(
+        self,
+        node: Node,
+        feeds: Sequence[Feed],
+        overrides: dict[str, Override],
+        *,
+        with_clock: bool,
+        matched: Callable[[], None] | None = None,
+    ) -> None:
+        unknown = set(overrides) - {feed.topic for feed in feeds}
+        if unknown:
+            node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
+        events = PublisherEventCallbacks(matched=None if matched is None else lambda _: matched())
+        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), events) for feed in feeds]
+        self._volatile = [
+            publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.latched
+        ]
+        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
+
+    def publish(self, feed: int, data: bytes) -> None:
+        self._publishers[feed].publish(data)
+
+    def clock(self, stamp_ns: int) -> None:
+        if self._clock is not None:
+            self._clock.publish(CDR_LITTLE_ENDIAN + TIME.pack(*divmod(stamp_ns, NS_PER_S)))
+
+    @property
+    def subscribers(self) -> int:
+        """How many subscribers have found the topics that move."""
+        return sum(publisher.get_subscription_count() for publisher in self._volatile)
+
+    def wait_until_received(self, timeout_s: float, is_given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until every reliable subscriber has everything; False where one has not within that time.
+
+        Python hears of signals only between the waits of ROS, so these are short.
+        """
+        end = time.monotonic() + timeout_s
+        for publisher in self._publishers:
+            while not publisher.wait_for_all_acked(Duration(seconds=SIGNALS_S)):
+                if is_given_up() or time.monotonic() >= end:
+                    return False
+        return True
+
+
+def _publisher(node: Node, feed: Feed, override: Override, events: PublisherEventCallbacks) -> Publisher:
+    offer = offer_of(channel_of_feed(feed).qos, override)
+    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer), event_callbacks=events)
+
+
+def message_class(msgtype: str) -> Any:
+    """The class of a message type such as "sensor_msgs/msg/Imu"."""
+    package, _, name = msgtype.split("/")
+    try:
+        return getattr(import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):
+        raise PlayError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
+
+
+def profile(offer: Offer | Qos) -> QoSProfile:
+    """How a topic is offered, as rclpy wants it."""
+    offer = offer if isinstance(offer, Offer) else Offer(qos=offer)
+    qos = offer.qos
+    durations = {
+        name: Duration(nanoseconds=value)
+        for name in ("deadline", "lifespan", "liveliness_lease_duration")
+        if (value := getattr(offer, f"{name}_ns")) is not None
+    }
+    return QoSProfile(
+        reliability=ReliabilityPolicy[qos.reliability.upper()],
+        durability=DurabilityPolicy[qos.durability.upper()],
+        history=HistoryPolicy[qos.history.upper()],
+        depth=qos.depth,
+        liveliness=LivelinessPolicy[offer.liveliness.upper()],
+        avoid_ros_namespace_conventions=offer.avoid_ros_namespace_conventions,
+        **durations,
+    )

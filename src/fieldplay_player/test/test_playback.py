@@ -1,0 +1,347 @@
+"""Playing in time that the test makes: waiting is a step of the clock, and what is asked for comes at its moment."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Condition
+from typing import Any
+
+import pytest
+
+from fieldplay_player.play_options import PlayOptions
+from fieldplay_player.play_parts import Program
+from fieldplay_player.playback import Playback
+from fieldplay_player.read_ahead import Gap
+from fieldplay_player.reading import Message
+
+MS = 1_000_000
+S = 1000 * MS
+DAY = 1_700_000_000 * S
+ARCHIVE = 1_656_931_512 * S
+
+
+@dataclass
+class FakeTime:
+    """Monotonic time begins at 0. A wait ends when its time has come, or earlier with the next act of the script."""
+
+    script: list[tuple[int, Callable[[], Any]]] = field(default_factory=list)
+    ns: int = 0
+    answers: list[Any] = field(default_factory=list)
+
+    def now(self) -> int:
+        return self.ns
+
+    def wall(self) -> int:
+        return DAY + self.ns
+
+    def wait(self, changed: Condition, until_ns: int | None) -> None:
+        if self.script and (until_ns is None or self.script[0][0] <= until_ns):
+            at_ns, act = self.script.pop(0)
+            self.ns = max(self.ns, at_ns)
+            self.answers.append(act())
+            return
+        assert until_ns is not None, "it waits for what never comes"
+        self.ns = max(self.ns, until_ns)
+
+
+class ListReader:
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages = list(messages)
+
+    def peek(self) -> Message | Gap:
+        return self.messages[0] if self.messages else Gap.END
+
+    def pop(self) -> None:
+        self.messages.pop(0)
+
+    def close(self) -> None:
+        self.messages.clear()
+
+
+@dataclass
+class ListSink:
+    """What left, and when; sending some of it may take long."""
+
+    time: FakeTime
+    slow: dict[bytes, int] = field(default_factory=dict)
+    sent: list[tuple[int, bytes]] = field(default_factory=list)
+    clocks: list[tuple[int, int]] = field(default_factory=list)
+    order: list[object] = field(default_factory=list)
+
+    def publish(self, feed: int, data: bytes) -> None:
+        self.sent.append((self.time.ns, data))
+        self.order.append(data)
+        self.time.ns += self.slow.get(data, 0)
+
+    def clock(self, stamp_ns: int) -> None:
+        self.clocks.append((self.time.ns, stamp_ns - ARCHIVE))
+        self.order.append(stamp_ns - ARCHIVE)
+
+
+class Stage:
+    """A playback of messages at 0, 100, 200, 300, 400 ms called b"0" to b"4", and a static b"static" before them."""
+
+    def __init__(self, *, messages: list[Message] | None = None, **options: Any) -> None:
+        self.time = FakeTime()
+        self.sink = ListSink(self.time)
+        self.told: list[str] = []
+        self.messages = messages or [Message(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
+        program = Program(
+            standing=[Message(0, ARCHIVE, b"static")],
+            restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
+            archive_ns=ARCHIVE,
+            first_ns=ARCHIVE,
+            last_ns=max(message.stamp_ns for message in self.messages),
+            gap_ns=100 * MS,
+        )
+        self.playback = Playback(
+            program,
+            lambda first: ListReader([message for message in self.messages if message.stamp_ns >= first]),
+            self.sink,
+            PlayOptions(**options),
+            changed=Condition(),
+            tell=self.told.append,
+            system=self.time,
+        )
+
+    def at(self, ms: int, act: Callable[..., Any], *arguments: Any) -> None:
+        self.time.script.append((ms * MS, lambda: act(*arguments)))
+
+    def run(self) -> list[tuple[int, bytes]]:
+        self.playback.run()
+        return [(ns // MS, data) for ns, data in self.sink.sent]
+
+
+def test_messages_leave_at_their_times_after_what_is_latched() -> None:
+    assert Stage().run() == [(0, b"static"), (0, b"0"), (100, b"1"), (200, b"2"), (300, b"3"), (400, b"4")]
+
+
+def test_at_twice_the_rate_it_takes_half_the_time() -> None:
+    assert Stage(rate=2.0).run()[1:] == [(0, b"0"), (50, b"1"), (100, b"2"), (150, b"3"), (200, b"4")]
+
+
+def test_another_rate_holds_from_where_it_is() -> None:
+    stage = Stage()
+    stage.at(150, stage.playback.set_rate, 0.5)
+    stage.at(160, stage.playback.set_rate, 0.0)
+    stage.at(170, stage.playback.set_rate, float("nan"))
+    assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (250, b"2"), (450, b"3"), (650, b"4")]
+    assert stage.time.answers == [True, False, False]
+
+
+def test_while_paused_from_the_start_only_what_is_latched_leaves() -> None:
+    stage = Stage(paused=True, clock_hz=100.0)
+    stage.at(700, lambda: (list(stage.sink.sent), list(stage.sink.clocks)))
+    stage.at(1000, stage.playback.resume)
+    assert stage.run()[:3] == [(0, b"static"), (1000, b"0"), (1100, b"1")]
+    assert stage.time.answers[0] == ([(0, b"static")], [])
+
+
+def test_a_pause_moves_all_that_follows() -> None:
+    stage = Stage()
+    stage.at(150, stage.playback.toggle_paused)
+    stage.at(650, stage.playback.toggle_paused)
+    assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (700, b"2"), (800, b"3"), (900, b"4")]
+
+
+def test_steps_send_one_message_each_and_only_while_paused() -> None:
+    stage = Stage()
+    stage.at(50, stage.playback.play_next)
+    stage.at(60, stage.playback.pause)
+    stage.at(500, stage.playback.play_next)
+    stage.at(600, stage.playback.play_next)
+    stage.at(700, stage.playback.resume)
+    assert stage.run()[1:] == [(0, b"0"), (500, b"1"), (600, b"2"), (800, b"3"), (900, b"4")]
+    assert stage.time.answers == [False, None, True, True, None]
+
+
+def test_a_burst_sends_so_many_or_all_that_are_left() -> None:
+    stage = Stage(paused=True, on_end="exit")
+    stage.at(10, stage.playback.burst, 2)
+    stage.at(20, stage.playback.burst, 0)
+    stage.at(30, stage.playback.burst, 3)
+    stage.at(40, stage.playback.play_next)
+    stage.at(50, stage.playback.resume)
+    assert stage.run()[1:] == [(10, b"0"), (10, b"1"), (20, b"2"), (20, b"3"), (20, b"4")]
+    assert stage.time.answers == [2, 3, 0, False, None]
+
+
+def test_a_burst_is_nothing_while_it_plays() -> None:
+    stage = Stage()
+    stage.at(50, stage.playback.burst, 0)
+    stage.run()
+    assert stage.time.answers == [0]
+
+
+def test_a_seek_goes_forth_and_back_without_what_is_latched() -> None:
+    stage = Stage()
+    stage.at(50, stage.playback.seek, ARCHIVE + 290 * MS)
+    stage.at(150, stage.playback.seek, ARCHIVE + 100 * MS)
+    assert stage.run() == [(0, b"static"), (0, b"0"), (60, b"3"), (150, b"1"), (250, b"2"), (350, b"3"), (450, b"4")]
+    assert stage.time.answers == [True, True]
+
+
+def test_a_seek_while_paused_sends_nothing_until_it_goes_on() -> None:
+    stage = Stage(paused=True)
+    stage.at(10, stage.playback.seek, ARCHIVE + 300 * MS)
+    stage.at(20, lambda: stage.playback.status().position_ns - ARCHIVE)
+    stage.at(30, stage.playback.resume)
+    assert stage.run()[1:] == [(30, b"3"), (130, b"4")]
+    assert stage.time.answers[1] == 300 * MS
+
+
+@pytest.mark.parametrize("outside_ns", [ARCHIVE - 1, ARCHIVE + 400 * MS + 1])
+def test_a_seek_outside_the_archive_is_refused_and_changes_nothing(outside_ns: int) -> None:
+    stage = Stage()
+    stage.at(50, stage.playback.seek, outside_ns)
+    assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (200, b"2"), (300, b"3"), (400, b"4")]
+    assert stage.time.answers == [False]
+
+
+def test_a_loop_begins_again_a_gap_later_with_the_same_times() -> None:
+    stage = Stage(loop=True)
+    stage.at(750, stage.playback.stop)
+    assert stage.run()[5:] == [(400, b"4"), (500, b"0"), (600, b"1"), (700, b"2")]
+
+
+def test_times_of_further_rounds_go_on_where_that_is_wanted() -> None:
+    stage = Stage(loop=True, loop_stamps="continue", clock_hz=10.0)
+    stage.at(1150, stage.playback.stop)
+    sent = [data for _, data in stage.run()]
+    assert sent[5:8] == [b"4", b"0+500000000", b"1+500000000"]
+    assert sent[-2:] == [b"0+1000000000", b"1+1000000000"]
+    told = [stamp // MS for _, stamp in stage.sink.clocks]
+    assert told == sorted(told)
+    assert sorted(set(told)) == list(range(0, 1200, 100))
+
+
+def test_steps_go_round_with_a_loop_but_a_burst_of_all_ends_with_the_round() -> None:
+    stage = Stage(loop=True, paused=True)
+    stage.at(10, stage.playback.burst, 0)
+    stage.at(20, stage.playback.burst, 7)
+    stage.at(30, stage.playback.stop)
+    assert b"".join(data for _, data in stage.run()[1:]) == b"01234" + b"0123401"
+    assert stage.time.answers == [5, 7, None]
+
+
+def test_at_the_end_it_pauses_where_that_is_wanted_and_can_go_back() -> None:
+    stage = Stage(on_end="pause")
+    stage.at(1000, lambda: stage.playback.status().paused)
+    stage.at(1010, stage.playback.seek, ARCHIVE + 300 * MS)
+    stage.at(1020, stage.playback.resume)
+    stage.at(2000, stage.playback.stop)
+    assert stage.run()[6:] == [(1020, b"3"), (1120, b"4")]
+    assert stage.time.answers[:2] == [True, True]
+
+
+def test_the_clock_follows_the_play_head_stops_with_it_and_jumps_with_it() -> None:
+    stage = Stage(clock_hz=20.0, on_end="pause")
+    stage.at(120, stage.playback.pause)
+    stage.at(620, stage.playback.resume)
+    stage.at(700, stage.playback.seek, ARCHIVE + 50 * MS)
+    stage.at(705, stage.playback.seek, ARCHIVE + 350 * MS)
+    stage.at(2000, stage.playback.stop)
+    stage.run()
+    clocks = [(at // MS, stamp // MS) for at, stamp in stage.sink.clocks]
+    assert clocks == [
+        (0, 0),
+        (50, 50),
+        (100, 100),
+        (620, 120),
+        (670, 170),
+        (700, 50),
+        (705, 350),
+        (755, 400),
+        (755, 400),
+    ]
+
+
+def test_the_clock_never_passes_a_message_that_has_not_left() -> None:
+    stage = Stage(clock_hz=100.0)
+    stage.sink.slow = {b"1": 250 * MS}
+    stage.run()
+    told = 0
+    for item in stage.sink.order[1:]:
+        if isinstance(item, bytes):
+            assert told <= int(item) * 100 * MS
+        else:
+            assert isinstance(item, int)
+            assert item >= told
+            told = item
+    assert told == 400 * MS
+
+
+def test_a_step_tells_the_clock() -> None:
+    stage = Stage(clock_hz=20.0, paused=True)
+    stage.at(10, stage.playback.burst, 3)
+    stage.at(20, stage.playback.stop)
+    stage.run()
+    assert [stamp // MS for _, stamp in stage.sink.clocks] == [0, 100, 200]
+
+
+def test_behind_nothing_is_dropped_and_it_says_by_how_much() -> None:
+    stage = Stage()
+    stage.sink.slow = {b"1": 250 * MS}
+    stage.at(380, lambda: stage.playback.status().lag_ns)
+    assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (350, b"2"), (350, b"3"), (400, b"4")]
+    assert stage.time.answers == [50 * MS]
+    assert [text.split(";")[0] for text in stage.told] == ["is behind by 0.15 s", "has caught up"]
+
+
+def test_a_pause_while_behind_goes_on_from_what_has_left() -> None:
+    stage = Stage()
+    stage.sink.slow = {b"1": 190 * MS}
+    stage.at(295, stage.playback.pause)
+    stage.at(1000, stage.playback.resume)
+    assert stage.run()[2:] == [(100, b"1"), (290, b"2"), (1005, b"3"), (1105, b"4")]
+
+
+def test_what_is_due_within_a_millisecond_leaves_at_once() -> None:
+    messages = [Message(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 900_000, 1_100_000, 2_050_000)]
+    stage = Stage(messages=messages)
+    stage.run()
+    assert [at for at, _ in stage.sink.sent[1:]] == [0, 0, 1_100_000, 1_100_000]
+
+
+def test_the_time_of_day_is_when_a_message_is_due_and_one_for_one_time_of_the_archive() -> None:
+    times = [0, 100, 100, 200]
+    stage = Stage(messages=[Message(1, ARCHIVE + ms * MS, b"") for ms in times], stamps="now", rate=2.0)
+    sent = stage.run()
+    stamps = [ARCHIVE + ms * MS + int(data) - DAY for ms, (_, data) in zip(times, sent[1:], strict=True)]
+    assert stamps == [0, 50 * MS, 50 * MS, 100 * MS]
+
+
+def test_the_time_of_day_does_not_go_back_with_a_seek() -> None:
+    stage = Stage(stamps="now")
+    stage.at(150, stage.playback.seek, ARCHIVE)
+    sent = stage.run()
+    stamps = [ARCHIVE + int(data[:1]) * 100 * MS + int(data[1:]) - DAY for _, data in sent[1:]]
+    assert [stamp // MS for stamp in stamps] == [0, 100, 150, 250, 350, 450, 550]
+
+
+def test_defective_rows_are_counted_and_leave_no_message() -> None:
+    messages = [Message(1, ARCHIVE + k * MS, None if k % 2 else b"%d" % k) for k in range(5)]
+    stage = Stage(messages=messages)
+    assert [data for _, data in stage.run()] == [b"static", b"0", b"2", b"4"]
+    status = stage.playback.status()
+    assert (status.published, status.skipped) == ((1, 3), (0, 2))
+
+
+def test_it_waits_for_the_subscribers() -> None:
+    stage = Stage(wait_for_subscribers=2)
+    stage.at(10, lambda: stage.playback.status().state)
+    stage.at(500, stage.playback.release)
+    assert stage.run()[:3] == [(0, b"static"), (500, b"0"), (600, b"1")]
+    assert stage.time.answers[0] == "waiting for subscribers"
+
+
+def test_a_fault_of_the_reading_comes_out() -> None:
+    stage = Stage()
+
+    class Broken(ListReader):
+        def peek(self) -> Message | Gap:
+            raise OSError("the disk is gone")
+
+    stage.playback._open_reader = lambda first: Broken([])
+    with pytest.raises(OSError, match="the disk is gone"):
+        stage.run()
+    assert not stage.playback.seek(ARCHIVE)
