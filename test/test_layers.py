@@ -15,13 +15,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_player": {"fieldplay_archive", "fieldplay_kinematics"},
     "fieldplay_fusion": {"fieldplay_archive", "fieldplay_kinematics"},
     "fieldplay_samples": set(),
-    "fieldplay_bringup": {"fieldplay_player"},
+    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_player"},
 }
 ROS_FILES = (
     "/nodes/",
     "fieldplay_player/node.py",
     "fieldplay_player/sinks/live.py",
     "fieldplay_player/cli/playing.py",
+    "fieldplay_bringup/describe.py",
 )
 BLOCK_ROS = """
 import importlib, sys

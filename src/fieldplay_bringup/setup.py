@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 NAME = "fieldplay_bringup"
 FOLDERS = ("config", "launch", "urdf")  # links to the workspace's
@@ -15,9 +15,10 @@ def files_to_install() -> list[tuple[str, list[str]]]:
 setup(
     name=NAME,
     version="0.1.0",
-    description="Installs the descriptions of the datasets, the launch files and the robot models.",
+    description="Launch files, descriptions of the datasets and robot models.",
     license="Apache-2.0",
-    packages=[],
+    packages=find_packages(exclude=["test"]),
+    package_data={NAME: ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

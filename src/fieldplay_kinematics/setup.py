@@ -1,6 +1,7 @@
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_kinematics"
+NODES = ("arm_tcp", "joint_transforms", "wheel_odometry", "wheel_poses")
 
 setup(
     name=NAME,
@@ -13,6 +14,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
     ],
     package_data={NAME: ["py.typed"]},
-    entry_points={"console_scripts": [f"joint_transforms = {NAME}.nodes.joint_transforms:main"]},
+    entry_points={"console_scripts": [f"{node} = {NAME}.nodes.{node}:main" for node in NODES]},
     zip_safe=True,
 )

@@ -110,9 +110,19 @@ class DerivedSpec:
     kind: str
     streams: tuple[str, ...]
     topic: str
+    name: str = ""  # of the node
+    node: str = ""  # the program that computes it live; none where another's does so beside its own
     frame: str = ""
     child_frames: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def node_parameters(self) -> dict[str, Any]:
+        """What the node must be told of frames and numbers."""
+        numbers = {
+            name: [float(item) for item in value] if isinstance(value, list) else value
+            for name, value in self.settings.items()
+        }
+        return {"frame": self.frame, "child_frames": list(self.child_frames), **numbers}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +146,8 @@ class DatasetSpec:
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     leftovers: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedSpec, ...] = ()
+    robot: str = ""  # the file in urdf/
+    truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
 
     def __post_init__(self) -> None:
         for pattern in (*self.detect, *self.leftovers):

@@ -36,6 +36,7 @@ PARAMETERS = {
     "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
     "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
     "frame_prefix": Parameter("", "Before all frames."),
+    "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
     "stamps": Parameter("archive", "The times in the messages: the 'archive' its own, or 'now'."),
     "on_end": Parameter("exit", "What to do at the end: exit or pause."),
     "topics": Parameter("", "Only topics in which this regular expression is found."),
@@ -59,6 +60,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         images=given["images"],
         namespace=namespace,
         frame_prefix=given["frame_prefix"],
+        map_tf=given["map_tf"],
         parameters=dataset_parameters(values["dataset_parameters"]),
     )
     return PlayOptions(

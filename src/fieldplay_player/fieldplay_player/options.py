@@ -17,5 +17,6 @@ class Selection:
     images: Images | None = None
     namespace: str | None = None
     frame_prefix: str = ""
+    map_tf: bool = False  # map -> odom in the static tree, for an odometry that starts with the selection
     derived: bool = False  # also what the kinematics nodes would publish
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from fieldplay_player.derived import Place, feeds_of_derived
 from fieldplay_player.feeds import Feed, SpanMessages, feed_of_numbers
 from fieldplay_player.options import Selection
 from fieldplay_player.pictures import RAW, feeds_of_pictures
-from fieldplay_player.static_frames import feed_of_static_frames
+from fieldplay_player.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_player.timeline import Piece, Source, Stretch, Timeline
 
 STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
@@ -51,8 +51,11 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     """What the archive's streams become, and the static tree, in the order that holds at equal times."""
     window = window_of(archive, selection)
     feeds = []
-    if archive.spec.tree:
-        feeds.append(feed_of_static_frames(archive.spec, window.first_ns, selection.frame_prefix, STATIC))
+    edges = static_edges(archive.spec)
+    if selection.map_tf or selection.derived:
+        edges += map_edges(archive, window.first_ns)
+    if edges:
+        feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
     for spec in archive.spec.streams:
         if spec.id in archive.streams:
             feeds += _feeds_of_stream(archive, archive.streams[spec.id], spec, selection)

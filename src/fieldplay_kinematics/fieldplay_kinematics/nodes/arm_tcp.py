@@ -5,12 +5,11 @@ Subscribes PREFIX/joint_states. One output for each input, at its time.
 
 import sys
 
-import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from fieldplay_kinematics.nodes.messages import SENSOR, given, pose_message, transform_message
+from fieldplay_kinematics.nodes.messages import SENSOR, careful, given, pose_message, positions_of, transform_message
 from fieldplay_kinematics.nodes.running import run
 from fieldplay_kinematics.robots import arm_from_joints, arm_from_settings
 from tf2_ros import TransformBroadcaster
@@ -36,10 +35,13 @@ class ArmTcp(Node):
             raise ValueError(f"child_frames: expected {len(self._rows) + 1}, got {len(self._frames) - 1}")
         self._tcp = self.create_publisher(PoseStamped, f"{arm}/tcp", SENSOR)
         self._tf = TransformBroadcaster(self)
-        self._joints = self.create_subscription(JointState, f"{arm}/joint_states", self._publish, SENSOR)
+        self._joints = self.create_subscription(JointState, f"{arm}/joint_states", careful(self, self._publish), SENSOR)
 
     def _publish(self, joints: JointState) -> None:
-        steps, end = arm_from_joints(self._rows, np.asarray(joints.position))
+        positions = positions_of(joints)
+        if len(positions) != len(self._rows):
+            raise ValueError(f"expected {len(self._rows)} joints, got {len(positions)}")
+        steps, end = arm_from_joints(self._rows, positions)
         message = PoseStamped(pose=pose_message(end))
         message.header.frame_id, message.header.stamp = self._frames[0], joints.header.stamp
         self._tcp.publish(message)

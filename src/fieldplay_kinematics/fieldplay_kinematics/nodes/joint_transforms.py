@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Quaternion, Transform, TransformStamped, Vector3
-from rcl_interfaces.msg import ParameterDescriptor
+from geometry_msgs.msg import TransformStamped
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from fieldplay_kinematics.nodes.messages import given, transform_message
 from fieldplay_kinematics.nodes.running import run
-from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
+from fieldplay_kinematics.transforms import Array
 from fieldplay_kinematics.urdf_chain import fixed_transforms, transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
 from tf2_ros import StaticTransformBroadcaster, TransformBroadcaster
@@ -32,13 +32,14 @@ class JointTransforms(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("joint_transforms", **options)
-        text = self._given("robot_description", "", "the text of a URDF")
+        text = given(self, "robot_description", "", "the text of a URDF")
         try:
             self._model = model_from_text(text)
         except ValueError as error:
             raise ValueError(f"robot_description: {error}") from None
-        self._prefix = self._given("frame_prefix", "", "put before the name of each frame")
-        self._ignored = set(self._given("ignore_links", [""], "links whose transforms somebody else publishes")) - {""}
+        self._prefix = given(self, "frame_prefix", "", "put before the name of each frame")
+        ignored = given(self, "ignore_links", [""], "links whose transforms somebody else publishes")
+        self._ignored = set(ignored) - {""}
         strangers = self._ignored - set(self._model.links)
         if strangers:
             raise ValueError(f"ignore_links: the model '{self._model.name}' has no link '{min(strangers)}'")
@@ -53,9 +54,6 @@ class JointTransforms(Node):
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )  # fmt: skip
         self.get_logger().info(f"'{self._model.name}': {len(self._model.links)} links below '{self._model.root}'")
-
-    def _given(self, name: str, default: Any, meaning: str) -> Any:
-        return self.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
 
     def _publish(self, joints: JointState) -> None:
         if not joints.position:
@@ -73,19 +71,10 @@ class JointTransforms(Node):
     def _messages(self, transforms: Mapping[str, Array], stamp: Time) -> list[TransformStamped]:
         parents = self._model.parents
         return [
-            _message(self._prefix + parents[child], self._prefix + child, transform, stamp)
+            transform_message(self._prefix + parents[child], self._prefix + child, transform, stamp)
             for child, transform in transforms.items()
             if child not in self._ignored
         ]
-
-
-def _message(parent: str, child: str, transform: Array, stamp: Time) -> TransformStamped:
-    message = TransformStamped(child_frame_id=child)
-    message.header.frame_id, message.header.stamp = parent, stamp
-    x, y, z = transform[:3, 3].tolist()
-    qx, qy, qz, qw = quaternion_from_rotation(transform[:3, :3]).tolist()
-    message.transform = Transform(translation=Vector3(x=x, y=y, z=z), rotation=Quaternion(x=qx, y=qy, z=qz, w=qw))
-    return message
 
 
 def main() -> int:

@@ -1,12 +1,15 @@
 """Arrays as geometry messages, one at a time."""
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, TransformStamped, Vector3
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 
@@ -53,3 +56,23 @@ def base_settings(node: Node) -> dict[str, float]:
         "wheel_drop_m": "from the base down to the wheels' centres",
     }
     return {name: float(given(node, name, 0.0, meaning)) for name, meaning in meanings.items()}
+
+
+def careful(node: Node, act: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A callback that warns of a message that it can make nothing of, and goes on with the next."""
+
+    def callback(message: Any) -> None:
+        try:
+            act(message)
+        except ValueError as error:
+            node.get_logger().warning(f"a message is left out: {error}", throttle_duration_sec=5.0)
+
+    return callback
+
+
+def positions_of(joints: JointState) -> Array:
+    """The positions (k,), one for each name, all of them numbers."""
+    positions = np.asarray(joints.position)
+    if len(positions) != len(joints.name) or not np.isfinite(positions).all():
+        raise ValueError(f"expected a position for each of {len(joints.name)} joints, got {positions.tolist()}")
+    return positions

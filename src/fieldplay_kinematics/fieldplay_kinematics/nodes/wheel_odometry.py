@@ -14,7 +14,16 @@ from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics import robots
 from fieldplay_kinematics.dead_reckoning import Reckoning
-from fieldplay_kinematics.nodes.messages import SENSOR, base_settings, given, ns_of, pose_message, transform_message
+from fieldplay_kinematics.nodes.messages import (
+    SENSOR,
+    base_settings,
+    careful,
+    given,
+    ns_of,
+    pose_message,
+    positions_of,
+    transform_message,
+)
 from fieldplay_kinematics.nodes.pairs import Pairs
 from fieldplay_kinematics.nodes.running import run
 from fieldplay_kinematics.nodes.time_jumps import reset_on_jump_back
@@ -28,7 +37,7 @@ class WheelOdometry(Node):
         super().__init__("wheel_odometry")
         prefix = given(self, "frame_prefix", "", "put before the name of each frame")
         self._frame = prefix + given(self, "frame", "odom", "frame of the odometry")
-        self._child = prefix + given(self, "child_frame", "base_link", "frame of the base")
+        self._child = prefix + given(self, "child_frames", ["base_link"], "frame of the base, as the only one")[0]
         self._base = robots.base_from_settings(base_settings(self))
         self._tf = TransformBroadcaster(self) if given(self, "odom_tf", True, "publish tf") else None
         self._odom = self.create_publisher(Odometry, "wheels/odom", SENSOR)
@@ -37,8 +46,8 @@ class WheelOdometry(Node):
         self._pairs = Pairs(self._publish)
         self._jumps = reset_on_jump_back(self, self._reset)
         self._inputs = [
-            self.create_subscription(JointState, "platform/joint_states", self._pairs.first, SENSOR),
-            self.create_subscription(JointState, "platform/wheel_speeds", self._pairs.second, SENSOR),
+            self.create_subscription(JointState, "platform/joint_states", careful(self, self._pairs.first), SENSOR),
+            self.create_subscription(JointState, "platform/wheel_speeds", careful(self, self._pairs.second), SENSOR),
             self.create_subscription(TwistWithCovarianceStamped, "platform/twist_estimate", self._expect, SENSOR),
         ]
 
@@ -51,7 +60,7 @@ class WheelOdometry(Node):
         if self._last is not None and ns_of(stamp) < self._last.stamp_ns:
             self.get_logger().warning("the times of the messages jumped back: starting anew")
             self._last = None
-        steering = robots.of_joints(joints.name, np.array([joints.position]), robots.STEERS)
+        steering = robots.of_joints(joints.name, positions_of(joints)[None], robots.STEERS)
         rim_speeds = robots.of_joints(speeds.name, np.array([speeds.velocity]), robots.DRIVES)
         found = robots.wheel_odometry_from_wheels(
             self._base, self._last, np.array([ns_of(stamp)]), steering, rim_speeds

@@ -5,12 +5,19 @@ Subscribes platform/joint_states (drive_1..4, steer_1..4). One output for each i
 
 import sys
 
-import numpy as np
 from geometry_msgs.msg import PoseArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from fieldplay_kinematics.nodes.messages import SENSOR, base_settings, given, pose_message, transform_message
+from fieldplay_kinematics.nodes.messages import (
+    SENSOR,
+    base_settings,
+    careful,
+    given,
+    pose_message,
+    positions_of,
+    transform_message,
+)
 from fieldplay_kinematics.nodes.running import run
 from fieldplay_kinematics.robots import base_from_settings, wheel_poses_from_joints
 from tf2_ros import TransformBroadcaster
@@ -28,10 +35,12 @@ class WheelPoses(Node):
         self._base = base_from_settings(base_settings(self))
         self._poses = self.create_publisher(PoseArray, "wheels/poses", SENSOR)
         self._tf = TransformBroadcaster(self)
-        self._joints = self.create_subscription(JointState, "platform/joint_states", self._publish, SENSOR)
+        self._joints = self.create_subscription(
+            JointState, "platform/joint_states", careful(self, self._publish), SENSOR
+        )
 
     def _publish(self, joints: JointState) -> None:
-        poses = wheel_poses_from_joints(self._base, joints.name, np.asarray(joints.position))
+        poses = wheel_poses_from_joints(self._base, joints.name, positions_of(joints))
         message = PoseArray(poses=[pose_message(pose) for pose in poses])
         message.header.frame_id, message.header.stamp = self._frame, joints.header.stamp
         self._poses.publish(message)

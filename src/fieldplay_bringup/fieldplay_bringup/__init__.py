@@ -1,0 +1,1 @@
+"""Builds the launch descriptions of all datasets from their descriptions."""

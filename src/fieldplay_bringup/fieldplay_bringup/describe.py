@@ -1,0 +1,129 @@
+"""The launch description of a dataset: the player, the nodes for what its description derives, RViz if wanted."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ament_index_python.packages import get_package_share_directory
+
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_player.dds_profile import use_profile
+from fieldplay_player.opening import spec_of_dataset
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+TRUE_FALSE = ["true", "false"]
+Values = Mapping[str, Any]
+
+
+def describe(dataset: str) -> LaunchDescription:
+    """Everything that `ros2 launch fieldplay_bringup <dataset>.launch.py` starts."""
+    spec = spec_of_dataset(dataset)
+    arguments = _arguments(spec)
+    names = [argument.name for argument in arguments]
+    return LaunchDescription([*arguments, OpaqueFunction(function=_started, args=[spec, names])])
+
+
+def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
+    def flag(name: str, default: str, text: str) -> DeclareLaunchArgument:
+        return DeclareLaunchArgument(name, default_value=default, description=text, choices=TRUE_FALSE)
+
+    def value(name: str, default: str, text: str, choices: list[str] | None = None) -> DeclareLaunchArgument:
+        return DeclareLaunchArgument(name, default_value=default, description=text, choices=choices)
+
+    return [
+        DeclareLaunchArgument("archive", description=f"The folder or file to play: {spec.title}."),
+        value("rate", "1.0", "How many times faster than it was."),
+        value("start", "0.0", "Seconds of the archive to leave out at its begin."),
+        value("duration", "-1.0", "Seconds of the archive to play; all where negative."),
+        flag("loop", "false", "Begin again at the end."),
+        flag("paused", "false", "Wait for the player's service ~/resume."),
+        value("clock", "0.0", "How often /clock is published, in Hz; 0 is never."),
+        value("images", "raw", "How pictures are sent.", ["raw", "compressed", "both"]),
+        value("namespace", spec.namespace, "Before all topics."),
+        value("frame_prefix", "", "Before all frames."),
+        flag("kinematics", "true", "Compute what the dataset's description names: wheels, arms, odometry."),
+        flag("odom_tf", "true", "Publish odom -> base_link; false where a SLAM stack does."),
+        flag("map_tf", "true", "Publish map -> odom, from the first true pose; false where a SLAM stack does."),
+        value("stamps", "archive", "The times in the messages.", ["archive", "now"]),
+        flag("rviz", "false", "Start RViz with the dataset's view."),
+        value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
+    ]
+
+
+def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
+    values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
+    share = Path(get_package_share_directory("fieldplay_bringup"))
+    started = [*_fast_dds(), _player(spec, values, share)]
+    if values["kinematics"]:
+        started += _kinematics(spec, values)
+    if values["rviz"]:
+        view = share / "config" / "rviz" / f"{spec.name}.rviz"
+        started.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)]))
+    return started
+
+
+def _typed(text: str) -> Any:
+    """An argument as what it looks like: true, 2.0, a text."""
+    value = yaml.safe_load(text)
+    return text if value is None or isinstance(value, list | dict) else value
+
+
+def _fast_dds() -> list[LaunchDescriptionEntity]:
+    profile = use_profile()
+    return [SetEnvironmentVariable("FASTRTPS_DEFAULT_PROFILES_FILE", str(profile))] if profile else []
+
+
+def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
+    passed = ("rate", "start", "duration", "clock")
+    parameters = {name: float(values[name]) for name in passed}
+    parameters |= {name: values[name] for name in ("loop", "paused", "images", "stamps", "on_end")}
+    model = share / "urdf" / f"{spec.robot}.urdf"
+    return Node(
+        package="fieldplay_player",
+        executable="player",
+        name="player",
+        namespace=str(values["namespace"]),
+        output="screen",
+        on_exit=Shutdown(reason="the player has ended"),
+        parameters=[
+            {
+                **parameters,
+                "archive": os.path.abspath(os.path.expanduser(str(values["archive"]))),
+                "dataset": spec.name,
+                "frame_prefix": str(values["frame_prefix"]),
+                "urdf": str(model) if spec.robot else "",
+                "map_tf": bool(values["map_tf"] and values["kinematics"]),
+            }
+        ],
+    )
+
+
+def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEntity]:
+    """One node for each thing to compute; what one of them computes beside it has none of its own."""
+    made: list[LaunchDescriptionEntity] = []
+    for derived in spec.derived:
+        if not derived.node:
+            continue
+        parameters: dict[str, Any] = {
+            "frame_prefix": str(values["frame_prefix"]),
+            "use_sim_time": float(values["clock"]) > 0,
+            **derived.node_parameters(),
+        }
+        if derived.node == "wheel_odometry":
+            parameters["odom_tf"] = values["odom_tf"]
+        made.append(
+            Node(
+                package="fieldplay_kinematics",
+                executable=derived.node,
+                name=derived.name,
+                namespace=str(values["namespace"]),
+                output="screen",
+                parameters=[parameters],
+            )
+        )
+    return made
