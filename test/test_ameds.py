@@ -217,8 +217,11 @@ def test_arms_and_camera_poses(messages: Messages) -> None:
         close(joints.position, [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
         pose = messages[f"{arm}_cam/pose_estimate"][0][1]
         assert pose.header.frame_id == "origin"
-        close(xyz(pose.pose.position), [1, 2, 3])
-        close(xyzw(pose.pose.orientation), Rotation.from_euler("xyz", [0.1, 0.2, 0.3]).as_quat())
+        place = {"main": (-0.601302160, 0.445545404, -1.485385909), "aux": (0.991068735, 0.838290666, 0.661544085)}
+        turn = {"main": (0.588907941, 0.464168374, 0.630019848, 0.202015218),
+                "aux": (-0.237674305, -0.247766972, -0.850432604, 0.398606118)}  # fmt: skip
+        close(xyz(pose.pose.position), place[arm])
+        close(xyzw(pose.pose.orientation), turn[arm], 1e-8)
 
 
 def test_pictures_keep_their_bytes_and_have_their_camera_info_before_them(messages: Messages, written: Path) -> None:

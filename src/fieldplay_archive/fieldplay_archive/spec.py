@@ -126,6 +126,16 @@ class DerivedSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PoseCheck:
+    """Poses of `child` in `parent` that the archive holds as a stream, and that the joints of an arm give too."""
+
+    stream: str
+    arm: str
+    parent: str
+    child: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
     """A dataset: how its archive is recognised and read, and what becomes of it."""
 
@@ -146,6 +156,7 @@ class DatasetSpec:
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     leftovers: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedSpec, ...] = ()
+    pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
 

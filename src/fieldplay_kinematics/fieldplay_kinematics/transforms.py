@@ -93,3 +93,13 @@ def quaternion_from_rotation(rotation: ArrayLike) -> Array:
     quaternion = quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True)
     positive: Array = np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
     return positive
+
+
+def fixed_xyz_from_rotation(rotation: ArrayLike) -> Array:
+    """Roll, pitch, yaw (..., 3) about the fixed axes from rotations (..., 3, 3); at a pitch of a quarter, roll is 0."""
+    r = np.asarray(rotation, float)
+    pitch = np.arctan2(-r[..., 2, 0], np.hypot(r[..., 0, 0], r[..., 1, 0]))
+    upright = np.hypot(r[..., 0, 0], r[..., 1, 0]) < 1e-9
+    roll = np.where(upright, 0.0, np.arctan2(r[..., 2, 1], r[..., 2, 2]))
+    yaw = np.where(upright, np.arctan2(-r[..., 0, 1], r[..., 1, 1]), np.arctan2(r[..., 1, 0], r[..., 0, 0]))
+    return np.stack([roll, pitch, yaw], axis=-1)

@@ -52,3 +52,20 @@ def test_one_rotation_goes_with_many_translations() -> None:
     transform = transforms.transform_from_rotation(np.eye(3), np.arange(6.0).reshape(2, 3))
     assert transform.shape == (2, 4, 4)
     np.testing.assert_array_equal(transform[:, :3, 3], [[0, 1, 2], [3, 4, 5]])
+
+
+def test_angles_come_back_from_rotations_also_upright() -> None:
+    upright = np.array([[0.0, np.pi / 2, 0.7], [0.0, -np.pi / 2, -2.0]])
+    for angles in (ANGLES, upright):
+        rotations = transforms.rotation_from_fixed_xyz(angles)
+        again = transforms.rotation_from_fixed_xyz(transforms.fixed_xyz_from_rotation(rotations))
+        np.testing.assert_allclose(again, rotations, atol=1e-9)
+    expected = Rotation.from_euler("xyz", ANGLES).as_euler("xyz")
+    found = transforms.fixed_xyz_from_rotation(transforms.rotation_from_fixed_xyz(ANGLES))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_turns_about_moving_axes_are_inverse_turns_about_fixed_ones() -> None:
+    rotations = transforms.rotation_from_moving_xyz(ANGLES)
+    angles = -transforms.fixed_xyz_from_rotation(np.swapaxes(rotations, -1, -2))
+    np.testing.assert_allclose(transforms.rotation_from_moving_xyz(angles), rotations, atol=1e-9)

@@ -9,6 +9,7 @@ from fieldplay_archive.errors import Defect
 from fieldplay_player.feeds import Feed
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import DATA, feeds_of_archive
+from fieldplay_player.pose_checks import check_poses
 
 Progress = Callable[[float, int], None]
 
@@ -36,6 +37,7 @@ def check_settings(archive: Archive) -> None:
     """Measure in samples of the data whether the dataset's parameters fit them."""
     for dataset_check in archive.checks:
         dataset_check(archive)
+    check_poses(archive)
 
 
 def _all(feed: Feed) -> range:

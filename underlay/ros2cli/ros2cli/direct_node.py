@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.task import Future
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from ros2cli.discovery import ALL_FOUND, FIRST_FOUND, Patience, wait_until_settled
@@ -41,9 +42,11 @@ def add_node_arguments(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Iterator[Node]:
-    """Open a hidden node; when SIGTERM shuts rclpy down, end with its number as exit code."""
+    """Open a hidden node with an executor; when SIGTERM shuts rclpy down, end with its number as exit code."""
     rclpy.init(args=[])
     try:
+        # Not rclpy's global one, which comes and goes with the shutdown while it is being used.
+        executor = SingleThreadedExecutor()
         node = rclpy.create_node(
             NODE_NAME_PREFIX + (f"_{os.getpid()}" if suffix is None else suffix),
             start_parameter_services=False,
@@ -52,9 +55,11 @@ def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Ite
                 Parameter("start_type_description_service", value=False),
             ],
         )
+        executor.add_node(node)
         try:
             yield node
         finally:
+            executor.shutdown()
             node.destroy_node()
     except (ExternalShutdownException, RuntimeError):
         # What is called in the moment of the shutdown fails in ways of its own.
@@ -63,6 +68,18 @@ def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Ite
         raise SystemExit(signal.SIGTERM) from None
     finally:
         rclpy.try_shutdown()
+
+
+def spin_for(node: Node, timeout_s: float) -> None:
+    """Do the next thing there is to do for ``node``, or nothing for ``timeout_s`` seconds."""
+    node.executor.spin_once(timeout_sec=timeout_s)
+
+
+def spin_until(node: Node, done: Future) -> None:
+    """Do what there is to do for ``node`` until ``done`` is; nothing but that or a signal ends it."""
+    node.executor.spin_until_future_complete(done)
+    if not done.done():
+        raise ExternalShutdownException
 
 
 def wait_for_graph(node: Node, spin_time: float | None) -> None:
@@ -107,4 +124,4 @@ def _endpoints(node: Node, topic: str) -> list[TopicEndpointInfo]:
 def _wait(node: Node, spin_time: float | None, look: Callable[[], tuple[str, bool]], patience: Patience) -> None:
     if spin_time is not None:
         patience = Patience(least_s=spin_time, quiet_s=0.0, most_s=spin_time)
-    wait_until_settled(look, lambda: rclpy.spin_once(node, timeout_sec=_STEP_S), patience=patience)
+    wait_until_settled(look, lambda: spin_for(node, _STEP_S), patience=patience)

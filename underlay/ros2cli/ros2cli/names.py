@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import rclpy
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.node import Node
 from rclpy.topic_or_service_is_hidden import topic_or_service_is_hidden
 from rclpy.validate_full_topic_name import validate_full_topic_name
+
+from ros2cli.direct_node import spin_for
 
 _POLL_S = 0.1
 
@@ -67,7 +68,7 @@ def wait_for_topic_class(node: Node, topic: str) -> Any:
     """Return the message class of ``topic`` (its full name) as soon as somebody has it."""
     found = topic_class(node, topic)
     while found is None:
-        rclpy.spin_once(node, timeout_sec=_POLL_S)
+        spin_for(node, _POLL_S)
         found = topic_class(node, topic)
     return found
 

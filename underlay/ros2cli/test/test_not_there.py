@@ -33,7 +33,7 @@ def test_hz_waits_for_the_topic_and_sigterm_ends_it(start_ros2):
     command = start_ros2("topic", "hz", "/nobody", "--spin-time", "0")
     assert command.read_until("\n") == "WARNING: topic [/nobody] does not appear to be published yet\n"
     command.terminate()
-    assert command.finish()[0] == 15
+    assert command.finish() == (15, "")
 
 
 def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):

@@ -6,6 +6,8 @@ from rclpy.clock import JumpHandle, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.node import Node
 
+NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data come by different ways
+
 
 def reset_on_jump_back(node: Node, reset: Callable[[], None]) -> JumpHandle:
     """Call `reset`, and say so in the log, when the node's clock goes back or changes between system and simulation.

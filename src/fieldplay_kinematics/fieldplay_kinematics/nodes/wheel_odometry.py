@@ -1,4 +1,4 @@
-"""Odometry of a base with four steered wheels, on wheels/odom and tf, and on wheels/expected what a twist would need.
+"""Odometry of four steered wheels on wheels/odom and tf, and on wheels/expected what a twist would need of them.
 
 Subscribes platform/joint_states and platform/wheel_speeds, whose messages of one time belong together, and
 platform/twist_estimate. When time jumps back it starts anew, and says so.
@@ -26,7 +26,7 @@ from fieldplay_kinematics.nodes.messages import (
 )
 from fieldplay_kinematics.nodes.pairs import Pairs
 from fieldplay_kinematics.nodes.running import run
-from fieldplay_kinematics.nodes.time_jumps import reset_on_jump_back
+from fieldplay_kinematics.nodes.time_jumps import NEWS_NS, reset_on_jump_back
 from tf2_ros import TransformBroadcaster
 
 
@@ -52,6 +52,10 @@ class WheelOdometry(Node):
         ]
 
     def _reset(self) -> None:
+        """Forget what lies ahead; what came since the jump may have come before the clock's news of it."""
+        now_ns = self.get_clock().now().nanoseconds
+        if self._last is None or self._last.stamp_ns <= now_ns + NEWS_NS:
+            return
         self._last = None
         self._pairs.forget()
 
@@ -62,9 +66,8 @@ class WheelOdometry(Node):
             self._last = None
         steering = robots.of_joints(joints.name, positions_of(joints)[None], robots.STEERS)
         rim_speeds = robots.of_joints(speeds.name, np.array([speeds.velocity]), robots.DRIVES)
-        found = robots.wheel_odometry_from_wheels(
-            self._base, self._last, np.array([ns_of(stamp)]), steering, rim_speeds
-        )
+        stamps = np.array([ns_of(stamp)])
+        found = robots.wheel_odometry_from_wheels(self._base, self._last, stamps, steering, rim_speeds)
         self._last = found.last
         transform = robots.planar_transforms(found.poses[0])
         message = Odometry(child_frame_id=self._child)

@@ -13,7 +13,7 @@ from rclpy.client import Client
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
-from ros2cli.direct_node import direct_node
+from ros2cli.direct_node import direct_node, spin_until
 from ros2cli.names import find_interface
 from ros2cli.populate import set_fields
 
@@ -72,7 +72,7 @@ def _call_until_done(node: Node, client: Client, request: Any, *, rate: float | 
 def _call(node: Node, client: Client, request: Any) -> None:
     sys.stdout.write(f"requester: making request: {request!r}\n\n")
     future = client.call_async(request)
-    rclpy.spin_until_future_complete(node, future)
+    spin_until(node, future)
     if future.result() is None:
         raise RuntimeError(f"Exception while calling service: {future.exception()!r}")
     sys.stdout.write(f"response:\n{future.result()!r}\n\n")

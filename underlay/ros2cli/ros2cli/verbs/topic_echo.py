@@ -6,7 +6,6 @@ import argparse
 import sys
 from typing import Any
 
-import rclpy
 import yaml
 from rclpy.event_handler import QoSMessageLostInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -14,7 +13,7 @@ from rclpy.task import Future
 
 from ros2cli.argument_types import positive_float, unsigned_int
 from ros2cli.convert import Style, message_to_csv, message_to_yaml
-from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_topic
+from ros2cli.direct_node import add_node_arguments, direct_node, spin_until, wait_for_topic
 from ros2cli.expression import message_filter
 from ros2cli.names import find_interface, full_topic_name, not_published_yet, topic_class
 from ros2cli.qos import add_qos_arguments, chosen_profile
@@ -70,7 +69,7 @@ def main(args: argparse.Namespace) -> None:
         lost = None if args.no_lost_messages else SubscriptionEventCallbacks(message_lost=_write_lost_message)
         message_class = _message_class(node, topic, args)
         node.create_subscription(message_class, topic, echo.write, profile, event_callbacks=lost, raw=args.raw)
-        rclpy.spin_until_future_complete(node, echo.finished)
+        spin_until(node, echo.finished)
 
 
 def _message_class(node: Node, topic: str, args: argparse.Namespace) -> Any:

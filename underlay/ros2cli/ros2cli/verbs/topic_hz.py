@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.qos import qos_profile_sensor_data
+from rclpy.task import Future
 
 from ros2cli.argument_types import positive_int
-from ros2cli.direct_node import add_direct_arguments, direct_node, wait_for_topic
+from ros2cli.direct_node import add_direct_arguments, direct_node, spin_until, wait_for_topic
 from ros2cli.expression import message_filter
 from ros2cli.names import full_topic_name, not_published_yet, topic_class, wait_for_topic_class
 from ros2cli.rate import RateWindow
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> None:
             # To deserialize what is only counted would slow down what is measured.
             raw=not args.filter_expr,
         )
-        rclpy.spin(node)
+        spin_until(node, Future())
 
 
 def _counting(window: RateWindow, now_ns: Callable[[], int], passes: Callable[[Any], bool]) -> Callable[[Any], None]:
