@@ -338,7 +338,7 @@ main() {
       case "$*" in
         '')
           setup
-          say "ready in $home: ./ws exec CMD, ./ws shell, or: source $home/setup.bash" ;;
+          say "ready in $home: ./ws exec CMD, ./ws shell, or: source $(printf %q "$home/setup.bash")" ;;
         --dry-run) plan ;;
         *)
           usage >&2

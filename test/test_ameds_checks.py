@@ -106,7 +106,7 @@ def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> Non
     assert defects == []
     assert notes == [
         "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296",
-        "measured: the magnetic field is 0.45",
+        "measured: the magnetic field has a norm of 0.45 (at Etna 0.45 G or 450 mG)",
         "measured: the accelerometer shows -9.81 along its z axis (down)",
         "measured: the host's clock is +0.250000 s against the INS's, with a spread (5 to 95 %) of 0.000000 s",
         "measured: platform_velocity: the turn rate against the INS's has the slope -1.000",
@@ -122,7 +122,7 @@ TRAPS: dict[str, tuple[Callable[[Rover], None], str, object, str]] = {
     ),
     "magnetometer in mG": (
         lambda rover: rover.write_imu(mag=1000.0), "magnetometer_unit", "mG",
-        "the magnetic field is 450; magnetometer_unit=G does not fit",
+        "the magnetic field has a norm of 450 (at Etna 0.45 G or 450 mG); magnetometer_unit=G does not fit",
     ),
     "accelerometer that shows up": (
         lambda rover: rover.write_imu(down=1.0), "accelerometer_sign", -1,

@@ -140,8 +140,8 @@ def test_a_header_decides_what_is_which_and_info_says_so(folder: Path, capsys: p
     (folder / "notes.txt").write_text("hello")
     assert main(["info", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "note: Traverse_5/GnssImu.csv: columns by header" in out
-    assert "note: Traverse_5/GnssPose.csv: columns by position" in out
+    assert "note: columns by header: Traverse_5/GnssImu.csv\n" in out
+    assert "note: columns by position: Traverse_5/GnssPose.csv, " in out
     assert "the accelerometer shows -9.81 along its z axis" in out
     assert "note: files of other names, which are not read: 1 (notes.txt)" in out
 

@@ -68,7 +68,15 @@ class Archive(AbstractContextManager["Archive"]):
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
     """The tables that the description names, as far as the archive has them and they can be read."""
     found = {key: _tables_of(archive, files, key, table) for key, table in archive.spec.tables.items()}
+    _note_mappings(archive, [table for tables in found.values() for table in tables])
     return {key: Tables(tables) for key, tables in found.items() if tables}
+
+
+def _note_mappings(archive: Archive, tables: list[Table]) -> None:
+    """Say how the columns were told apart, a line for each way."""
+    for mapping in sorted({table.format.mapping for table in tables}):
+        names = ", ".join(table.name for table in tables if table.format.mapping == mapping)
+        archive.notes.append(f"columns by {mapping}: {names}")
 
 
 def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles) -> list[Table]:
@@ -83,7 +91,6 @@ def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
         archive.on_close.callback(table.close)
-        archive.notes.append(f"{name}: columns by {table.format.mapping}")
         if tables and _columns_of(table) != _columns_of(tables[0]):
             message = f"expected the columns of {tables[0].name}, got others"
             archive.defects(Defect(file=name, kind="unreadable_table", message=message))

@@ -74,7 +74,7 @@ def test_tables_of_one_kind_are_one_whatever_the_order_of_their_columns(opened: 
     assert found(opened.archive) == []
     all_rows = tables.rows_between(0, 2**62)
     assert all_rows.columns("x", "code").tolist() == [[0, 1], [1, 1], [2, 1], [10, 5], [11, 5]]
-    assert opened.archive.notes[:2] == ["imu_1.csv: columns by position", "imu_2.csv: columns by header"]
+    assert opened.archive.notes[-2:] == ["columns by header: imu_2.csv", "columns by position: imu_1.csv"]
 
 
 def test_a_table_that_cannot_be_read_is_reported_and_the_others_serve(opened: Opened) -> None:

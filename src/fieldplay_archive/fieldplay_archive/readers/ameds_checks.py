@@ -97,7 +97,11 @@ def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]
     if "gnss_imu" in tables:
         norm = float(np.median(np.linalg.norm(_sample(tables["gnss_imu"]).columns("mag_x", "mag_y", "mag_z"), axis=1)))
         middle = ETNA_FIELD_G * np.sqrt(1000)
-        yield Finding(f"the magnetic field is {norm:.4g}", "magnetometer_unit", "G" if norm < middle else "mG")
+        yield Finding(
+            f"the magnetic field has a norm of {norm:.4g} (at Etna 0.45 G or 450 mG)",
+            "magnetometer_unit",
+            "G" if norm < middle else "mG",
+        )
 
 
 def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:

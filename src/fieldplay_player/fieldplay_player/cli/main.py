@@ -32,25 +32,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     path = getattr(chosen, "archive", None)
     if path is not None and not os.path.exists(path):
-        parser.error(f"{path}: there is no such folder or file")
+        chosen.parser.error(f"{path}: there is no such folder or file")
     try:
         with interrupts_at_once():
-            code = _run(chosen)
-            sys.stdout.flush()
-        return code
+            return _run(chosen)
     except (commands.UsageError, ParameterError) as error:
-        parser.error(str(error))
+        chosen.parser.error(str(error))
     except Interrupted as end:
         commands.tell("\nfieldplay: interrupted; nothing was left behind")
         return 128 + end.number
     except BrokenPipeError:
-        _forget_output()
         return DONE
+    finally:
+        _forget_lost_output()
 
 
 def _run(chosen: argparse.Namespace) -> int:
     try:
         code: int = chosen.run(chosen)
+        sys.stdout.flush()
         return code
     except ParameterError:
         raise
@@ -63,10 +63,14 @@ def _run(chosen: argparse.Namespace) -> int:
     return commands.NOT_PLAYABLE if chosen.run is commands.check else NOTHING_USABLE
 
 
-def _forget_output() -> None:
-    """Whoever read the output has gone: what is left of it must not fail again when Python ends."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _forget_lost_output() -> None:
+    """Whoever read the output may have gone, or its disk be full: what is left of it must not fail when Python ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -78,7 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     def command(name: str, run: commands.Command, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=text, description=text, allow_abbrev=False)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, parser=sub)
         return sub
 
     command("list", commands.list_datasets, "list the datasets that fieldplay knows, one line each")
@@ -135,6 +139,15 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
     parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
     parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")
+    parser.add_argument("--on-end", choices=("exit", "pause"), default="exit", help="what to do at the end")
+    parser.add_argument(
+        "--loop-stamps", choices=("restart", "continue"), default="restart", help="the times of a further round"
+    )
+    parser.add_argument(
+        "--wait-for-subscribers", type=int, default=0, metavar="N", help="begin once the topics have so many in all"
+    )
+    parser.add_argument("--qos-overrides", type=Path, metavar="FILE", help="YAML as rosbag2 reads it")
+    parser.add_argument("--urdf", type=Path, metavar="FILE", help="a robot model to publish on robot_description")
 
 
 def _seconds(text: str) -> float:

@@ -22,6 +22,11 @@ def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
         paused=chosen.paused,
         clock_hz=chosen.clock,
         stamps=chosen.stamps,
+        on_end=chosen.on_end,
+        loop_stamps=chosen.loop_stamps,
+        wait_for_subscribers=chosen.wait_for_subscribers,
+        qos_overrides=chosen.qos_overrides,
+        urdf=chosen.urdf,
     )
     use_profile()
     sys.setswitchinterval(SWITCH_S)
