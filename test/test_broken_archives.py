@@ -259,7 +259,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "magnetometer in mG": one(
         lambda root: [column(7 + axis, lambda value: 1000 * value)(root) for axis in range(3)],
-        "", None, "unit_mismatch", "has a norm of 461 (at Etna 0.45 G or 450 mG); magnetometer_unit=G does not fit, --set magnetometer_unit=mG would",
+        "", None, "unit_mismatch", "450 mG); magnetometer_unit=G does not fit, --set magnetometer_unit=mG would",
     ),
     "gravity turned": one(
         column(3, np.negative), "", None, "unit_mismatch", "accelerometer_sign=1 does not fit"

@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(chosen)
     except (commands.UsageError, ParameterError) as error:
         chosen.parser.error(str(error))
+        return WRONG_USAGE  # error() has ended the program, with this code
     except Interrupted as end:
         commands.tell("\nfieldplay: interrupted; nothing was left behind")
         return 128 + end.number
