@@ -13,7 +13,7 @@ LoopStamps = Literal["restart", "continue"]
 Stamps = Literal["archive", "now"]
 OnEnd = Literal["exit", "pause"]
 
-READ_AHEAD_MB = 256
+READ_AHEAD_MB = 128
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,13 +33,24 @@ class _Closed(Exception):
 
 @dataclass(eq=False)
 class _Pending:
-    """A message that a worker makes, and the bytes that are set aside for it."""
+    """A message that a worker makes, and the bytes that are set aside for it.
+
+    Once it is made the future is let go: it knows this entry, and such a ring would keep the data until Python looks
+    for rings, which it does too seldom for pictures.
+    """
 
     feed: int
     stamp_ns: int
     cost: int
-    future: "Future[bytes | None]"
-    is_made: bool = False
+    future: "Future[bytes | None] | None"
+    data: bytes | None = None
+    error: BaseException | None = None
+
+    def message(self) -> Message:
+        """What was made; raises what went wrong with it."""
+        if self.error is not None:
+            raise self.error
+        return Message(self.feed, self.stamp_ns, self.data)
 
 
 class Workers(AbstractContextManager["Workers"]):
@@ -109,7 +120,7 @@ class ReadAhead:
             self._closed = True
             self._workers.opened.discard(self)
             for entry in self._queue:
-                if isinstance(entry, _Pending):
+                if isinstance(entry, _Pending) and entry.future is not None:
                     entry.future.cancel()
             self._queue.clear()
             self._head = None
@@ -125,8 +136,8 @@ class ReadAhead:
         entry = self._queue[0]
         if isinstance(entry, Message):
             self._head, self._head_cost = entry, _cost(entry)
-        elif entry.is_made:
-            self._head, self._head_cost = Message(entry.feed, entry.stamp_ns, entry.future.result()), entry.cost
+        elif entry.future is None:
+            self._head, self._head_cost = entry.message(), entry.cost
         else:
             self._wanted = True
             return Gap.WAITING
@@ -160,9 +171,10 @@ class ReadAhead:
         with self._changed:
             cost = workers.sizes.get(work.feed, workers.limit // GUESSES) + OVERHEAD
             self._reserve(cost)
-            entry = _Pending(work.feed, work.stamp_ns, cost, workers.makers.submit(work.make))
+            future = workers.makers.submit(work.make)
+            entry = _Pending(work.feed, work.stamp_ns, cost, future)
             self._queue.append(entry)
-            entry.future.add_done_callback(lambda _: self._made(entry))
+            future.add_done_callback(lambda made: self._made(entry, made))
 
     def _reserve(self, cost: int) -> None:
         """Wait until there is room; whatever its size, a message passes when nothing else is held."""
@@ -178,15 +190,16 @@ class ReadAhead:
         if self._needed is not None and (not self.held or self.held + self._needed <= self._workers.limit):
             self._room.notify_all()
 
-    def _made(self, entry: _Pending) -> None:
+    def _made(self, entry: _Pending, future: "Future[bytes | None]") -> None:
         """A worker is done: now the size of the message is known."""
-        future = entry.future
         with self._changed:
+            entry.future = None
             if self._closed:
                 return
-            entry.is_made = True
-            if future.exception() is None:
-                size = len(future.result() or b"")
+            entry.error = future.exception()
+            if entry.error is None:
+                entry.data = future.result()
+                size = len(entry.data or b"")
                 self._workers.sizes[entry.feed] = size
                 guess, entry.cost = entry.cost, size + OVERHEAD
                 self._release(guess - entry.cost)

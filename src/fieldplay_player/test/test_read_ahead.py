@@ -1,7 +1,9 @@
 """Reading ahead: order, the limit in bytes, faults, and an end at any moment."""
 
+import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Event
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.streams import Span
 from fieldplay_player.bag.payloads import PiecePayloads
 from fieldplay_player.feeds import Feed, RowMessages, SingleMessages, SpanMessages
-from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers
+from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
 from fieldplay_player.reading import Heavy, Message, Work, works
 
 PATIENCE_S = 10.0
@@ -245,3 +247,18 @@ def test_a_defective_light_row_is_a_message_without_data() -> None:
     feed = Feed(topic="/a", msgtype="", spans=[Span(0, 2, 3)], load=lambda _: (np.arange(3), Holed()))
     (run,) = works([feed], 0, 2, lambda: None)
     assert run == [Message(0, 0, b"0"), Message(0, 1, None), Message(0, 2, b"2")]
+
+
+def test_what_is_taken_is_let_go_at_once_without_a_search_for_rings() -> None:
+    marks = [f"picture {number}".encode() * 50 for number in range(20)]
+    gc.collect()
+    gc.disable()
+    try:
+        with Workers(limit=10**6) as workers:
+            reader = workers.open(opener(*(Heavy(1, n, partial(bytes.upper, mark)) for n, mark in enumerate(marks))))
+            for _ in marks:
+                next_message(workers, reader)
+            kept = [item for item in gc.get_objects() if isinstance(item, _Pending)]
+            assert kept == []
+    finally:
+        gc.enable()

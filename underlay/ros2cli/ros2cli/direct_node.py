@@ -6,12 +6,13 @@ import argparse
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.signals import uninstall_signal_handlers
 from rclpy.task import Future
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
@@ -43,10 +44,12 @@ def add_node_arguments(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Iterator[Node]:
     """Open a hidden node with an executor; when SIGTERM shuts rclpy down, end with its number as exit code."""
-    rclpy.init(args=[])
-    try:
+    with ExitStack() as undone_at_the_end:
+        rclpy.init(args=[])
+        undone_at_the_end.callback(rclpy.try_shutdown)
         # Not rclpy's global one, which comes and goes with the shutdown while it is being used.
         executor = SingleThreadedExecutor()
+        undone_at_the_end.callback(executor.shutdown)
         node = rclpy.create_node(
             NODE_NAME_PREFIX + (f"_{os.getpid()}" if suffix is None else suffix),
             start_parameter_services=False,
@@ -55,19 +58,17 @@ def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Ite
                 Parameter("start_type_description_service", value=False),
             ],
         )
+        undone_at_the_end.callback(node.destroy_node)
         executor.add_node(node)
+        # The first to be undone: rclpy's signal thread would go on using what the others destroy.
+        undone_at_the_end.callback(uninstall_signal_handlers)
         try:
             yield node
-        finally:
-            executor.shutdown()
-            node.destroy_node()
-    except (ExternalShutdownException, RuntimeError):
-        # What is called in the moment of the shutdown fails in ways of its own.
-        if rclpy.ok():
-            raise
-        raise SystemExit(signal.SIGTERM) from None
-    finally:
-        rclpy.try_shutdown()
+        except (ExternalShutdownException, RuntimeError):
+            # What is called in the moment of the shutdown fails in ways of its own.
+            if rclpy.ok():
+                raise
+            raise SystemExit(signal.SIGTERM) from None
 
 
 def spin_for(node: Node, timeout_s: float) -> None:
