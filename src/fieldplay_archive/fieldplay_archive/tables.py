@@ -21,10 +21,10 @@ from fieldplay_archive.table_defects import (
 )
 from fieldplay_archive.table_format import TableSpec, format_from_head
 
-BLOCK_SIZE = 1 << 20
+BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
-KEPT_BLOCKS = 3
+KEPT_BLOCKS = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
