@@ -3,9 +3,12 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
+from fieldplay_archive.checked import build
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
 
 GOOD: dict[str, Any] = {
     "name": "rover",
@@ -82,3 +85,10 @@ def test_the_user_s_own_descriptions_come_before_those_installed(
     found = dataset_files()
     assert (found["rover"], found["boat"]) == (own / "rover.yaml", installed / "boat.yaml")
     assert "ameds" in found
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)))  # fmt: skip
+def test_any_data_are_a_description_or_refused_with_their_place(data: object) -> None:
+    with pytest.raises(ArchiveError, match=r"^here"):
+        build(DatasetSpec, data, "here")

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.table_format import TableSpec, format_from_head, normal_title
@@ -79,3 +81,13 @@ def test_what_has_no_known_layout_is_refused_with_expected_and_got(head: bytes, 
 
 def test_titles_lose_units_case_and_signs() -> None:
     assert normal_title('" Drive-1 Velocity (m/s) [raw]"') == "drive_1_velocity"
+
+
+@given(st.binary(max_size=300))
+def test_any_beginning_has_a_format_or_is_refused(head: bytes) -> None:
+    try:
+        found = format_from_head(head, SPEC)
+    except ArchiveError:
+        return
+    assert 0 <= found.first_byte <= len(head)
+    assert "time" in found.dialect.columns
