@@ -87,8 +87,11 @@ def test_the_user_s_own_descriptions_come_before_those_installed(
     assert "ameds" in found
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)))  # fmt: skip
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
+
+
+@given(TREES)
 def test_any_data_are_a_description_or_refused_with_their_place(data: object) -> None:
     with pytest.raises(ArchiveError, match=r"^here"):
         build(DatasetSpec, data, "here")
