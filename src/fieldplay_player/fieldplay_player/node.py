@@ -194,6 +194,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     finally:
         rclpy.try_shutdown()
+        ignore_signals()
+
+
+def ignore_signals() -> None:
+    """What has ended well is not to be killed while Python ends: a launch sends SIGINT beside the terminal's."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _play_what_is_given() -> int:

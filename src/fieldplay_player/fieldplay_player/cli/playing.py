@@ -8,7 +8,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from fieldplay_player.dds_profile import use_profile
-from fieldplay_player.node import SWITCH_S, play
+from fieldplay_player.node import SWITCH_S, ignore_signals, play
 from fieldplay_player.options import Selection
 from fieldplay_player.play_options import PlayOptions
 
@@ -35,3 +35,4 @@ def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
         return play(chosen.archive, chosen.dataset, options)
     finally:
         rclpy.try_shutdown()
+        ignore_signals()
