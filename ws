@@ -148,7 +148,7 @@ logged() { # TITLE LOG CMD...: runs CMD with its output in LOG
 explain_failure() { # LOG
   if grep -qi 'no space left' "$1"; then
     say "The disk is full."
-  elif grep -qiE 'name resolution|name or service|failed to establish|connection (refused|reset|timed)|proxyerror|timed out|unreachable|no matching distribution' "$1"; then
+  elif grep -qiE 'name resolution|name or service|failed to establish|connection (refused|reset|timed)|proxyerror|timed out|unreachable|no matching distribution|resolutionimpossible' "$1"; then
     say "The package index could not be reached, or lacks this version: check the network and pip's configuration."
   fi
 }

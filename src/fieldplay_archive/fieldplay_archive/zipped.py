@@ -30,6 +30,7 @@ class SeekableMember(io.RawIOBase):
 
     def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
         super().__init__()
+        self._file = path.open("rb")  # first of all: whatever is refused below, close() finds it
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ArchiveError(f"{path}: '{member.filename}' is neither stored nor deflated")
         if member.flag_bits & 1:
@@ -38,7 +39,6 @@ class SeekableMember(io.RawIOBase):
         self._size = member.file_size
         self._expected_sum, self._sum, self._summed = member.CRC, 0, 0
         self._spacing = max(SPACING, member.file_size // MAX_ACCESS_POINTS)
-        self._file = path.open("rb")
         self._start = self._data_offset(member)
         self._deflated = member.compress_type == zipfile.ZIP_DEFLATED
         self._position = 0
