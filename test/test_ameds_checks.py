@@ -104,7 +104,9 @@ def measured(rover: Rover, **parameters: Any) -> tuple[list[Defect], list[str]]:
 def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> None:
     defects, notes = measured(rover)
     assert defects == []
-    assert notes == [
+    drive = [note for note in notes if "drive angles are" in note]  # the estimates of this archive have none
+    assert len(drive) == 1
+    assert [note for note in notes if note not in drive] == [
         "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296",
         "measured: the magnetic field has a norm of 0.45 (at Etna 0.45 G or 450 mG)",
         "measured: the accelerometer shows -9.81 along its z axis (down)",
@@ -230,7 +232,7 @@ def test_measuring_reads_samples_and_never_a_table_as_a_whole(rover: Rover, monk
 
     monkeypatch.setattr(Tables, "rows_between", counted)
     defects, notes = measured(rover)
-    assert (defects, len(notes)) == ([], 7)
+    assert (defects, len(notes)) == ([], 8)
     assert 16 <= len(read) <= 3 * 16
     assert max(read) < 30
 

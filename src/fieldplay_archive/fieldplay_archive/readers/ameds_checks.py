@@ -164,13 +164,28 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Findin
     if not len(estimate):
         return
     constants = archive.spec.constants
-    per_tick = np.radians(1 / constants["steer_ticks_per_mm"] / constants["steer_mm_per_deg"])
-    zeros = []
-    for wheel, sign in enumerate(constants["steer_signs"], start=1):
-        zeros.append(np.median(estimate[f"steer_{wheel}"] - sign * per_tick * motor[f"steer_{wheel}_ticks"]))
-    zero = float(np.degrees(np.median(zeros)))
+    steer_deg = 1 / constants["steer_ticks_per_mm"] / constants["steer_mm_per_deg"]
+    steer = _apart_deg(estimate, motor, "steer", [sign * steer_deg for sign in constants["steer_signs"]])
+    zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
     yield Finding(f"steering angles are {zero:+.2f} deg beside those of the ticks", "steering_zero_deg", fits)
+    drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
+    beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
+    yield Finding(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")
+
+
+def _apart_deg(estimate: Rows, motor: Rows, kind: str, deg_per_tick: list[float]) -> Floats:
+    """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
+    apart = [
+        np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
+        for wheel, per_tick in enumerate(deg_per_tick, start=1)
+    ]
+    return np.stack(apart, axis=1)
+
+
+def _spread(values: Floats) -> float:
+    """The middle half of the values about the median of each column."""
+    return float(np.median(np.abs(values - np.median(values, axis=0))))
 
 
 def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
