@@ -72,11 +72,11 @@ def _ns_from_equal_texts(texts: NDArray[np.bytes_]) -> NDArray[np.int64] | None:
 
 def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     count = len(texts)
-    whole = np.zeros(count, np.int64)
-    fraction = np.zeros(count, np.int64)
+    whole: NDArray[np.int64] = np.zeros(count, np.int64)
+    fraction: NDArray[np.int64] = np.zeros(count, np.int64)
     decimals = np.zeros(count, np.int64)
     digits = np.zeros(count, np.int64)
-    round_up = np.zeros(count, np.int64)
+    round_up: NDArray[np.int64] = np.zeros(count, np.int64)
     seen_point = np.zeros(count, bool)
     plain = np.ones(count, bool)
     for column in texts.view(np.uint8).reshape(count, texts.dtype.itemsize).T:

@@ -50,7 +50,8 @@ def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArra
     turns -= turns[0]
     if turns[-1] > LONGEST_SWEEP_TURNS:
         return None
-    return (turns * revolution_s).astype(np.float32)
+    times: NDArray[np.float32] = (turns * revolution_s).astype(np.float32)
+    return times
 
 
 def _swept(azimuth: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -150,7 +150,8 @@ class Conversions:
 
 def _variances(deviations: Floats) -> Floats:
     """Squares of standard deviations; one that is beyond all measure is as good as unknown."""
-    return np.minimum(np.abs(deviations), np.sqrt(UNKNOWN_VARIANCE)) ** 2
+    variances: Floats = np.minimum(np.abs(deviations), np.sqrt(UNKNOWN_VARIANCE)) ** 2
+    return variances
 
 
 DRIVES = tuple(f"drive_{wheel}" for wheel in WHEELS)

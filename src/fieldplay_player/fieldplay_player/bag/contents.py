@@ -17,7 +17,7 @@ class Contents:
         self.channels: list[Channel] = []
         self.first_ns = np.iinfo(np.int64).max  # as rosbag2 says it for no message at all
         self.last_ns = 0
-        self._counts = np.zeros(1, np.int64)
+        self._counts: NDArray[np.int64] = np.zeros(1, np.int64)
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_player.bag import mcap_records as records
 from fieldplay_player.bag.channels import Channel
@@ -46,7 +47,7 @@ class McapStorage:
         self._places: list[ChunkPlace] = []
         self._schemas: dict[str, bytes] = {}
         self._channels: list[bytes] = []
-        self._sequence = np.zeros(1, np.uint32)
+        self._sequence: NDArray[np.uint32] = np.zeros(1, np.uint32)
         self._position = 0
         self._write(records.MAGIC + records.header("ros2", "fieldplay"))
 

@@ -34,7 +34,7 @@ def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[
     if width == 0 or len(rows) == 0:
         return
     item = np.dtype((np.void, width))
-    items = np.ndarray((len(target) - width + 1,), item, buffer=target, strides=(1,))
+    items: NDArray[np.void] = np.ndarray((len(target) - width + 1,), item, buffer=target, strides=(1,))
     items[offset] = rows.view(item)[:, 0]
 
 
