@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from archive import write_clouds, write_pictures, write_tables
@@ -37,10 +38,10 @@ def play(archive: str, rate: str) -> None:
             (int.from_bytes(data[4:8], "little") * 10**9 + int.from_bytes(data[8:12], "little"), time.monotonic_ns())
         )
 
-    LiveTopics.publish = publish_and_note  # type: ignore[method-assign]
     parameters = {"archive": archive, "rate": rate, "images": "compressed", "wait_for_subscribers": "28"}
     arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-    node.main(["player", "--ros-args", *arguments])
+    with patch.object(LiveTopics, "publish", publish_and_note):
+        node.main(["player", "--ros-args", *arguments])
     stamps, times = np.array(sent[1:]).T  # the first is the static tree
     error_ms = (times - times[0] - (stamps - stamps[0]) / float(rate)) / 1e6
     use = resource.getrusage(resource.RUSAGE_SELF)

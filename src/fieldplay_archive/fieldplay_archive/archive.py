@@ -19,12 +19,16 @@ from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream, Tables
 from fieldplay_archive.tables import Table
 
+SHOWN = 20  # defects that are told in short
 KEPT_PER_KIND = 1000
 OTHERS_SHOWN = 5
 
 
 class DefectLog:
-    """Defects as they are found: all are counted, the first thousand of each kind in a file are kept."""
+    """Defects as they are found: all are counted, the first thousand of each kind in a place are kept.
+
+    The place is the file, but for the files that are one row of a stream each: these share the stream as their place.
+    """
 
     def __init__(self) -> None:
         self.kept: list[Defect] = []
@@ -32,7 +36,7 @@ class DefectLog:
         self._lock = threading.Lock()
 
     def __call__(self, defect: Defect) -> None:
-        key = (defect.file, defect.kind)
+        key = (place_of(defect), defect.kind)
         with self._lock:
             self.counts[key] += 1
             if self.counts[key] <= KEPT_PER_KIND:
@@ -41,6 +45,30 @@ class DefectLog:
     @property
     def total(self) -> int:
         return self.counts.total()
+
+    @property
+    def dropped(self) -> Counter[tuple[str, str]]:
+        """How many of a kind in a place are counted only."""
+        return self.counts - Counter((place_of(defect), defect.kind) for defect in self.kept)
+
+    def in_short(self) -> list[str]:
+        """How many of each kind there are, and the first of them with their places; nothing where there are none."""
+        if not self.total:
+            return []
+        kinds: Counter[str] = Counter()
+        for (_, kind), count in self.counts.items():
+            kinds[kind] += count
+        counted = f"{self.total} defect{'s' if self.total > 1 else ''}"
+        lines = [f"{counted}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
+        lines += [f"  {defect}" for defect in self.kept[:SHOWN]]
+        if self.total > SHOWN:
+            lines.append(f"  and {self.total - SHOWN} more: fieldplay check lists them")
+        return lines
+
+
+def place_of(defect: Defect) -> str:
+    """What its defects are counted by."""
+    return defect.file if defect.row is not None or defect.stream is None else defect.stream
 
 
 @dataclass(kw_only=True)

@@ -3,18 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from fieldplay_archive.errors import ArchiveError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 def build(kind: type[T], data: Any, where: str) -> T:
     """An instance of a dataclass from a mapping; unknown, missing or wrongly typed entries are refused."""
     if not isinstance(data, Mapping):
         raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
-    known = {item.name: item for item in fields(kind)}  # type: ignore[arg-type]
+    known = {item.name: item for item in fields(kind)}
     for name in data:
         if name not in known:
             raise ArchiveError(f"{where}.{name}: there is no such entry; expected one of {', '.join(sorted(known))}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.number_rows import IGNORED, TIME, Dialect
 
-DELIMITERS = (",", ";", "\t")
+DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
 COMMENT = ("#", "%", "//")
 LOOK_AT = 50  # lines
 BOM = b"\xef\xbb\xbf"
@@ -79,7 +79,7 @@ def _begins_with_number(text: str) -> bool:
 def _delimiter(rows: Sequence[str]) -> tuple[str, int]:
     """The delimiter and the number of columns that most rows agree on; `,` last, as it may be a decimal comma."""
     best, columns, agreed = ",", 1, 0
-    for delimiter in (";", "\t", ","):
+    for delimiter in DELIMITERS:
         count, votes = Counter(row.count(delimiter) for row in rows).most_common(1)[0]
         if count > 0 and votes > agreed:
             best, columns, agreed = delimiter, count + 1, votes

@@ -145,6 +145,18 @@ def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> N
     log(Defect(file="b", kind="short_row", message=""))
     assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 6, KEPT_PER_KIND + 1)
     assert log.counts["a", "short_row"] == KEPT_PER_KIND + 5
+    assert log.dropped == {("a", "short_row"): 5}
+
+
+def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defective() -> None:
+    log = DefectLog()
+    for k in range(KEPT_PER_KIND + 7):
+        log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
+    assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 7, KEPT_PER_KIND)
+    assert log.dropped == {("cam", "picture_size"): 7}
+    first, second, *_, last = log.in_short()
+    assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
+    assert last == "  and 987 more: fieldplay check lists them"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Point clouds as messages."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,6 +46,7 @@ def feed_of_clouds(stream: Stream, spec: StreamSpec, topic: str, *, report: Repo
 def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> Pieces:
     """The pieces of a dense PointCloud2 with the fields of the points, packed as they are."""
     names = points.dtype.names or ()
+    places: Mapping[str, Any] = points.dtype.fields or {}
     texts = {f"fields[{index}].name": name for index, name in enumerate(names)}
     before, after = open_layout_of(CLOUD, {"header.frame_id": frame, "fields": len(names), **texts}, "data")
     data, rows = before.rows(1)
@@ -50,7 +54,7 @@ def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> Pieces
     rows["height"], rows["width"], rows["point_step"] = 1, len(points), points.itemsize
     rows["row_step"] = points.nbytes
     for index, name in enumerate(names):
-        kind, offset = points.dtype.fields[name][:2]  # type: ignore[index]
+        kind, offset = places[name][:2]
         rows[f"fields[{index}].offset"], rows[f"fields[{index}].count"] = offset, 1
         rows[f"fields[{index}].datatype"] = DATATYPES[kind.str[1:]]
     tail, tail_rows = after.rows(1)

@@ -286,6 +286,7 @@ def _on_signal(handler: Callable[..., object]) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    ignore_signals()  # a second one must not disturb what cleans up after the first
     raise _Interrupted(signal.Signals(number).name)
 
 

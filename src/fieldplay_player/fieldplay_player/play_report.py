@@ -1,6 +1,5 @@
 """What the player tells of itself: lines of text, and the values of its diagnostics."""
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
@@ -10,8 +9,6 @@ from fieldplay_player.feeds import Feed
 from fieldplay_player.play_lag import BEHIND_NS
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.play_parts import Program, Status
-
-SHOWN = 20
 
 
 def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options: PlayOptions) -> str:
@@ -27,16 +24,8 @@ def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options
 def ending(status: Status, log: DefectLog) -> list[str]:
     """The counts, and what was left out with its place."""
     topics = sum(1 for count in status.published if count)
-    lines = [f"published {sum(status.published)} messages on {topics} topics, skipped {sum(status.skipped)}"]
-    if log.total:
-        kinds: Counter[str] = Counter()
-        for (_, kind), count in log.counts.items():
-            kinds[kind] += count
-        lines.append(f"{log.total} defects: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
-        lines += [f"  {defect}" for defect in log.kept[:SHOWN]]
-    if log.total > SHOWN:
-        lines.append(f"  and {log.total - SHOWN} more: fieldplay check lists them")
-    return lines
+    played = f"published {sum(status.published)} messages on {topics} topics, skipped {sum(status.skipped)}"
+    return [played, *log.in_short()]
 
 
 def is_behind(status: Status) -> bool:

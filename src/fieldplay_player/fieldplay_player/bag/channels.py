@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from rosbags.typesys import Stores, get_typestore
-from rosbags.typesys.store import Typestore
-
 from fieldplay_player.bag.errors import BagError
+from fieldplay_player.cdr.layout import typestore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +40,8 @@ def channel_of_type(topic: str, msgtype: str, qos: Qos | None = None) -> Channel
 
 
 @cache
-def _typestore() -> Typestore:
-    return get_typestore(Stores.ROS2_JAZZY)
-
-
-@cache
 def _definition_and_hash(msgtype: str) -> tuple[str, str]:
-    store = _typestore()
+    store = typestore()
     if msgtype not in store.fielddefs:
         raise BagError(f"{msgtype!r} is no message type of ROS 2 Jazzy's common packages")
     return store.generate_msgdef(msgtype, ros_version=2)[0], store.hash_rihs01(msgtype)

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from fieldplay_archive.archive import Archive, DefectLog
+from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_player import checking, conversion, inspection
@@ -26,7 +25,6 @@ from fieldplay_player.options import Selection
 Command = Callable[[argparse.Namespace], int]
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
-SHOWN = 20
 
 
 class UsageError(Exception):
@@ -52,7 +50,7 @@ def info(chosen: argparse.Namespace) -> int:
         else:
             for line in inspection.as_lines(archive, found):
                 print_line(line)
-            for line in _told(archive.defects):
+            for line in archive.defects.in_short():
                 print_line(f"  {line}")
     return 0
 
@@ -94,7 +92,7 @@ def convert(chosen: argparse.Namespace) -> int:
 
                 written = conversion.convert(archive, chosen.out, _selection(chosen), options, progress=progress)
         finally:
-            for line in _told(archive.defects):
+            for line in archive.defects.in_short():
                 tell(line)
         topics = sum(1 for count in written.counts if count)
         print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
@@ -167,20 +165,6 @@ def _selection(chosen: argparse.Namespace) -> Selection:
     )
 
 
-def _told(log: DefectLog) -> list[str]:
-    """The defects in short: how many of each kind, and where the first of them are."""
-    if not log.total:
-        return []
-    kinds: Counter[str] = Counter()
-    for (_, kind), count in log.counts.items():
-        kinds[kind] += count
-    lines = [f"{_counted(log.total)}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
-    lines += [f"  {defect}" for defect in log.kept[:SHOWN]]
-    if log.total > SHOWN:
-        lines.append(f"  and {log.total - SHOWN} more: fieldplay check lists them")
-    return lines
-
-
 def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -> None:
     defects = archive.defects.kept
     if chosen.json:
@@ -188,10 +172,8 @@ def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -
         return
     for defect in defects:
         print_line(f"{defect.kind}: {defect}")
-    kept = Counter((defect.file, defect.kind) for defect in defects)
-    for (file, kind), count in archive.defects.counts.items():
-        if count > kept[file, kind]:
-            print_line(f"{kind}: {file}: and {count - kept[file, kind]} more")
+    for (place, kind), count in archive.defects.dropped.items():
+        print_line(f"{kind}: {place}: and {count} more")
     print_line(f"{archive.root}: {_counted(archive.defects.total)}{'' if playable else ', nothing that can be played'}")
 
 
