@@ -1,0 +1,1 @@
+"""Synthetic archives in the published layouts: one world, robots in it, and what their sensors write."""
