@@ -1,11 +1,13 @@
 """What the AMEDS paper leaves open is measured in the data: said where a setting does not fit, silent where it does."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.spatial.transform import Rotation
 
 from fieldplay_archive import tables
 from fieldplay_archive.errors import Defect
@@ -20,6 +22,7 @@ SECONDS = 4
 TICKS_PER_RAD = 1 / 1.924102418e-5
 SIGNS = (-1, 1, 1, -1)
 RADIUS_M = 0.15
+DRIVEN_RAD = 0.5
 TICKS_PER_TURN = 30000
 
 Row = Callable[[float], Sequence[float]]
@@ -84,8 +87,28 @@ class Rover:
             return [speed] * 8 + [driven] * 4 + [sign * steered(t) * TICKS_PER_RAD for sign in SIGNS]
 
         self.write("PlatformMotorEncoders.csv", 50, ticks)
-        angles = [0.0] * 12 + [0.0] * 4
-        self.write("PlatformWheelPoseEstimate.csv", 100, lambda t: angles + [math.radians(zero_deg) + steered(t)] * 4)
+        self.write_wheel_poses(zero_deg=zero_deg)
+
+    def write_wheel_poses(
+        self, *, zero_deg: float = 0.0, angles: str = "fixed xyz", places: bool = False, shift_m: float = 0.0
+    ) -> None:
+        """Wheels that have turned by 0.5 rad at any time, in one of the orders of angles."""
+
+        def row(t: float) -> list[float]:
+            found: list[float] = []
+            for x, y, side in ((0.402, 0.396, 1), (-0.402, 0.396, 1), (-0.402, -0.396, -1), (0.402, -0.396, -1)):
+                wheel = [x - side * 0.143 * math.sin(steered(t)), y + side * 0.143 * math.cos(steered(t)), -0.135]
+                turn = Rotation.from_rotvec([0, 0, steered(t) + side * math.pi / 2]) * Rotation.from_rotvec(
+                    [side * DRIVEN_RAD, 0, 0]
+                )
+                place = [wheel[0] + shift_m, *wheel[1:]] if places else []
+                order = angles.removeprefix("fixed ").removeprefix("moving ")
+                found += [*place, *turn.as_euler(order if angles.startswith("fixed") else order.upper())]
+            return [*found, *[DRIVEN_RAD] * 4, *[math.radians(zero_deg) + steered(t)] * 4]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scipy's, of angles that are not unique
+            self.write("PlatformWheelPoseEstimate.csv", 100, row)
 
 
 @pytest.fixture
@@ -106,7 +129,10 @@ def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> Non
     assert defects == []
     drive = [note for note in notes if "drive angles are" in note]  # the estimates of this archive have none
     assert len(drive) == 1
-    assert [note for note in notes if note not in drive] == [
+    poses = [note for note in notes if "roll, pitch, yaw" in note]
+    (best,) = (note.partition(" (")[0] for note in poses)
+    assert best.endswith("fit their angles best as fixed x y z, steering from 0 deg: 0.00 deg")
+    assert [note for note in notes if note not in drive + poses] == [
         "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296",
         "measured: the magnetic field has a norm of 0.45 (at Etna 0.45 G or 450 mG)",
         "measured: the accelerometer shows -9.81 along its z axis (down)",
@@ -158,6 +184,32 @@ def test_a_setting_that_was_turned_without_need_is_said_too(name: str, rover: Ro
     assert defect.message.count(f"; {parameter}={other} does not fit, --set {parameter}=") == 1
 
 
+@pytest.mark.parametrize("order", ["fixed xyz", "moving xyz", "fixed zxz", "moving zxz"])
+@pytest.mark.parametrize("zero_deg", [0.0, 90.0])
+def test_the_order_of_a_wheels_angles_is_found_out(order: str, zero_deg: float, rover: Rover) -> None:
+    rover.write_wheel_poses(angles=order, zero_deg=zero_deg)
+    defects, notes = measured(rover, steering_zero_deg=zero_deg)
+    assert defects == []
+    kind, letters = order.split()
+    wanted = " ".join([kind, *letters])
+    (note,) = (note for note in notes if "roll, pitch, yaw" in note)
+    assert f"best as {wanted}, steering from {zero_deg:g} deg: 0.00 deg (" in note
+
+
+@pytest.mark.parametrize(("shift_m", "kinds"), [(0.0, []), (0.05, ["pose_mismatch"])])
+def test_places_of_the_wheels_are_compared_where_there_are_any(shift_m: float, kinds: list[str], rover: Rover) -> None:
+    rover.write_wheel_poses(places=True, shift_m=shift_m)
+    defects, notes = measured(rover)
+    assert [defect.kind for defect in defects] == kinds
+    assert f"measured: the wheels' places are {shift_m * 1e3:.1f} mm from those of their steering angles" in notes
+
+
+def test_wheel_poses_that_fit_no_reading_are_a_defect(rover: Rover) -> None:
+    rover.write("PlatformWheelPoseEstimate.csv", 100, lambda t: [1.0] * 12 + [0.5] * 4 + [steered(t)] * 4)
+    ((defect,), _) = measured(rover)
+    assert (defect.kind, defect.stream) == ("pose_mismatch", "wheel_estimate")
+
+
 @pytest.mark.parametrize(
     ("write", "message"),
     [
@@ -171,7 +223,8 @@ def test_data_that_fit_no_setting_are_said_without_advice(
     write: Callable[[Rover], None], message: str, rover: Rover
 ) -> None:
     write(rover)
-    ((defect,), _) = measured(rover)
+    defect, *others = measured(rover)[0]
+    assert {other.kind for other in others} <= {"pose_mismatch"}
     assert message in defect.message
     assert "--set" not in defect.message
 
@@ -232,7 +285,7 @@ def test_measuring_reads_samples_and_never_a_table_as_a_whole(rover: Rover, monk
 
     monkeypatch.setattr(Tables, "rows_between", counted)
     defects, notes = measured(rover)
-    assert (defects, len(notes)) == ([], 8)
+    assert (defects, len(notes)) == ([], 9)
     assert 16 <= len(read) <= 3 * 16
     assert max(read) < 30
 

@@ -1,19 +1,15 @@
 """`ros2 launch` of AMEDS: what is there, how it obeys, and that live nodes compute what `convert --derived` writes."""
 
 import tempfile
-import threading
 import unittest
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from ament_index_python.packages import get_package_share_directory
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from audience import Audience
 from rosbag2_interfaces import srv
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
@@ -50,55 +46,6 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
         PythonLaunchDescriptionSource(str(file)), launch_arguments={**arguments, "on_end": "pause"}.items()
     )
     return LaunchDescription([launch, ReadyToTest()]), {"root": archive.root, "folder": folder}
-
-
-class Audience:
-    """Hears topics in a thread of its own, and calls the player's services."""
-
-    def __init__(self) -> None:
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("audience", context=self.context)
-        self.heard: dict[str, list[Any]] = defaultdict(list)
-        self.changed = threading.Condition()
-        self._executor = SingleThreadedExecutor(context=self.context)
-        self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._executor.spin)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._executor.shutdown()
-        self._thread.join()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-
-    def hear(self, topic: str, msgtype: str, *, latched: bool = False) -> None:
-        package, _, name = msgtype.split("/")
-        kind = getattr(__import__(f"{package}.msg", fromlist=[name]), name)
-        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
-
-        def take(message: Any) -> None:
-            with self.changed:
-                self.heard[topic].append(message)
-                self.changed.notify_all()
-
-        self.node.create_subscription(kind, topic, take, QoSProfile(depth=5000, durability=durability))
-
-    def wait(self, what: Callable[[], bool], told: Callable[[], object]) -> None:
-        with self.changed:
-            assert self.changed.wait_for(what, PATIENCE_S), told()
-
-    def count(self, topic: str) -> int:
-        return len(self.heard[topic])
-
-    def ask(self, kind: Any, name: str, **request: Any) -> Any:
-        client = self.node.create_client(kind, f"/ameds/player/{name}")
-        assert client.wait_for_service(PATIENCE_S)
-        done = threading.Event()
-        future = client.call_async(kind.Request(**request))
-        future.add_done_callback(lambda _: done.set())
-        assert done.wait(PATIENCE_S), f"{name} does not answer"
-        return future.result()
 
 
 def derived_messages(root: Path, bag: Path) -> dict[str, list[Any]]:

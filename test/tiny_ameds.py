@@ -20,6 +20,10 @@ CAMERA_POSES = {  # what the joint angles below give, as x y z roll pitch yaw: o
 }
 RATES = [0.01, 0.02, -0.2]  # of the body, FRD
 STEERED = [-0.1924102418, 0.1924102418, -0.1924102418, 0.1924102418]  # 10000 ticks, in rad
+WHEEL_ANGLES = [  # roll, pitch, yaw of wheels that have turned by 1, 2, 3, 4 rad: the axle points outwards
+    1.0, 0.0, STEERED[0] + math.pi / 2, 2.0, 0.0, STEERED[1] + math.pi / 2,
+    -3.0, 0.0, STEERED[2] - math.pi / 2, -4.0, 0.0, STEERED[3] - math.pi / 2,
+]  # fmt: skip
 
 
 @dataclass
@@ -59,7 +63,7 @@ class TinyAmeds:
         self.write(
             "PlatformWheelPoseEstimate.csv",
             100,
-            lambda t: [0.0] * 12 + [1.0, 2.0, 3.0, 4.0, *STEERED],
+            lambda t: [*WHEEL_ANGLES, 1.0, 2.0, 3.0, 4.0, *STEERED],
         )
         for arm in ("Main", "Aux"):
             self.write(f"{arm}ArmJointAngles.csv", 1, lambda t: [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect
 from fieldplay_archive.readers.ameds_tables import NS_PER_MS
+from fieldplay_archive.readers.ameds_wheel_poses import orientation_readings, place_mm
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Tables
 from fieldplay_archive.tables import Rows, joined
@@ -22,6 +23,7 @@ CLOCK_OFFSET_S = 0.5
 PRESSURE_PA = (30e3, 120e3)
 TURNED_RAD = 1e-4
 ENOUGH_STEPS = 10
+WHEELS_APART_MM, WHEELS_APART_DEG = 20.0, 5.0
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +42,7 @@ Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Finding]]
 
 def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
     """Measure all that can be measured; notes say what was found, defects what does not fit."""
-    for check in (_gyro, _magnetometer, _gravity, _places, _pressure, _clock, _platform_axes, _steering, _wheel_radius):
+    for check in CHECKS:
         for finding in check(archive, tables):
             archive.notes.append(f"measured: {finding.text}")
             if finding.parameter == "":
@@ -174,6 +176,28 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Findin
     yield Finding(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")
 
 
+def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+    if "wheel_pose_estimate" not in tables:
+        return
+    rows, estimate = _sample(tables["wheel_pose_estimate"]), tables["wheel_pose_estimate"]
+    best, *others = orientation_readings(rows)
+    text = f"the wheels' roll, pitch, yaw fit their angles best as {best}"
+    texts = [f"{text} ({'; '.join(map(str, others))})"]
+    if best.degrees > WHEELS_APART_DEG:
+        archive.defects(_pose_mismatch(estimate, text))
+    if rows.has("x_1"):
+        lengths = next(item.settings for item in archive.spec.derived if item.kind == "wheel_poses")
+        apart_mm = place_mm(rows, best.steering_zero_deg, lengths)
+        texts.append(f"the wheels' places are {apart_mm:.1f} mm from those of their steering angles")
+        if apart_mm > WHEELS_APART_MM:
+            archive.defects(_pose_mismatch(estimate, texts[1]))
+    yield from map(Finding, texts)
+
+
+def _pose_mismatch(tables: Tables, message: str) -> Defect:
+    return Defect(file=tables.tables[0].name, kind="pose_mismatch", stream="wheel_estimate", message=message)
+
+
 def _apart_deg(estimate: Rows, motor: Rows, kind: str, deg_per_tick: list[float]) -> Floats:
     """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
     apart = [
@@ -205,3 +229,8 @@ def _radii(rows: Rows, per_tick: float) -> Floats:
     moving = (step_s > 0) & (np.abs(turned) > TURNED_RAD)
     radii: Floats = rows["drive_1_velocity"][1:][moving] * step_s[moving] / turned[moving]
     return radii
+
+
+CHECKS: tuple[Check, ...] = (
+    _gyro, _magnetometer, _gravity, _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+)  # fmt: skip

@@ -1,0 +1,62 @@
+"""One who listens to topics while something plays, and calls the player's services."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+PATIENCE_S = 30.0
+
+
+class Audience:
+    """Hears topics in a thread of its own, and calls the player's services."""
+
+    def __init__(self, namespace: str = "ameds") -> None:
+        self.namespace = namespace
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("audience", context=self.context)
+        self.heard: dict[str, list[Any]] = defaultdict(list)
+        self.changed = threading.Condition()
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._executor.spin)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._executor.shutdown()
+        self._thread.join()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    def hear(self, topic: str, msgtype: str, *, latched: bool = False) -> None:
+        package, _, name = msgtype.split("/")
+        kind = getattr(__import__(f"{package}.msg", fromlist=[name]), name)
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+
+        def take(message: Any) -> None:
+            with self.changed:
+                self.heard[topic].append(message)
+                self.changed.notify_all()
+
+        self.node.create_subscription(kind, topic, take, QoSProfile(depth=5000, durability=durability))
+
+    def wait(self, what: Callable[[], bool], told: Callable[[], object]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(what, PATIENCE_S), told()
+
+    def count(self, topic: str) -> int:
+        return len(self.heard[topic])
+
+    def ask(self, kind: Any, name: str, **request: Any) -> Any:
+        client = self.node.create_client(kind, f"/{self.namespace}/player/{name}")
+        assert client.wait_for_service(PATIENCE_S)
+        done = threading.Event()
+        future = client.call_async(kind.Request(**request))
+        future.add_done_callback(lambda _: done.set())
+        assert done.wait(PATIENCE_S), f"{name} does not answer"
+        return future.result()
