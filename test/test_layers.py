@@ -12,10 +12,10 @@ SRC = Path(__file__).parents[1] / "src"
 MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_archive": set(),
     "fieldplay_kinematics": set(),
-    "fieldplay_player": {"fieldplay_archive", "fieldplay_kinematics"},
+    "fieldplay_player": {"fieldplay_archive", "fieldplay_kinematics", "fieldplay_samples"},  # samples: its command
     "fieldplay_fusion": {"fieldplay_archive", "fieldplay_kinematics"},
     "fieldplay_samples": set(),
-    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_player"},
+    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_player", "fieldplay_samples"},
 }
 ROS_FILES = (
     "/nodes/",
@@ -23,6 +23,9 @@ ROS_FILES = (
     "fieldplay_player/sinks/live.py",
     "fieldplay_player/cli/playing.py",
     "fieldplay_bringup/describe.py",
+    "fieldplay_bringup/demo/listening.py",
+    "fieldplay_bringup/demo/steps.py",
+    "fieldplay_bringup/demo/__main__.py",
 )
 BLOCK_ROS = """
 import importlib, sys

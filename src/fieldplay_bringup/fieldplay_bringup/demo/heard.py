@@ -1,0 +1,72 @@
+"""What was heard on each topic, and how it compares with a bag."""
+
+import hashlib
+import struct
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+NS_PER_S = 1_000_000_000
+RATE_OVER_S = 2.0
+STAMP = struct.Struct("<iI")
+STAMP_BEGINS = {"tf2_msgs/msg/TFMessage": 8}  # behind the CDR header and the length of the sequence
+HEADER_BEGINS = 4
+
+
+def stamp_of(msgtype: str, data: bytes) -> int:
+    """The first time in a serialized message that begins with a header, in ns."""
+    seconds, nanoseconds = STAMP.unpack_from(data, STAMP_BEGINS.get(msgtype, HEADER_BEGINS))
+    return int(seconds) * NS_PER_S + int(nanoseconds)
+
+
+def digest(data: bytes | memoryview) -> bytes:
+    """A message as a few bytes, to be compared with another's."""
+    return hashlib.blake2b(data, digest_size=8).digest()
+
+
+@dataclass
+class Heard:
+    """The messages of one topic: how many, which ones, and when they came (seconds of one clock)."""
+
+    msgtype: str
+    digests: list[bytes] = field(default_factory=list)
+    first_s: float = 0.0
+    last_s: float = 0.0
+    behind_s: float = 0.0  # how long after its own time the last one came, in an unknown origin
+    recent_s: deque[float] = field(default_factory=deque)
+
+    def add(self, data: bytes, now_s: float) -> None:
+        """A further message."""
+        if not self.digests:
+            self.first_s = now_s
+        self.digests.append(digest(data))
+        self.last_s = now_s
+        self.behind_s = now_s - stamp_of(self.msgtype, data) / NS_PER_S
+        self.recent_s.append(now_s)
+        while self.recent_s[0] < now_s - RATE_OVER_S:
+            self.recent_s.popleft()
+
+    def rate_hz(self, now_s: float) -> float:
+        """How many came in a second, lately."""
+        since = max(self.first_s, now_s - RATE_OVER_S)
+        return sum(when >= since for when in self.recent_s) / max(now_s - since, 0.1)
+
+    def mean_rate_hz(self) -> float:
+        """How many came in a second, over all."""
+        length = self.last_s - self.first_s
+        return (len(self.digests) - 1) / length if length > 0 else 0.0
+
+
+def differences(
+    heard: Mapping[str, Sequence[bytes]], written: Mapping[str, Sequence[bytes]], computed: frozenset[str]
+) -> list[str]:
+    """What was not heard as it was written: every message byte for byte, only the number of those computed live."""
+    found = []
+    for topic, messages in written.items():
+        got = heard.get(topic, ())
+        if len(got) != len(messages):
+            found.append(f"{topic}: expected {len(messages)} messages, heard {len(got)}")
+        elif topic not in computed and list(got) != list(messages):
+            where = next(index for index, (a, b) in enumerate(zip(got, messages, strict=True)) if a != b)
+            found.append(f"{topic}: message {where + 1} of {len(messages)} is not the one of the bag")
+    return found

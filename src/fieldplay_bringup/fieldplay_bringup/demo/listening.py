@@ -1,0 +1,82 @@
+"""A node that hears topics as they are on the wire."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosbag2_interfaces.srv import Resume
+
+from fieldplay_bringup.demo.heard import Heard
+
+QUEUE = 2000
+SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete
+PATIENCE_S = 60.0
+
+
+class Listener:
+    """Hears the topics in a thread of its own."""
+
+    def __init__(self, node: Node, topics: Mapping[str, str], latched: frozenset[str]) -> None:
+        self.heard = {topic: Heard(msgtype) for topic, msgtype in topics.items()}
+        self._node = node
+        self._subscriptions = [self._subscribed(topic, latched=topic in latched) for topic in topics]
+
+    def _subscribed(self, topic: str, *, latched: bool) -> Any:
+        heard = self.heard[topic]
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+        return self._node.create_subscription(
+            message_class(heard.msgtype),
+            topic,
+            lambda data: heard.add(data, time.monotonic()),
+            QoSProfile(depth=QUEUE, durability=durability),
+            raw=True,
+        )
+
+    def graph(self) -> dict[str, tuple[int, int]]:
+        """How many publishers and subscribers each topic has."""
+        return {
+            topic: (self._node.count_publishers(topic), self._node.count_subscribers(topic)) for topic in self.heard
+        }
+
+    def resume(self, player: str) -> None:
+        """Let the player begin."""
+        client = self._node.create_client(Resume, f"{player}/resume")
+        if not client.wait_for_service(PATIENCE_S):
+            raise TimeoutError(f"{player} offers no service ~/resume")
+        answered = threading.Event()
+        client.call_async(Resume.Request()).add_done_callback(lambda _: answered.set())
+        if not answered.wait(PATIENCE_S):
+            raise TimeoutError(f"{player} does not resume")
+
+
+def message_class(msgtype: str) -> Any:
+    """The class of a message type as in 'sensor_msgs/msg/Imu'."""
+    package, _, name = msgtype.split("/")
+    return getattr(import_module(f"{package}.msg"), name)
+
+
+@contextmanager
+def listening(topics: Mapping[str, str], latched: frozenset[str]) -> Iterator[Listener]:
+    """A listener at work."""
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("demo", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    listener = Listener(node, topics, latched)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        yield listener
+    finally:
+        executor.shutdown()
+        thread.join()
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)

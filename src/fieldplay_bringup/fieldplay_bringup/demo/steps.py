@@ -1,0 +1,112 @@
+"""The steps of the demo: a sample, live topics, a bag, and whether the two agree."""
+
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
+
+from fieldplay_archive.archive import Archive
+from fieldplay_bringup.demo.heard import Heard, differences, digest
+from fieldplay_bringup.demo.launched import Launch, launched
+from fieldplay_bringup.demo.listening import PATIENCE_S, SETTLED_S, Listener, listening
+from fieldplay_bringup.demo.live_table import LiveTable
+from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.conversion import BagOptions, convert
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.options import Selection
+from fieldplay_player.outlets import feeds_of_archive
+
+PLAYED = Selection(derived=True, images="compressed")
+CLOCK_HZ = 50.0
+DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is under way
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topics:
+    """What there will be to hear: topics and types, which are sent once, and which the nodes compute."""
+
+    types: dict[str, str]
+    latched: frozenset[str]
+    computed: frozenset[str]
+
+
+def sample(target: Path, seconds: float, seed: int) -> SampleResult:
+    """The sample archive, made anew only where it is not there yet."""
+    with progress_bar("making the sample", "steps", sys.stderr) as bar:
+        return write_sample(
+            "ameds",
+            target,
+            SampleOptions(seconds=seconds, seed=seed),
+            lambda done, total: bar(done / max(total, 1), done),
+        )
+
+
+def topics_of(archive: Archive) -> Topics:
+    """The topics of an archive and of the nodes that compute more from them."""
+    feeds = feeds_of_archive(archive, PLAYED)
+    return Topics(
+        types={feed.topic: feed.msgtype for feed in feeds},
+        latched=frozenset(feed.topic for feed in feeds if feed.latched),
+        computed=frozenset(feed.topic for feed in feeds if not feed.latched and not feed.stream),
+    )
+
+
+def heard_live(archive: Path, topics: Topics, log: Path) -> dict[str, Heard]:
+    """Launch the dataset with its kinematics, hear it to its end, and show what comes."""
+    arguments = ["fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
+    with (
+        listening(topics.types, topics.latched) as listener,
+        launched([*arguments, "paused:=true", f"clock:={CLOCK_HZ}", "on_end:=exit"], log) as launch,
+    ):
+        _await_graph(listener, launch)
+        listener.resume("/ameds/player")
+        table = LiveTable(sys.stdout)
+        while launch.running():
+            table.show(listener.heard)
+            time.sleep(0.1)
+        _drain(listener)
+        table.finish(listener.heard)
+        return listener.heard
+
+
+def _await_graph(listener: Listener, launch: Launch) -> None:
+    """Wait until every topic has a publisher and nobody new has come for a while."""
+    end_s = time.monotonic() + PATIENCE_S
+    graph, since_s = listener.graph(), time.monotonic()
+    while not all(publishers for publishers, _ in graph.values()) or time.monotonic() < since_s + SETTLED_S:
+        if not launch.running() or time.monotonic() > end_s:
+            silent = ", ".join(topic for topic, (publishers, _) in graph.items() if not publishers)
+            raise launch.failure(f"does not offer {silent or 'its topics'}")
+        time.sleep(0.1)
+        now = listener.graph()
+        if now != graph:
+            graph, since_s = now, time.monotonic()
+
+
+def _drain(listener: Listener) -> None:
+    """Wait until nothing more comes."""
+    before = -1
+    while (count := sum(len(one.digests) for one in listener.heard.values())) != before:
+        before = count
+        time.sleep(DRAIN_S / 4)
+
+
+def converted(archive: Path, bag: Path) -> dict[str, list[bytes]]:
+    """Write the bag; what it holds by topic, each message as its digest."""
+    with open_dataset(archive) as opened, progress_bar("converting", "messages", sys.stderr) as bar:
+        convert(opened, bag, PLAYED, BagOptions(overwrite=True), progress=bar)
+    found: dict[str, list[bytes]] = defaultdict(list)
+    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+        for connection, _, data in reader.messages():
+            found[connection.topic].append(digest(data))
+    return found
+
+
+def compared(heard: dict[str, Heard], written: dict[str, list[bytes]], topics: Topics) -> list[str]:
+    """What was not heard as the bag has it."""
+    return differences({topic: one.digests for topic, one in heard.items()}, written, topics.computed)

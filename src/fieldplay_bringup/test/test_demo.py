@@ -1,0 +1,64 @@
+"""What the demo shows and compares."""
+
+import io
+import struct
+
+import pytest
+
+from fieldplay_bringup.demo.heard import Heard, differences, digest, stamp_of
+from fieldplay_bringup.demo.live_table import LiveTable, table_lines
+
+ODOMETRY, TRANSFORMS = "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage"
+
+
+def message(stamp_s: float) -> bytes:
+    seconds = int(stamp_s)
+    return b"\0\1\0\0" + struct.pack("<iI", seconds, round((stamp_s - seconds) * 1e9)) + b"rest"
+
+
+def test_the_time_of_a_message_is_found_where_its_type_has_it() -> None:
+    assert stamp_of(ODOMETRY, message(1656931512.25)) == 1656931512_250000000
+    in_a_sequence = message(7.5)[:4] + struct.pack("<I", 1) + message(7.5)[4:]
+    assert stamp_of(TRANSFORMS, in_a_sequence) == 7_500000000
+
+
+def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
+    heard = Heard(ODOMETRY)
+    for step in range(101):
+        heard.add(message(step / 10), 50 + step / 10)
+    assert heard.rate_hz(60.0) == pytest.approx(10, abs=0.6)
+    assert heard.rate_hz(65.0) == 0
+    assert heard.mean_rate_hz() == pytest.approx(10)
+
+
+def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
+    soon, late = Heard(ODOMETRY), Heard(ODOMETRY)
+    soon.add(message(100.0), 5.0)
+    late.add(message(100.0), 5.25)
+    header, *lines = table_lines({"/soon": soon, "/late": late, "/silent": Heard(ODOMETRY)}, None, 200)
+    assert header.split() == ["topic", "Hz", "messages", "lag", "ms", "type"]
+    assert [line.split()[3] for line in lines] == ["0.0", "250.0", "-"]
+
+
+def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None:
+    one, two = digest(b"one"), digest(b"two")
+    written = {"/same": [one, two], "/fewer": [one, two], "/other": [one, two], "/computed": [one]}
+    heard = {"/same": [one, two], "/fewer": [one], "/other": [one, one], "/computed": [two]}
+    assert differences(heard, written, frozenset({"/computed"})) == [
+        "/fewer: expected 2 messages, heard 1",
+        "/other: message 2 of 2 is not the one of the bag",
+    ]
+    assert differences({}, {"/computed": [one]}, frozenset({"/computed"})) == [
+        "/computed: expected 1 messages, heard 0"
+    ]
+
+
+def test_a_file_gets_the_table_once_and_no_control_characters() -> None:
+    out = io.StringIO()
+    table = LiveTable(out)
+    heard = {"/a": Heard(ODOMETRY)}
+    table.show(heard)  # too soon for a line
+    heard["/a"].add(message(1.0), 1.0)
+    table.finish(heard)
+    assert "\x1b" not in out.getvalue()
+    assert out.getvalue().count("\n") == 2
