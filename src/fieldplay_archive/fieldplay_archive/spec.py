@@ -100,6 +100,7 @@ class StreamSpec:
     frame: str = ""
     child_frame: str = ""
     camera: str = ""
+    latched: bool = False  # kept for those who come late: a state rather than a measurement
     note: str = ""
 
 

@@ -60,8 +60,8 @@ def convert(
                 progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
         _refuse_defects(archive, options)
         counts = writer.counts
-        latched = {feed.topic for feed in feeds if feed.latched}
-        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in latched):
+        standing = {feed.topic for feed in feeds if feed.standing}
+        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in standing):
             raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
     return Converted(topics=tuple(numbers), counts=counts)
 

@@ -28,7 +28,11 @@ class SpanMessages(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """A topic with its messages. Among feeds the lower rank goes first at equal times, then the earlier feed."""
+    """A topic with its messages. Among feeds the lower rank goes first at equal times, then the earlier feed.
+
+    What is latched is kept for those who come late, and its last message before a begin counts there too. What is
+    standing besides belongs to no time: it goes before everything, wherever one begins.
+    """
 
     topic: str
     msgtype: str
@@ -36,6 +40,7 @@ class Feed:
     load: Callable[[int], tuple[NDArray[np.int64], SpanMessages]]
     rank: int = 0
     latched: bool = False
+    standing: bool = False
     stream: str = ""
 
 

@@ -32,7 +32,7 @@ PARAMETERS = {
     "duration": Parameter(-1.0, "Seconds of the archive to play; all where negative."),
     "loop": Parameter(False, "Begin again at the end."),
     "loop_stamps": Parameter("restart", "Whether the times of a further round 'restart' or 'continue'."),
-    "paused": Parameter(False, "Wait for the service ~/resume before anything but what is latched leaves."),
+    "paused": Parameter(False, "Wait for the service ~/resume before anything but what stands at all times leaves."),
     "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
     "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
     "frame_prefix": Parameter("", "Before all frames."),

@@ -71,7 +71,7 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
             ),
         )
     wanted = re.compile(selection.topics)
-    chosen = [feed for feed in feeds if feed.latched or wanted.search(feed.topic)]
+    chosen = [feed for feed in feeds if feed.standing or wanted.search(feed.topic)]
     if not any(feed.stream for feed in chosen):
         raise ArchiveError(f"no topic matches '{selection.topics}'")
     return sorted(chosen, key=lambda feed: feed.rank)
@@ -92,7 +92,7 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
         return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
     if spec.type == CLOUD:
         return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)]
-    return [feed_of_numbers(stream, spec, topic, DATA)]
+    return [replace(feed_of_numbers(stream, spec, topic, DATA), latched=spec.latched)]
 
 
 def full_topic(archive: Archive, selection: Selection, name: str) -> str:
@@ -118,8 +118,8 @@ def rate_hz(feed: Feed) -> float:
 
 
 def batches(feeds: Sequence[Feed], channels: Sequence[int], window: Window) -> Iterator[Messages]:
-    """All messages of the window, in the order of time; what is latched comes first, wherever the window begins."""
-    timeline = Timeline([Source(feed.spans, feed.load) for feed in feeds])
+    """All messages of the window, in the order of time; what is standing comes first, wherever the window begins."""
+    timeline = Timeline([Source(feed.spans, feed.load, carries=feed.latched) for feed in feeds])
     for stretch in timeline.stretches(window.first_ns, window.last_ns):
         for begin, end in _cuts(stretch):
             batch = _batch(stretch, begin, end, channels)

@@ -22,13 +22,13 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
     chosen = replace(selection, images=selection.images or "raw")
     feeds = feeds_of_archive(archive, chosen)
     window = window_of(archive, chosen)
-    moving = [feed for feed in feeds if not feed.latched]
+    moving = [feed for feed in feeds if not feed.standing]
     last_ns = max(span.last_ns for feed in moving for span in feed.spans)
     if window.first_ns > last_ns:
         length_s = (last_ns - window.archive_ns) / NS_PER_S
         raise PlayError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
     program = Program(
-        standing=[message for number, feed in enumerate(feeds) if feed.latched for message in _all(feed, number)],
+        standing=[message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)],
         restamps=[restamp_of_type(feed.msgtype) for feed in feeds],
         archive_ns=window.archive_ns,
         first_ns=window.first_ns,

@@ -37,7 +37,7 @@ Work = Run | Heavy
 
 
 def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[], None]) -> Iterator[Work]:
-    """All messages with first_ns <= time <= last_ns in order, of feeds that are not latched.
+    """All messages with first_ns <= time <= last_ns in order, of feeds that are not standing.
 
     The numbers of the feeds are their places. check is called before each span is loaded: it may raise to end this.
     """
@@ -47,7 +47,7 @@ def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[]
             check()
             return feed.load(index)
 
-        return Source(() if feed.latched else feed.spans, load)
+        return Source(() if feed.standing else feed.spans, load, carries=feed.latched)
 
     for stretch in Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns):
         for begin in range(0, len(stretch.stamp_ns), PER_PART):

@@ -68,4 +68,12 @@ def feed_of_static_frames(edges: list[Edge], stamp_ns: int, frame_prefix: str, r
     def load(_: int) -> tuple[NDArray[np.int64], SpanMessages]:
         return np.array([stamp_ns], np.int64), RowMessages(tf_message(edges, stamp_ns, frame_prefix))
 
-    return Feed(topic="/tf_static", msgtype=TF, spans=[Span(stamp_ns, stamp_ns, 1)], load=load, rank=rank, latched=True)
+    return Feed(
+        topic="/tf_static",
+        msgtype=TF,
+        spans=[Span(stamp_ns, stamp_ns, 1)],
+        load=load,
+        rank=rank,
+        latched=True,
+        standing=True,
+    )

@@ -22,6 +22,7 @@ class Source(Generic[Loaded]):
 
     spans: Sequence[Span]
     load: Callable[[int], tuple[NDArray[np.int64], Loaded]]
+    carries: bool = False  # its last row before a begin is still valid there, and comes at that time
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,13 +80,16 @@ class Timeline(Generic[Loaded]):
     def stretches(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[Stretch[Loaded]]:
         """All events with first_ns <= time <= last_ns, stretch by stretch; starts at once, wherever that is."""
         first = self._order[0][0] if first_ns is None and self._order else first_ns or 0
-        pending = [entry for entry in self._order if self._span(entry).last_ns >= first]
+        carried = self._carried(first)
+        pending = [entry for entry in self._order if self._span(entry).last_ns >= first or entry in carried]
         if last_ns is not None:
             pending = pending[: bisect.bisect_right(pending, last_ns, key=lambda entry: entry[0])]
         opened: list[_Open[Loaded]] = []
         for place, (_, source, span) in enumerate(pending):
             stamp_ns, loaded = self.sources[source].load(span)
             begin = int(np.searchsorted(stamp_ns, first))
+            if begin and pending[place] in carried and first not in stamp_ns[begin : begin + 1]:
+                stamp_ns, begin = _with_row_at(stamp_ns, begin - 1, first), begin - 1
             opened.append(_Open(source, stamp_ns, loaded, begin))
             is_last = place + 1 == len(pending)
             limit = None if is_last else pending[place + 1][0]
@@ -93,8 +97,20 @@ class Timeline(Generic[Loaded]):
                 yield from _merged(opened, limit, last_ns)
                 opened = [item for item in opened if item.used < len(item.stamp_ns)]
 
+    def _carried(self, first_ns: int) -> set[tuple[int, int, int]]:
+        """Of each source that carries, the last span that begins before a time."""
+        before = [entry for entry in self._order if entry[0] < first_ns and self.sources[entry[1]].carries]
+        return set({entry[1]: entry for entry in before}.values())
+
     def _span(self, entry: tuple[int, int, int]) -> Span:
         return self.sources[entry[1]].spans[entry[2]]
+
+
+def _with_row_at(stamp_ns: NDArray[np.int64], row: int, time_ns: int) -> NDArray[np.int64]:
+    """The times with one of them put off."""
+    changed = stamp_ns.copy()
+    changed[row] = time_ns
+    return changed
 
 
 def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[Stretch[Loaded]]:

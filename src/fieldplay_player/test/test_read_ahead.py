@@ -195,7 +195,7 @@ def test_many_changes_of_place_end_in_time() -> None:
         assert pool.submit(change_place).result(PATIENCE_S) == sum(range(50))
 
 
-def rows_feed(topic: str, spans: list[list[int]], *, latched: bool = False) -> Feed:
+def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> Feed:
     """Light messages: the stamp as text, padded to a width of its own."""
     width = 4 + len(topic)
 
@@ -204,7 +204,7 @@ def rows_feed(topic: str, spans: list[list[int]], *, latched: bool = False) -> F
         return np.array(spans[index], np.int64), RowMessages(np.frombuffer(texts, np.uint8).reshape(-1, width))
 
     made = [Span(part[0], part[-1], len(part)) for part in spans]
-    return Feed(topic=topic, msgtype="", spans=made, load=load, latched=latched)
+    return Feed(topic=topic, msgtype="", spans=made, load=load, latched=standing, standing=standing)
 
 
 def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
@@ -220,7 +220,7 @@ def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
 @pytest.mark.parametrize("first", [0, 7, 2_500])
 def test_feeds_become_messages_in_the_order_of_time_then_of_feeds(first: int) -> None:
     feeds = [
-        rows_feed("/static", [[0]], latched=True),
+        rows_feed("/static", [[0]], standing=True),
         rows_feed("/a", [list(range(0, 1_500)), list(range(1_500, 3_000))]),
         single_feed("/b", list(range(5, 3_000, 100)), {105, 2_705}),
         rows_feed("/cc", [list(range(0, 3_000, 5))]),

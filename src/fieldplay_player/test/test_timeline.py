@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,3 +72,24 @@ def test_a_start_in_the_middle_loads_only_what_holds_it() -> None:
 @pytest.mark.parametrize("spans", [[], [[]]])
 def test_nothing_gives_nothing(spans: list[list[list[int]]]) -> None:
     assert events(Timeline([source_of([span for span in part if span]) for part in spans])) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (0, [(1, 0), (2, 1), (4, 0), (5, 1), (9, 0), (9, 1)]),
+        (4, [(4, 0), (5, 1), (9, 0), (9, 1)]),
+        (5, [(5, 0), (5, 1), (9, 0), (9, 1)]),
+        (8, [(8, 0), (9, 0), (9, 1)]),
+        (60, [(60, 0)]),
+    ],
+)
+def test_the_last_row_before_a_begin_comes_at_the_begin_where_a_source_carries(
+    first: int, expected: list[tuple[int, int]]
+) -> None:
+    carrying = replace(source_of([[1, 4], [9]]), carries=True)
+    found = []
+    for stretch in Timeline([carrying, source_of([[2, 5, 9]])]).stretches(first):
+        sources = {int(at): piece.source for piece in stretch.pieces for at in piece.positions}
+        found += [(int(stamp), sources[at]) for at, stamp in enumerate(stretch.stamp_ns)]
+    assert found == expected

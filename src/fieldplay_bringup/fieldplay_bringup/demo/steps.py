@@ -52,7 +52,7 @@ def topics_of(archive: Archive) -> Topics:
     return Topics(
         types={feed.topic: feed.msgtype for feed in feeds},
         latched=frozenset(feed.topic for feed in feeds if feed.latched),
-        computed=frozenset(feed.topic for feed in feeds if not feed.latched and not feed.stream),
+        computed=frozenset(feed.topic for feed in feeds if not feed.standing and not feed.stream),
     )
 
 

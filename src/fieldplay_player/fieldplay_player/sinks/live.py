@@ -43,7 +43,7 @@ class LiveTopics:
         events = PublisherEventCallbacks(matched=None if matched is None else lambda _: matched())
         self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), events) for feed in feeds]
         self._volatile = [
-            publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.latched
+            publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
         ]
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
 
