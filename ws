@@ -15,7 +15,7 @@ usage() {
 usage: ./ws COMMAND
 
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
-  demo               the main job on a sample archive, end to end
+  demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
   exec CMD...        run CMD in the environment, for example: ./ws exec ros2 topic list
   shell              an interactive shell in the environment
@@ -316,8 +316,32 @@ plan() {
 
 # --- the commands -----------------------------------------------------------------------------------------------
 
+has_browser() {
+  local name
+  for name in chromium chromium-browser google-chrome google-chrome-stable; do
+    if command -v "$name" >/dev/null; then return 0; fi
+  done
+  return 1
+}
+
+install_browser() { # what only Debian's packages have; on others a browser is the user's to install
+  local root_by=()
+  if [ "$(id -u)" != 0 ]; then root_by=(sudo -n); fi
+  "${root_by[@]}" apt-get update && DEBIAN_FRONTEND=noninteractive "${root_by[@]}" apt-get install -y --no-install-recommends chromium
+}
+
+provide_browser() { # one test opens a report's page in it
+  if has_browser; then return; fi
+  say "a browser for the tests: Debian's chromium, with apt-get ..."
+  if ! install_browser >"$home/log/browser.log" 2>&1; then
+    say "  not installed (the whole output: $home/log/browser.log); the test of a report's page needs Chromium or Chrome on the PATH:"
+    say "  on Debian sudo apt install chromium, elsewhere a browser from its maker"
+  fi
+}
+
 run_tests() { # [PYTEST ARGS...]
   setup
+  provide_browser
   activate
   cd -- "$root"
   if [ $# -eq 0 ]; then set -- -n 2 --dist loadfile; fi
@@ -353,8 +377,10 @@ main() {
     shell) open_shell ;;
     clean) rm -rf -- "$state/wheels" "$state/jazzy" "$state/lock" && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
-      say "the demo is not there yet: it comes with the sample archives"
-      exit 2 ;;
+      setup
+      activate
+      cd -- "$root"
+      exec python -m fieldplay_bringup.demo "$@" ;;
     -h | --help | help) usage ;;
     *)
       usage >&2

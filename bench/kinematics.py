@@ -16,6 +16,7 @@ import numpy as np
 
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_kinematics import robots
+from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay_kinematics.dh import end_from_joints
 from fieldplay_kinematics.steered_wheels import twist_from_wheels, wheel_poses_from_angles, wheels_from_twist
 
@@ -52,6 +53,15 @@ def pinocchio_seconds(joints: np.ndarray) -> float | None:
     return best(run) / len(joints)
 
 
+def ackermann_seconds(count: int, draw: np.random.Generator) -> float:
+    """Poses with covariances and the joints' frames of a base with steered front wheels, row after row of 10 Hz."""
+    spec = spec_from_file(dataset_files()["rosario"])
+    settings = ackermann_from_settings(next(d for d in spec.derived if d.kind == "ackermann_odometry").settings)
+    stamps = np.arange(count) * 100_000_000
+    rates, steering = draw.uniform(2.5, 3.5, (count, 2)), draw.uniform(-0.3, 0.3, count)
+    return best(lambda: ackermann_odometry_from_joints(settings, None, stamps, wheel_rates=rates, steering=steering))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--poses", type=int, default=1_000_000)
@@ -66,6 +76,7 @@ def main() -> None:
     print(f"{count} poses of 4 wheels: {best(lambda: wheel_poses_from_angles(base, angles, angles)):.2f} s")
     print(f"{count} body twists from 4 wheels: {best(lambda: twist_from_wheels(base, angles, angles)):.2f} s")
     print(f"{count} sets of 4 wheels from a twist: {best(lambda: wheels_from_twist(base, joints[:, :3])):.2f} s")
+    print(f"{count} rows of Ackermann odometry, with path: {ackermann_seconds(count, draw):.2f} s")
     theirs = pinocchio_seconds(joints[:20_000])
     if theirs is None:
         print("pinocchio is not installed: no comparison")

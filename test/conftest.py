@@ -4,7 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sampled import Sampled, sampled
 from tiny_ameds import TinyAmeds
+
+from fieldplay_samples.sample import SampleOptions
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +25,10 @@ def write_ameds() -> Callable[[Path], TinyAmeds]:
 @pytest.fixture
 def tiny_ameds(write_ameds: Callable[[Path], TinyAmeds], tmp_path: Path) -> TinyAmeds:
     return write_ameds(tmp_path / "AMEDS" / "Traverse_5")
+
+
+@pytest.fixture(scope="session")
+def sampled_ameds(pytestconfig: pytest.Config) -> Sampled:
+    """Some seconds of AMEDS from the sample world."""
+    folder = pytestconfig.cache.mkdir("samples")
+    return sampled("ameds", folder, SampleOptions(seconds=20, seed=1))

@@ -2,7 +2,6 @@
 
 import tempfile
 import unittest
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,10 @@ import pytest
 from ament_index_python.packages import get_package_share_directory
 from audience import Audience
 from rosbag2_interfaces import srv
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 from tiny_ameds import START, TinyAmeds
+from written import derived_messages, key, numbers
 
 import launch_testing
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -48,47 +43,13 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     return LaunchDescription([launch, ReadyToTest()]), {"root": archive.root, "folder": folder}
 
 
-def derived_messages(root: Path, bag: Path) -> dict[str, list[Any]]:
-    """What `convert --derived` writes of these topics."""
-    with open_dataset(root) as archive:
-        convert(archive, bag, Selection(derived=True), BagOptions())
-    found: dict[str, list[Any]] = defaultdict(list)
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, _, raw in reader.messages():
-            if connection.topic in {*DERIVED, "/tf_static"}:
-                found[connection.topic].append(reader.deserialize(raw, connection.msgtype))
-    return found
-
-
-def numbers(message: Any) -> list[float]:
-    """All numbers in a message of either library, in order."""
-    if isinstance(message, bool | int | float | np.number):
-        return [float(message)]
-    if isinstance(message, str):
-        return [float(sum(message.encode()))]
-    if hasattr(message, "get_fields_and_field_types"):
-        return [n for name in message.get_fields_and_field_types() for n in numbers(getattr(message, name))]
-    if hasattr(message, "__dataclass_fields__"):
-        names = [name for name in message.__dataclass_fields__ if not name.startswith("__")]
-        return [n for name in names for n in numbers(getattr(message, name))]
-    return [n for item in message for n in numbers(item)]
-
-
-def key(message: Any) -> tuple[Any, ...]:
-    """Time and frame, by which messages of one topic are told apart whatever order they came in."""
-    if hasattr(message, "transforms"):
-        first = message.transforms[0]
-        return first.header.stamp.sec, first.header.stamp.nanosec, first.child_frame_id
-    return message.header.stamp.sec, message.header.stamp.nanosec
-
-
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
         self.audience = Audience()
         self.addCleanup(self.audience.close)
 
     def test_a_live_nodes_compute_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
-        expected = derived_messages(root, Path(folder.name) / "bag")
+        expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
         for topic, msgtype in DERIVED.items():
             self.audience.hear(topic, msgtype)
         self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
@@ -129,7 +90,8 @@ class WhilePlaying(unittest.TestCase):
 
     def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
         parents: dict[str, str] = {}
-        for message in [m for part in derived_messages(root, Path(folder.name) / "tree").values() for m in part]:
+        written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])
+        for message in [message for part in written.values() for message in part]:
             for transform in getattr(message, "transforms", ()):
                 parent = parents.setdefault(transform.child_frame_id, transform.header.frame_id)
                 self.assertEqual(parent, transform.header.frame_id)

@@ -1,7 +1,7 @@
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_kinematics"
-NODES = ("arm_tcp", "joint_transforms", "wheel_odometry", "wheel_poses")
+NODES = ("ackermann_odometry", "arm_tcp", "joint_transforms", "wheel_odometry", "wheel_poses")
 
 setup(
     name=NAME,

@@ -12,6 +12,6 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
     ],
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", "data/*.yaml"]},
     zip_safe=True,
 )

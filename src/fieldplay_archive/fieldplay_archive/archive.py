@@ -4,7 +4,7 @@ import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -95,7 +95,13 @@ class Archive(AbstractContextManager["Archive"]):
 
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
     """The tables that the description names, as far as the archive has them and they can be read."""
-    found = {key: _tables_of(archive, files, key, table) for key, table in archive.spec.tables.items()}
+    names = {key: matching_files(archive, files, key, table) for key, table in archive.spec.tables.items()}
+    return open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
+
+
+def open_tables_of(archive: Archive, places: Mapping[str, Sequence[tuple[Files, str]]]) -> dict[str, Tables]:
+    """The tables of the description's kinds in certain files, as far as they can be read."""
+    found = {key: _tables_of(archive, key, here) for key, here in places.items()}
     _note_mappings(archive, [table for tables in found.values() for table in tables])
     return {key: Tables(tables) for key, tables in found.items() if tables}
 
@@ -107,14 +113,12 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
         archive.notes.append(f"columns by {mapping}: {names}")
 
 
-def _tables_of(archive: Archive, files: Files, key: str, description: TableFiles) -> list[Table]:
-    names = matching_files(archive, files, key, description)
+def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) -> list[Table]:
+    spec = archive.spec.tables[key].rows_spec()
     tables: list[Table] = []
-    for name in names:
+    for files, name in places:
         try:
-            table = Table(
-                files, name, description.table_spec(), archive.defects, plausible_ns=plausible_ns(archive.spec)
-            )
+            table = Table(files, name, spec, archive.defects, plausible_ns=plausible_ns(archive.spec))
         except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
@@ -143,15 +147,15 @@ def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles 
     return names
 
 
-def note_leftovers(archive: Archive, files: Files) -> None:
-    """Say which files are left aside, and why."""
+def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
+    """Say which files are left aside, and why; `read` are those that the reader uses beside tables and rows."""
     spec = archive.spec
     for pattern, why in spec.leftovers.items():
         for name in files.matching(pattern):
             archive.notes.append(f"{name}: {why}")
     known = [table.files for table in spec.tables.values()] + [rows.files for rows in spec.rows.values()]
     expression = re.compile("|".join(f"(?:{pattern})" for pattern in (*known, *spec.leftovers)), re.IGNORECASE)
-    others = [name for name in files.names if not expression.fullmatch(last_part(name))]
+    others = [name for name in files.names if name not in read and not expression.fullmatch(last_part(name))]
     if others:
         shown = ", ".join(others[:OTHERS_SHOWN]) + (", ..." if len(others) > OTHERS_SHOWN else "")
         archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")

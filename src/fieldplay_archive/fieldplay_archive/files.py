@@ -87,6 +87,14 @@ class FolderFiles(Files):
             raise ArchiveError("cannot be read: expected a file, got a pipe, a socket or a device")
 
 
+class ListedFiles(FolderFiles):
+    """Certain files of a folder, and none below it."""
+
+    def __init__(self, root: Path, names: list[str]) -> None:
+        self.root = root
+        Files.__init__(self, names)
+
+
 @contextmanager
 def _told() -> Iterator[None]:
     try:

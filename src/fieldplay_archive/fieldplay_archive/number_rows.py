@@ -2,7 +2,9 @@
 
 import io
 import math
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +20,19 @@ TIME = "time"
 IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold
 
 
-class Dialect(NamedTuple):
-    """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over."""
+@dataclass(frozen=True)
+class Dialect:
+    """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over.
+
+    With `blanks` the delimiter is the comma, and blanks part fields as well, as in the logs of some robots. `extract`
+    gives, for a column, the regular expression whose first group is the number in its text.
+    """
 
     columns: tuple[str, ...]  # in the order of the file
     delimiter: str
     decimal_comma: bool = False
+    blanks: bool = False
+    extract: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -75,14 +84,30 @@ class NumberRows:
 
 def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
     """The rows of a block of whole lines."""
-    for noise in (b" ", b'"'):
-        if noise in block:
-            block = block.replace(noise, b"")
+    block = tidy_text(block, blanks=dialect.blanks)
     lines = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
     frame = _parse(block, dialect) if _is_regular(block, dialect, lines) else None
     if frame is not None and frame.height == lines and not _has_null(frame, dialect):
         return _checked(frame, np.arange(lines), (), dialect, block)
     return _rows_line_by_line(block, dialect)
+
+
+def tidy_text(text: bytes, *, blanks: bool) -> bytes:
+    """Text without blanks and quotes; or, where `blanks` part fields as well as commas do, with commas alone.
+
+    A blank beside a comma, another blank or the end of a line parts nothing. The lines stay where they are.
+    """
+    if not blanks:
+        for noise in (b" ", b'"'):
+            if noise in text:
+                text = text.replace(noise, b"")
+        return text
+    text = text.replace(b"\t", b" ").replace(b"\r\n", b"\n")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    for beside, alone in ((b" ,", b","), (b", ", b","), (b" \n", b"\n"), (b"\n ", b"\n")):
+        text = text.replace(beside, alone)
+    return text.strip(b" ").replace(b" ", b",")
 
 
 def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
@@ -91,11 +116,12 @@ def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
 
 def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
     """The fields, null where one is no number; None where the first line has another number of fields."""
-    schema = {name: polars.Float64() if name in dialect.numbers else polars.String() for name in dialect.columns}
+    plain = set(dialect.numbers) - set(dialect.extract)
+    schema = {name: polars.Float64() if name in plain else polars.String() for name in dialect.columns}
     if not block:
         return polars.DataFrame(schema=schema)
     try:
-        return polars.read_csv(
+        frame = polars.read_csv(
             io.BytesIO(block),
             has_header=False,
             separator=dialect.delimiter,
@@ -107,6 +133,8 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
         )
     except polars.exceptions.PolarsError:
         return None
+    texts = {name: polars.col(name).str.extract(pattern, 1) for name, pattern in dialect.extract.items()}
+    return frame.with_columns(**{name: text.cast(polars.Float64, strict=False) for name, text in texts.items()})
 
 
 def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
@@ -160,21 +188,27 @@ def _checked(
 
 
 def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
-    for name, field in zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True):
+    for name, part in zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True):
         if name.startswith(IGNORED):
             continue
-        text = field.decode("utf-8", "replace").strip()
+        text = _number_in(name, part.decode("utf-8", "replace").strip(), dialect)
         wanted = "a time in seconds" if is_clock(name) else "a number"
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
-            got = "nothing" if not text else f"'{_shown(field)}'"
+            got = "nothing" if not text else f"'{_shown(part)}'"
             return BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
         if not math.isfinite(value):
             return BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
         if is_clock(name) and abs(value) > LARGEST_INTEGER_PART:
             return BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is none")
     return BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")
+
+
+def _number_in(name: str, text: str, dialect: Dialect) -> str:
+    """The part of a field's text that is the number."""
+    found = re.search(dialect.extract[name], text) if name in dialect.extract else None
+    return found.group(1) if found else text
 
 
 def _shown(text: bytes) -> str:

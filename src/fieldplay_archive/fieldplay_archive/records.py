@@ -5,11 +5,13 @@ A column that an archive does not hold is None. Axes are those of the frame that
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, get_args, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+
+Kind = TypeVar("Kind", bound="Record")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Record:
 
     def __len__(self) -> int:
         return len(self.stamp_ns)
+
+    def only(self: Kind, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> Kind:
+        """The rows chosen by a mask or by their indices, of a record that is all columns of numbers."""
+        columns = {name: getattr(self, name) for name in _shapes(type(self))}
+        return replace(self, **{name: value[chosen] for name, value in columns.items() if value is not None})
 
 
 def _shapes(kind: type[object]) -> dict[str, Shape]:
@@ -93,7 +100,8 @@ class Pressure(Record):
 class Fix(Record):
     """Satellite fixes on WGS84, the altitude above the ellipsoid, the covariance of east, north, up.
 
-    Status and service have the numbers of NavSatStatus. A covariance that is None is unknown.
+    The status has the numbers of NavSatStatus; where it is -1 the place may be unknown (NaN). A covariance that is None
+    or all zero is unknown; one that follows from the kind of the fix rather than from a measurement is `approximate`.
     """
 
     latitude_deg: Numbers
@@ -101,6 +109,7 @@ class Fix(Record):
     altitude_m: Numbers
     status: Codes
     covariance_m2: Covariances | None = None
+    approximate: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,13 +170,26 @@ class ClockReading(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pictures(Record):
-    """Pictures as the archive's files hold them, each read when it is asked for.
+    """Pictures as the archive holds them, each read when it is asked for.
 
-    `load` gives the bytes of one row's file and `names` its place.
+    `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places.
     """
 
     names: tuple[str, ...]
-    load: Callable[[int], bytes]
+    load: Callable[[int], "bytes | Pixels"]
+    packed: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pixels:
+    """A picture as rows of `step` bytes, in an encoding of sensor_msgs such as bgr8."""
+
+    height: int
+    width: int
+    encoding: str
+    step: int
+    data: bytes
+    is_bigendian: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

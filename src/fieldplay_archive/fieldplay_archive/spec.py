@@ -11,6 +11,7 @@ import yaml
 
 from fieldplay_archive.checked import build
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.nmea import NmeaSpec
 from fieldplay_archive.table_format import TableSpec
 
 DATASETS = "datasets"
@@ -32,24 +33,39 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFiles:
-    """The files of one table, by a regular expression of their name, and how it may be laid out."""
+    """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says."""
 
     files: str
-    layouts: tuple[tuple[str, ...], ...]
+    layouts: tuple[tuple[str, ...], ...] = ()
+    nmea: bool = False  # no table but a log of NMEA sentences
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     optional: bool = False
+    blanks: bool = False
+    extract: Mapping[str, str] = field(default_factory=dict)
+    repeated_times: bool = False
 
     def __post_init__(self) -> None:
-        _compile(self.files)
-        for pattern in (pattern for patterns in self.header.values() for pattern in patterns):
+        titles = (pattern for patterns in self.header.values() for pattern in patterns)
+        for pattern in (self.files, *self.extract.values(), *titles):
             _compile(pattern)
+        if bool(self.layouts) == self.nmea:
+            raise ValueError("expected layouts, or nmea: true and none")
         for name in self.ranges:
             if not all(name in layout for layout in self.layouts):
                 raise ValueError(f"ranges: expected a column of all layouts, got '{name}'")
 
-    def table_spec(self) -> TableSpec:
-        return TableSpec(layouts=self.layouts, header=self.header, ranges=self.ranges)
+    def rows_spec(self) -> TableSpec | NmeaSpec:
+        if self.nmea:
+            return NmeaSpec(ranges=self.ranges)
+        return TableSpec(
+            layouts=self.layouts,
+            header=self.header,
+            ranges=self.ranges,
+            blanks=self.blanks,
+            extract=self.extract,
+            repeated_times=self.repeated_times,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +92,12 @@ class Camera:
     distortion_model: str
     distortion: tuple[float, ...]
     source: str = ""
+    rectification: tuple[float, ...] = ()  # R, row by row; of a camera that is no part of a rectified pair none,
+    projection: tuple[float, ...] = ()  # and P none: then they are the identity and the intrinsics
+
+    def __post_init__(self) -> None:
+        if len(self.rectification) not in (0, 9) or len(self.projection) not in (0, 12):
+            raise ValueError("expected a rectification of 9 numbers and a projection of 12, or none")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +137,7 @@ class DerivedSpec:
     node: str = ""  # the program that computes it live; none where another's does so beside its own
     frame: str = ""
     child_frames: tuple[str, ...] = ()
+    odom_tf: bool = False  # its transforms begin with odom -> base_link, unless somebody else publishes that
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def node_parameters(self) -> dict[str, Any]:

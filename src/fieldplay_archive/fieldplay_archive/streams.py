@@ -1,7 +1,9 @@
 """Streams of records, in spans that are loaded one by one."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -108,3 +110,48 @@ class FileStream:
     def load(self, index: int) -> Record:
         part = slice(index * self.SPAN, (index + 1) * self.SPAN)
         return self._convert(tuple(self._names[part]), self._stamp_ns[part])
+
+
+class UntilStream:
+    """What a stream of numbers holds up to a time, that included."""
+
+    def __init__(self, stream: Stream, last_ns: int) -> None:
+        self._stream = stream
+        self._last_ns = last_ns
+        order = sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns)
+        firsts = [stream.spans[index].first_ns for index in order]
+        self._order = order[: bisect_right(firsts, last_ns)]
+        kept = (stream.spans[index] for index in self._order)
+        self.spans = [replace(span, last_ns=min(span.last_ns, last_ns)) for span in kept]
+
+    def load(self, index: int) -> Record:
+        record = self._stream.load(self._order[index])
+        return record.only(record.stamp_ns <= self._last_ns)
+
+
+class EvenStream:
+    """The rows of a stream of numbers with times at equal distances, the first and the last as they are."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._order = sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns)
+        stamps = [stream.load(index).stamp_ns for index in self._order]
+        self._first_ns = min((int(part[0]) for part in stamps if len(part)), default=0)
+        self._length_ns = max((int(part[-1]) for part in stamps if len(part)), default=0) - self._first_ns
+        self._begins = [0, *accumulate(len(part) for part in stamps)]
+        ends = (self._times(begin, end)[[0, -1]].tolist() for begin, end in pairwise(self._begins) if end > begin)
+        counts = [len(part) for part in stamps if len(part)]
+        self._filled = [place for place, part in enumerate(stamps) if len(part)]
+        self.spans = [Span(first, last, count) for (first, last), count in zip(ends, counts, strict=True)]
+
+    def _times(self, begin: int, end: int) -> NDArray[np.int64]:
+        """The times of some rows by their number, without a product that does not fit 64 bits."""
+        steps = max(self._begins[-1] - 1, 1)
+        whole, rest = divmod(self._length_ns, steps)
+        number = np.arange(begin, end, dtype=np.int64)
+        return self._first_ns + number * whole + number * rest // steps
+
+    def load(self, index: int) -> Record:
+        place = self._filled[index]
+        record = self._stream.load(self._order[place])
+        return replace(record, stamp_ns=self._times(self._begins[place], self._begins[place + 1]))

@@ -26,10 +26,13 @@ def defects_of_impossible_times(
         yield Defect(file=file, row=first_line + int(rows.line[row]), kind="implausible_time", message=message)
 
 
-def defects_of_order(file: str, rows: NumberRows, first_line: int, previous_ns: int | None) -> Iterator[Defect]:
-    """The rows whose time is not after that of the row before; previous_ns is that of the row before the block."""
-    before = np.concatenate([[rows.stamp_ns[0] - 1 if previous_ns is None else previous_ns], rows.stamp_ns[:-1]])
-    step = rows.stamp_ns - before
+def steps_ns(rows: NumberRows, previous_ns: int | None) -> NDArray[np.int64]:
+    """By how much each row (n,) is later than the row before; previous_ns is the time of the row before the block."""
+    return np.diff(rows.stamp_ns, prepend=rows.stamp_ns[0] - 1 if previous_ns is None else previous_ns)
+
+
+def defects_of_order(file: str, rows: NumberRows, first_line: int, step: NDArray[np.int64]) -> Iterator[Defect]:
+    """The rows whose step (n,) from the row before is backward or none."""
     for row in np.flatnonzero(step <= 0):
         line = first_line + int(rows.line[row])
         if step[row] < 0:

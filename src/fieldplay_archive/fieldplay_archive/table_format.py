@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.number_rows import IGNORED, TIME, Dialect
+from fieldplay_archive.number_rows import IGNORED, TIME, Dialect, NumberRows, rows_from_block, tidy_text
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
 COMMENT = ("#", "%", "//")
@@ -20,12 +20,20 @@ class TableSpec:
 
     A layout names every column in order, `time` among them; a name that begins with `_` is passed over.
     `header` gives, for a column, regular expressions of its name in a header (in lower case, other signs as `_`).
-    `ranges` gives, for a column of numbers, the least and the largest that has a meaning.
+    `ranges` gives, for a column of numbers, the least and the largest that has a meaning. `blanks` and `extract` are
+    those of Dialect. Where it is usual that rows share a time (`repeated_times`) this is counted and no defect.
     """
 
     layouts: Sequence[Sequence[str]]
     header: Mapping[str, Sequence[str]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    blanks: bool = False
+    extract: Mapping[str, str] = field(default_factory=dict)
+    repeated_times: bool = False
+
+    def format_from_head(self, head: bytes) -> "TableFormat":
+        """How a file is written that begins so."""
+        return format_from_head(head, self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,10 @@ class TableFormat:
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood"
 
+    def rows(self, block: bytes) -> NumberRows:
+        """The rows of a block of whole lines."""
+        return rows_from_block(block, self.dialect)
+
 
 def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
     """Find out the format from the beginning of a file (whole lines); ArchiveError if it has no known layout."""
@@ -44,7 +56,8 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
         raise ArchiveError("expected text in UTF-8 or ASCII, got UTF-16")
     start = len(BOM) if head.startswith(BOM) else 0
     lines = head[start:].splitlines(keepends=True)
-    texts = [line.decode("utf-8", "replace").strip() for line in lines]
+    tidied = [tidy_text(line, blanks=True) for line in lines] if spec.blanks else lines
+    texts = [line.decode("utf-8", "replace").strip() for line in tidied]
     first = _first_row(texts)
     rows = [text for text in texts[first : first + LOOK_AT] if text]
     if not rows:
@@ -53,11 +66,15 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
     decimal_comma = delimiter != "," and any("," in row for row in rows)
     columns, mapping = _columns([text for text in reversed(texts[:first]) if text], delimiter, count, spec)
     return TableFormat(
-        dialect=Dialect(tuple(columns), delimiter, decimal_comma),
+        dialect=Dialect(tuple(columns), delimiter, decimal_comma, spec.blanks, _extracts(columns, spec)),
         first_byte=start + sum(map(len, lines[:first])),
         first_line=first + 1,
         mapping=mapping,
     )
+
+
+def _extracts(columns: Sequence[str], spec: TableSpec) -> Mapping[str, str]:
+    return {name: pattern for name, pattern in spec.extract.items() if name in columns}
 
 
 def _first_row(texts: Sequence[str]) -> int:

@@ -2,8 +2,9 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +12,44 @@ from numpy.typing import NDArray
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files
 from fieldplay_archive.gaps import GapFinder
-from fieldplay_archive.number_rows import Dialect, NumberRows, rows_from_block
+from fieldplay_archive.number_rows import Dialect, NumberRows
 from fieldplay_archive.table_defects import (
     defects_of_gaps,
     defects_of_impossible_times,
     defects_of_lines,
     defects_of_order,
     defects_of_ranges,
+    steps_ns,
 )
-from fieldplay_archive.table_format import TableSpec, format_from_head
 
 BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
 KEPT_BLOCKS = 2
+
+
+class RowsFormat(Protocol):
+    """How one file writes its rows, and where they begin; see TableFormat."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def first_byte(self) -> int: ...
+    @property
+    def first_line(self) -> int: ...
+    @property
+    def mapping(self) -> str: ...
+    def rows(self, block: bytes) -> NumberRows: ...
+
+
+class RowsSpec(Protocol):
+    """What is known of a file of rows before it is seen; see TableSpec."""
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]: ...
+    @property
+    def repeated_times(self) -> bool: ...
+    def format_from_head(self, head: bytes) -> RowsFormat: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,11 +112,12 @@ class Table:
     """A table that has been looked through: its blocks are known, its rows are read when asked for.
 
     Every line that is no row is reported once, when the table is looked through, and so are gaps, times that stand
-    still or run backward, and numbers out of their range, whose rows count.
+    still or run backward, and numbers out of their range, whose rows count. `repeated` are the rows that have the time
+    of the row before where that is no defect.
     """
 
     def __init__(
-        self, files: Files, name: str, spec: TableSpec, report: Report, *, plausible_ns: tuple[int, int]
+        self, files: Files, name: str, spec: RowsSpec, report: Report, *, plausible_ns: tuple[int, int]
     ) -> None:
         self.name = name
         self._files = files
@@ -102,12 +128,14 @@ class Table:
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Rows] = OrderedDict()
         try:
-            self.format = format_from_head(self._head(), spec)
+            self.format = spec.format_from_head(self._head())
         except (ArchiveError, OSError):
             self._file.close()
             raise
         numbers = self.format.dialect.numbers
         self._ranges = {numbers.index(column): (column, *ends) for column, ends in spec.ranges.items()}
+        self._counts_repeated = spec.repeated_times
+        self.repeated = 0
         self.blocks: list[Block] = []
         self._look_through()
 
@@ -151,7 +179,7 @@ class Table:
         return head if len(head) < HEAD_SIZE else head[: head.rfind(b"\n") + 1 or HEAD_SIZE]
 
     def _parse(self, text: bytes) -> NumberRows:
-        return rows_from_block(text, self.format.dialect)
+        return self.format.rows(text)
 
     def _possible(self, rows: NumberRows) -> NDArray[np.bool_]:
         """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
@@ -181,12 +209,20 @@ class Table:
             rows = parsed.only(possible)
             if not len(rows.stamp_ns):
                 continue
-            self._report_all(defects_of_order(self.name, rows, first_line, previous_ns))
+            self._report_all(defects_of_order(self.name, rows, first_line, self._steps(rows, previous_ns)))
             self._report_all(defects_of_gaps(self.name, rows, first_line, gaps))
             self._report_all(defects_of_ranges(self.name, rows, first_line, self._ranges))
             previous_ns = int(rows.stamp_ns[-1])
             first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
             self.blocks.append(Block(offset, len(text), first_line, len(rows.stamp_ns), first_ns, last_ns))
+
+    def _steps(self, rows: NumberRows, previous_ns: int | None) -> NDArray[np.int64]:
+        """The steps between rows, without those of rows whose repeated time is only counted."""
+        steps = steps_ns(rows, previous_ns)
+        if not self._counts_repeated:
+            return steps
+        self.repeated += int((steps == 0).sum())
+        return np.where(steps == 0, 1, steps)
 
     def _report_all(self, defects: Iterator[Defect]) -> None:
         for defect in defects:

@@ -7,7 +7,7 @@ import pytest
 
 from fieldplay_archive import zipped
 from fieldplay_archive.errors import ArchiveError, Defect
-from fieldplay_archive.files import leaves_archive, open_files
+from fieldplay_archive.files import ListedFiles, leaves_archive, open_files
 
 
 @pytest.fixture
@@ -116,3 +116,10 @@ def test_a_damaged_member_is_an_error_that_says_where(large_zip: tuple[Path, byt
         member = zipped.SeekableMember(path, archive.getinfo("a.csv"))
     with member, pytest.raises(ArchiveError, match=r"'a\.csv' in the zip is damaged, at or before byte \d+"):
         member.readall()
+
+
+def test_certain_files_of_a_folder_are_those_and_no_others(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(name)
+    with ListedFiles(tmp_path, ["b.txt"]) as files:
+        assert (files.names, files.matching(r".*\.txt"), files.read("b.txt")) == (["b.txt"], ["b.txt"], b"b.txt")

@@ -101,3 +101,37 @@ def test_any_bytes_are_rows_or_explained_and_never_a_crash(block: bytes) -> None
     lines = [line for line in block.replace(b" ", b"").replace(b'"', b"").splitlines() if line.strip()]
     assert len(rows.line) + len(rows.bad) == len(lines)
     assert np.isfinite(rows.values).all()
+
+
+BLANKS = Dialect(("time", "_label", "x", "y"), ",", blanks=True, extract={"y": r"(\d)"})
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"1.5 a 2 3)\n2.5 b -4e1 5)\n",
+        b"1.5 a,2,3)\r\n2.5 b,-4e1,5)\r\n",
+        b"  1.5\ta   2, 3) \n2.5 b ,-4e1 5)",
+        b"\n1.5 a 2 3x\n\n2.5 b -4e1 (5\n\n",
+    ],
+)
+def test_blanks_may_part_fields_as_commas_do_and_numbers_be_taken_out_of_texts(block: bytes) -> None:
+    rows = rows_from_block(block, BLANKS)
+    assert rows.stamp_ns.tolist() == [1_500000000, 2_500000000]
+    assert rows.values.tolist() == [[2, 3], [-40, 5]]
+    assert rows.bad == ()
+
+
+def test_an_empty_field_between_commas_is_one_where_blanks_part_too() -> None:
+    rows = rows_from_block(b"1 a,,3\n2 b,4,5\n", BLANKS)
+    assert [(bad.line, bad.kind) for bad in rows.bad] == [(0, "not_a_number")]
+    assert rows.values.tolist() == [[4, 5]]
+
+
+def test_a_text_without_the_number_that_is_sought_is_told() -> None:
+    rows = rows_from_block(b"1 a 2 x)\n2 a 2\n3 a 4 5\n", BLANKS)
+    assert [(bad.line, bad.kind, bad.message) for bad in rows.bad] == [
+        (0, "not_a_number", "column y: expected a number, got 'x)'"),
+        (1, "short_row", "expected 4 columns, got 3: '2,a,2'"),
+    ]
+    assert rows.line.tolist() == [2]

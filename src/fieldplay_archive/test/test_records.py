@@ -22,3 +22,10 @@ def test_joints_have_one_number_of_columns() -> None:
     Joints(stamp_ns=STAMPS, names=("a", "b"), position=np.zeros((4, 2)), velocity=np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"Joints\.velocity: expected shape \(4, 2\), got \(4, 3\)"):
         Joints(stamp_ns=STAMPS, names=("a", "b"), position=np.zeros((4, 2)), velocity=np.zeros((4, 3)))
+
+
+def test_rows_of_a_record_can_be_chosen() -> None:
+    record = Joints(stamp_ns=STAMPS, names=("a", "b"), position=np.arange(8.0).reshape(4, 2))
+    chosen = record.only(np.array([True, False, False, True]))
+    assert (chosen.names, chosen.stamp_ns.tolist(), chosen.velocity) == (("a", "b"), [0, 3], None)
+    assert chosen.position is not None and chosen.position.tolist() == [[0, 1], [6, 7]]

@@ -34,7 +34,7 @@ def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
     spec = spec_from_file(written(tmp_path))
     assert (spec.name, spec.plausible_years, spec.streams[0].frame) == ("rover", (2000, 2100), "imu_link")
     assert spec.streams[0].child_frame == ""
-    assert spec.tables["imu"].table_spec().ranges == {"x": (0.0, 7.0)}
+    assert spec.tables["imu"].rows_spec().ranges == {"x": (0.0, 7.0)}
     assert spec.cameras == {}
 
 

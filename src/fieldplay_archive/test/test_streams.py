@@ -8,7 +8,7 @@ import pytest
 from fieldplay_archive import tables as tables_module
 from fieldplay_archive.files import open_files
 from fieldplay_archive.records import Temperature
-from fieldplay_archive.streams import Tables, TableStream
+from fieldplay_archive.streams import EvenStream, Tables, TableStream, UntilStream
 from fieldplay_archive.table_format import TableSpec
 from fieldplay_archive.tables import Table
 
@@ -82,3 +82,41 @@ def test_a_stream_has_a_span_for_each_block_and_converts_it_when_asked(made: Mad
         assert isinstance(record, Temperature)
         assert (record.stamp_ns[0], record.stamp_ns[-1], len(record)) == (span.first_ns, span.last_ns, span.count)
         assert (record.stamp_ns == at(*record.temperature_deg_c.astype(int).tolist())).all()
+
+
+def numbered(made: Made, *times: list[int]) -> TableStream:
+    """A stream of several tables whose values are their times in ms."""
+    return TableStream(made(*times), lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
+
+
+def test_a_stream_can_end_at_a_time(made: Made) -> None:
+    whole = numbered(made, list(range(0, 1000, 10)))
+    for last in (0, 455, 460, 5000):
+        stream = UntilStream(whole, int(at(last)[0]))
+        records = [stream.load(index) for index in range(len(stream.spans))]
+        found = np.concatenate([record.stamp_ns for record in records])
+        assert found.tolist() == at(*range(0, min(last, 990) + 1, 10)).tolist()
+        assert max(span.last_ns for span in stream.spans) <= at(last)[0]
+
+
+def test_times_can_be_spread_evenly_over_all_spans(made: Made) -> None:
+    batched = [index // 5 * 50 for index in range(300)]
+    stream = EvenStream(numbered(made, batched))
+    assert len(stream.spans) > 3
+    first, last = at(0)[0], at(batched[-1])[0]
+    place = 0
+    for index, span in enumerate(stream.spans):
+        record = stream.load(index)
+        assert isinstance(record, Temperature)
+        expected = [int(first + (int(last) - int(first)) * k // 299) for k in range(place, place + len(record))]
+        assert record.stamp_ns.tolist() == expected
+        assert (span.first_ns, span.last_ns, span.count) == (expected[0], expected[-1], len(expected))
+        assert record.temperature_deg_c.tolist() == batched[place : place + len(record)]
+        place += len(record)
+    assert place == 300
+
+
+def test_days_of_rows_are_spread_without_running_over(made: Made) -> None:
+    stream = EvenStream(numbered(made, [0, 1, 2, 90_000_000]))
+    stamps = stream.load(0).stamp_ns
+    assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.number_rows import Dialect
 from fieldplay_archive.table_format import TableSpec, format_from_head, normal_title
 
 SPEC = TableSpec(
@@ -56,7 +57,7 @@ def test_a_header_behind_a_comment_sign_counts() -> None:
 )
 def test_the_delimiter_and_the_decimal_sign_are_found(row: str, delimiter: str, decimal_comma: bool) -> None:
     found = format_from_head(f"{row}\n{row}\n".encode(), SPEC)
-    assert found.dialect == (("time", "x", "y"), delimiter, decimal_comma)
+    assert found.dialect == Dialect(("time", "x", "y"), delimiter, decimal_comma)
 
 
 def test_the_number_of_columns_is_what_most_rows_have() -> None:
@@ -91,3 +92,11 @@ def test_any_beginning_has_a_format_or_is_refused(head: bytes) -> None:
         return
     assert 0 <= found.first_byte <= len(head)
     assert "time" in found.dialect.columns
+
+
+def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -> None:
+    spec = TableSpec(layouts=[["time", "x"], ["time", "_label", "x"]], blanks=True, extract={"x": r"(\d)"})
+    found = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
+    assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
+    assert (found.first_line, found.first_byte) == (2, 8)
+    assert found.rows(b"1656931512.25 imu 5)\n").values.tolist() == [[5]]

@@ -119,3 +119,14 @@ def test_a_zip_that_breaks_off_gives_the_rows_before_the_break(opened: Opened) -
 def test_a_table_of_unknown_layout_is_refused(opened: Opened) -> None:
     with pytest.raises(ArchiveError, match="expected 2 columns, got 3"):
         opened.table("1,2,3\n")
+
+
+def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Opened) -> None:
+    opened.write(text_of([index // 4 for index in range(400)]))
+    defects: list[Defect] = []
+    with open_files(opened.path, defects.append) as files:
+        spec = TableSpec(layouts=[["time", "x"]], repeated_times=True)
+        table = Table(files, "a.csv", spec, defects.append, plausible_ns=(0, 2**62))
+        table.close()
+    assert (table.count, table.repeated, defects) == (400, 300, [])
+    assert opened.table()[0].repeated == 0

@@ -114,7 +114,7 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             "use_sim_time": float(values["clock"]) > 0,
             **derived.node_parameters(),
         }
-        if derived.node == "wheel_odometry":
+        if derived.odom_tf:
             parameters["odom_tf"] = values["odom_tf"]
         made.append(
             Node(

@@ -3,12 +3,13 @@
 The state goes in and comes out, so that a node with one row at a time and a batch with all rows give the same numbers.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.planar_motion import path_from_twists
+from fieldplay_kinematics.planar_motion import displacement_from_twist, path_from_displacements
 from fieldplay_kinematics.transforms import Array
 
 NS_PER_S = 1e9
@@ -27,32 +28,94 @@ class Reckoning:
     error_sum: Array = field(default_factory=lambda: np.zeros((3, 3)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stepping:
+    """How the time between two rows is gone over: the mean of their twists, along an exact arc, for the real time.
+
+    In a step longer than `longest_s` that is not believed: the arc ends there, and the way that the twist would have
+    made in the rest of the time is the standard deviation of what was missed. With `euler_s` there is nothing of this:
+    the twist of the earlier row is held for this time, whatever the stamps say, straight on before the turn.
+    """
+
+    longest_s: float = math.inf
+    euler_s: float | None = None
+
+
+REAL_TIME = Stepping()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reckoned:
-    """What dead reckoning gave for n rows: poses (n, 3) as x, y, yaw, and their covariances (n, 3, 3)."""
+    """What dead reckoning gave for n rows: poses (n, 3) as x, y, yaw, their covariances (n, 3, 3), and its end.
+
+    `lengths_m` (n,) is how long the way to each pose was from the one before, backwards as forwards.
+    """
 
     poses: Array
     covariances: Array
+    lengths_m: Array
     last: Reckoning
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Steps:
+    """The ways to n rows: their displacements (n, 3), lengths (n,) and covariances (n, 3, 3) in the body."""
+
+    displacements: Array
+    lengths_m: Array
+    covariances: Array
+
+
 def reckoned(
-    before: Reckoning | None, stamp_ns: NDArray[np.int64], twists: Array, twist_covariances: Array
+    before: Reckoning | None,
+    stamp_ns: NDArray[np.int64],
+    twists: Array,
+    twist_covariances: Array,
+    *,
+    stepping: Stepping = REAL_TIME,
 ) -> Reckoned:
     """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
 
-    Between two rows the mean of their twists is held, along exact arcs and over the real time. Times must not run back:
-    start anew there.
+    Times must not run back: start anew there.
     """
     start = before or Reckoning(stamp_ns=int(stamp_ns[0]), twist=twists[0])
     durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S
     if (durations < 0).any():
         raise ValueError("the times of the rows run back")
-    held = (twists + np.concatenate([start.twist[None], twists[:-1]])) / 2
-    path = path_from_twists(held, durations, start.pose)
-    covariances, error_sum = _covariances(start.error_sum, path, twist_covariances * durations[:, None, None] ** 2)
+    earlier = np.concatenate([start.twist[None], twists[:-1]])
+    if stepping.euler_s is None:
+        steps = _arcs((twists + earlier) / 2, durations, twist_covariances, longest_s=stepping.longest_s)
+    else:
+        fixed = np.full(len(twists), stepping.euler_s)
+        if before is None:
+            fixed[0] = 0.0
+        steps = _straight_steps(earlier, fixed, twist_covariances)
+    path = path_from_displacements(steps.displacements, start.pose)
+    covariances, error_sum = _covariances(start.error_sum, path, steps.covariances)
     last = Reckoning(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
-    return Reckoned(poses=path[1:], covariances=covariances, last=last)
+    return Reckoned(poses=path[1:], covariances=covariances, lengths_m=steps.lengths_m, last=last)
+
+
+def _arcs(held: Array, durations: Array, covariances: Array, *, longest_s: float) -> _Steps:
+    """Along arcs, over durations (n,) of which only a part may be believed."""
+    believed = np.minimum(durations, longest_s)
+    missed = held * (durations - believed)[:, None]
+    errors = covariances * durations[:, None, None] ** 2
+    errors[:, range(3), range(3)] += missed**2
+    return _Steps(
+        displacements=displacement_from_twist(held, believed),
+        lengths_m=np.hypot(held[:, 0], held[:, 1]) * believed,
+        covariances=errors,
+    )
+
+
+def _straight_steps(held: Array, durations: Array, covariances: Array) -> _Steps:
+    """Straight on, and then the turn."""
+    return _Steps(
+        displacements=held * durations[:, None],
+        lengths_m=np.hypot(held[:, 0], held[:, 1]) * durations,
+        covariances=covariances * durations[:, None, None] ** 2,
+    )
 
 
 def _covariances(error_sum: Array, path: Array, steps: Array) -> tuple[Array, Array]:

@@ -54,10 +54,16 @@ def _m_quaternion_xyzw(translation: Numbers, rotation: Numbers) -> Array:
     return transform_from_rotation(rotation_from_quaternion(rotation), translation)
 
 
+def _m_matrix(translation: Numbers, rotation: Numbers) -> Array:
+    nearest, _, turned = np.linalg.svd(np.reshape(rotation, (3, 3)))
+    return transform_from_rotation(nearest @ turned, translation)
+
+
 CONVENTIONS: Mapping[str, Callable[[Numbers, Numbers], Array]] = {
     "mm_deg_moving_xyz": _mm_deg_moving_xyz,  # t in mm, R = Rx(a) Ry(b) Rz(c), angles in degrees
     "m_deg_fixed_xyz": _m_deg_fixed_xyz,  # t in m, R = Rz(c) Ry(b) Rx(a), angles in degrees
     "m_quaternion_xyzw": _m_quaternion_xyzw,  # t in m, the quaternion of any length
+    "m_matrix": _m_matrix,  # t in m, R row by row: the rotation nearest to these nine numbers
 }
 
 

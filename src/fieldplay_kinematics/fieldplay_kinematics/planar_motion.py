@@ -32,8 +32,12 @@ def moved(pose: ArrayLike, displacement: ArrayLike) -> Array:
 
 def path_from_twists(twists: ArrayLike, durations: ArrayLike, start: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
     """Poses (n + 1, 3) along n twists (n, 3), each held for its duration (n,), from the start on."""
-    steps = displacement_from_twist(twists, durations)
-    start = np.asarray(start, float)
+    return path_from_displacements(displacement_from_twist(twists, durations), start)
+
+
+def path_from_displacements(displacements: ArrayLike, start: ArrayLike = (0.0, 0.0, 0.0)) -> Array:
+    """Poses (n + 1, 3) along n displacements (n, 3), each in the frame at the end of the one before."""
+    steps, start = np.asarray(displacements, float), np.asarray(start, float)
     yaw = start[2] + np.concatenate([[0.0], np.cumsum(steps[:, 2])])
     cos, sin = np.cos(yaw[:-1]), np.sin(yaw[:-1])
     x = start[0] + np.concatenate([[0.0], np.cumsum(cos * steps[:, 0] - sin * steps[:, 1])])

@@ -19,10 +19,12 @@ class Row:
 
 def test_each_convention_agrees_with_scipy() -> None:
     angles, quaternion = (10, -20, 30), (0.1, -0.2, 0.3, 2.0)
+    stretched = tuple(1.001 * Rotation.from_euler("XYZ", angles, degrees=True).as_matrix().reshape(-1))
     expected = {
         "mm_deg_moving_xyz": ([0.001, 0.002, 0.003], Rotation.from_euler("XYZ", angles, degrees=True), angles),
         "m_deg_fixed_xyz": ([1, 2, 3], Rotation.from_euler("xyz", angles, degrees=True), angles),
         "m_quaternion_xyzw": ([1, 2, 3], Rotation.from_quat(quaternion), quaternion),
+        "m_matrix": ([1, 2, 3], Rotation.from_euler("XYZ", angles, degrees=True), stretched),
     }
     for convention, (translation, rotation, numbers) in expected.items():
         found = transform_from_published(Row("a", "b", (1, 2, 3), numbers, convention))

@@ -15,7 +15,7 @@ Bytes = NDArray[np.uint8]
 Encoder = Callable[[Any, StreamSpec], Bytes]
 
 ENCODERS: dict[tuple[type[records.Record], str], Encoder] = {}
-COVARIANCE_UNKNOWN, COVARIANCE_DIAGONAL, COVARIANCE_KNOWN = 0, 2, 3
+COVARIANCE_UNKNOWN, COVARIANCE_APPROXIMATED, COVARIANCE_DIAGONAL, COVARIANCE_KNOWN = range(4)
 GPS_SERVICE = 1
 ABSENT = -1.0
 
@@ -57,7 +57,7 @@ def set_axes(rows: NDArray[np.void], path: str, values: NDArray[np.float64], axe
 
 def set_covariance(rows: NDArray[np.void], path: str, covariance: NDArray[np.float64] | None) -> None:
     """Put covariances (n, k, k) into a flat list; unknown ones are all zero."""
-    rows[path] = 0.0 if covariance is None else covariance.reshape(len(covariance), -1)
+    rows[path] = 0.0 if covariance is None else covariance.reshape(len(covariance), covariance.shape[-1] ** 2)
 
 
 @encodes(records.Imu, "sensor_msgs/msg/Imu")
@@ -106,15 +106,19 @@ def _fix(record: records.Fix, stream: StreamSpec) -> Bytes:
         record.altitude_m,
     )
     set_covariance(rows, "position_covariance", record.covariance_m2)
-    rows["position_covariance_type"] = _covariance_type(record.covariance_m2)
+    rows["position_covariance_type"] = _covariance_types(record)
     return data
 
 
-def _covariance_type(covariance: NDArray[np.float64] | None) -> int:
+def _covariance_types(record: records.Fix) -> NDArray[np.uint8] | int:
+    """What NavSatFix says of each row's covariance."""
+    covariance = record.covariance_m2
     if covariance is None:
         return COVARIANCE_UNKNOWN
     off_diagonal = covariance[:, ~np.eye(3, dtype=bool)]
-    return COVARIANCE_KNOWN if off_diagonal.any() else COVARIANCE_DIAGONAL
+    known = COVARIANCE_KNOWN if off_diagonal.any() else COVARIANCE_DIAGONAL
+    kind = COVARIANCE_APPROXIMATED if record.approximate else known
+    return np.where(covariance.any(axis=(1, 2)), kind, COVARIANCE_UNKNOWN).astype(np.uint8)
 
 
 @encodes(records.Odometry, "nav_msgs/msg/Odometry")
@@ -135,6 +139,14 @@ def _twist(record: records.Twist, stream: StreamSpec) -> Bytes:
     set_axes(rows, "twist.twist.linear", record.linear_velocity_m_s)
     set_axes(rows, "twist.twist.angular", record.angular_velocity_rad_s)
     set_covariance(rows, "twist.covariance", record.covariance)
+    return data
+
+
+@encodes(records.Twist, "geometry_msgs/msg/TwistStamped")
+def _twist_alone(record: records.Twist, stream: StreamSpec) -> Bytes:
+    data, rows = stamped_rows(stream.type, record, stream.frame)
+    set_axes(rows, "twist.linear", record.linear_velocity_m_s)
+    set_axes(rows, "twist.angular", record.angular_velocity_rad_s)
     return data
 
 

@@ -98,6 +98,7 @@ class Player(Node):
         """Tell how playing stands."""
         status = self.playback.status()
         values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
+        values["subscribers"] = str(self.topics.subscribers)
         told = DiagnosticStatus(
             level=DiagnosticStatus.WARN if is_behind(status) else DiagnosticStatus.OK,
             name=f"{self.get_fully_qualified_name()}: playing",

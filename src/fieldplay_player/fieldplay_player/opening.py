@@ -9,7 +9,7 @@ from typing import Any
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.files import begins_as_zip, last_part, open_files
+from fieldplay_archive.files import Files, ListedFiles, begins_as_zip, last_part, open_files
 from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
 
 REASONS = 5  # why nothing can be read, at most
@@ -42,18 +42,28 @@ def spec_of_dataset(name: str) -> DatasetSpec:
 
 
 def detected_spec(path: Path) -> DatasetSpec:
-    """The dataset whose patterns the most files of an archive match."""
-    files = _names(path)
-    names = [last_part(name) for name in files]
+    """The dataset whose patterns the most files of an archive match, if its reader recognises what they hold.
+
+    Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
+    """
     specs = [spec_from_file(file) for file in dataset_files().values()]
-    scores = {spec.name: sum(_matches(names, pattern) for pattern in spec.detect) for spec in specs}
-    best = max(scores.values(), default=0)
-    found = [spec for spec in specs if scores[spec.name] == best]
-    if best == 0:
-        raise ArchiveError(f"{path}: {_why_unknown(path, files, sorted(scores))}")
+    with _opened(path) as files:
+        scores = {spec.name: _score(spec, path, files) for spec in specs}
+        best = max(scores.values(), default=0)
+        found = [spec for spec in specs if scores[spec.name] == best]
+        if best == 0:
+            raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores))}")
     if len(found) > 1:
         raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
     return found[0]
+
+
+def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
+    """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
+    names = [last_part(name) for name in files.names]
+    score = sum(_matches(names, pattern) for pattern in spec.detect)
+    recognises = getattr(import_module(spec.reader), "recognises", None) if score else None
+    return score if recognises is None or recognises(path, files) else 0
 
 
 def _why_unknown(path: Path, names: list[str], known: list[str]) -> str:
@@ -69,8 +79,7 @@ def _matches(names: list[str], pattern: str) -> bool:
     return any(expression.fullmatch(name) for name in names)
 
 
-def _names(path: Path) -> list[str]:
+def _opened(path: Path) -> Files:
     if path.is_file() and not (zipfile.is_zipfile(path) or begins_as_zip(path)):
-        return [path.name]
-    with open_files(path, lambda defect: None) as files:
-        return files.names
+        return ListedFiles(path.parent, [path.name])
+    return open_files(path, lambda defect: None)

@@ -20,7 +20,7 @@ from fieldplay_player.clouds import CLOUD, feed_of_clouds
 from fieldplay_player.derived import Place, feeds_of_derived
 from fieldplay_player.feeds import Feed, SpanMessages, feed_of_numbers
 from fieldplay_player.options import Selection
-from fieldplay_player.pictures import RAW, feeds_of_pictures
+from fieldplay_player.pictures import RAW, feeds_of_pictures, natural_images
 from fieldplay_player.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_player.timeline import Piece, Source, Stretch, Timeline
 
@@ -87,7 +87,7 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
     )
     if spec.type == RAW:
         camera = archive.spec.cameras.get(spec.camera)
-        images = selection.images or "compressed"
+        images = selection.images or natural_images(stream)
         ranks = (INFO, DATA)
         return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
     if spec.type == CLOUD:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.picture import fault_of_picture, picture_from_bytes
-from fieldplay_archive.records import Pictures
+from fieldplay_archive.records import Pictures, Pixels
 from fieldplay_archive.spec import Camera, StreamSpec
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream
@@ -20,24 +20,25 @@ from fieldplay_player.cdr.layout import Layout, layout_of, open_layout_of
 from fieldplay_player.feeds import Feed, Pieces, SingleMessages, SpanMessages
 
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
-KEPT = 12  # pictures that several topics share, in files' bytes
+KEPT = 12  # pictures that several topics share, as the archive holds them
+PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
 
 Images = Literal["raw", "compressed", "both"]
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """The files of one stream of pictures, each read and checked once though several topics want it."""
+    """The pictures of one stream, each read and checked once though several topics want it."""
 
     report: Report
     stream: str
     camera: Camera | None
-    kept: OrderedDict[tuple[int, str], bytes | None] = field(default_factory=OrderedDict)
+    kept: OrderedDict[tuple[int, str], bytes | Pixels | None] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def data(self, record: Pictures, row: int) -> bytes | None:
-        """The bytes of a picture's file, None where it is defective."""
+    def data(self, record: Pictures, row: int) -> bytes | Pixels | None:
+        """A picture's file, or its pixels; None where it is defective."""
         key = (int(record.stamp_ns[row]), record.names[row])
         with self.lock:
             if key not in self.kept:
@@ -46,10 +47,10 @@ class _Shared:
                     self.kept.popitem(last=False)
             return self.kept[key]
 
-    def _read(self, record: Pictures, row: int) -> bytes | None:
+    def _read(self, record: Pictures, row: int) -> bytes | Pixels | None:
         try:
             data = record.load(row)
-            fault = fault_of_picture(data)
+            fault = _fault_of_pixels(data) if isinstance(data, Pixels) else fault_of_picture(data)
             if fault is None:
                 self._compare_size(data, record.names[row])
         except (ArchiveError, OSError) as error:
@@ -59,9 +60,9 @@ class _Shared:
         self.refuse(record.names[row], fault)
         return None
 
-    def _compare_size(self, data: bytes, name: str) -> None:
+    def _compare_size(self, data: bytes | Pixels, name: str) -> None:
         """A picture of another size plays, but the camera's numbers are not for it."""
-        picture, camera = picture_from_bytes(data), self.camera
+        picture, camera = data if isinstance(data, Pixels) else picture_from_bytes(data), self.camera
         if camera is not None and (picture.width, picture.height) != (camera.width, camera.height):
             expected, got = f"{camera.width} x {camera.height}", f"{picture.width} x {picture.height}"
             message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
@@ -72,6 +73,21 @@ class _Shared:
         if name not in self.reported:
             self.reported.add(name)
             self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
+
+
+def _fault_of_pixels(pixels: Pixels) -> str | None:
+    """What is wrong with a picture's lengths, as expected and got; None if nothing is."""
+    if pixels.height < 1 or pixels.width < 1:
+        return f"expected a picture of at least 1 x 1 pixels, got {pixels.width} x {pixels.height}"
+    if len(pixels.data) != pixels.height * pixels.step:
+        return f"expected {pixels.height} rows of {pixels.step} bytes, got {len(pixels.data)} bytes"
+    return None
+
+
+def natural_images(stream: Stream) -> Images:
+    """How pictures are sent where nobody says: as the archive holds them."""
+    record = stream.load(0) if len(stream.spans) else None
+    return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
 
 
 def feeds_of_pictures(
@@ -114,8 +130,8 @@ def camera_info_rows(camera: Camera, frame: str) -> Layout:
     data, rows = layout.rows(1)
     intrinsics = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]])
     rows["width"], rows["height"], rows["d"] = camera.width, camera.height, camera.distortion
-    rows["k"], rows["r"] = intrinsics.reshape(-1), np.eye(3).reshape(-1)
-    rows["p"] = np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
+    rows["k"], rows["r"] = intrinsics.reshape(-1), camera.rectification or np.eye(3).reshape(-1)
+    rows["p"] = camera.projection or np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
     return Layout(template=data[0], dtype=layout.dtype)
 
 
@@ -129,16 +145,38 @@ def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces
 
 def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
     data = shared.data(record, row)
+    if isinstance(data, Pixels):
+        data = _packed(shared, data, record.names[row])
     if data is None:
         return None
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
     return (_head(COMPRESSED, record, row, {"header.frame_id": frame, "format": kind}), _length(data), data)
 
 
+def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
+    """Pixels as a PNG, without loss."""
+    bits = 16 if pixels.encoding.endswith("16") else 8
+    channels = PACKABLE.get(pixels.encoding, 0)
+    row = pixels.width * channels * bits // 8
+    if not row or pixels.step < row:
+        known = ", ".join(PACKABLE)
+        got = f"{pixels.encoding} in rows of {pixels.step} bytes"
+        shared.refuse(name, f"expected pixels that a PNG can hold ({known}), got {got}")
+        return None
+    rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :row]
+    kind = np.dtype(np.uint8 if bits == 8 else ">u2" if pixels.is_bigendian else "<u2")
+    image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)
+    return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
+
+
 def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
     data = shared.data(record, row)
     if data is None:
         return None
+    if isinstance(data, Pixels):
+        numbers = {name: getattr(data, name) for name in ("height", "width", "step", "is_bigendian")}
+        head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": data.encoding}, numbers)
+        return (head, _length(data.data), data.data)
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None:
         shared.refuse(record.names[row], "expected a picture, got what does not decode as one")

@@ -46,7 +46,7 @@ def tf_message(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") -> NDAr
 def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
     """A level map -> odom that puts an odometry which starts at first_ns on the first true pose, if there are both."""
     spec = archive.spec
-    odometry = [derived for derived in spec.derived if derived.kind.endswith("odometry")]
+    odometry = [derived for derived in spec.derived if derived.odom_tf]
     able = [derived for derived in odometry if all(name in archive.streams for name in derived.streams)]
     truth = archive.streams.get(spec.truth)
     if not able or truth is None:

@@ -108,7 +108,7 @@ class Timeline(Generic[Loaded]):
 
 def _with_row_at(stamp_ns: NDArray[np.int64], row: int, time_ns: int) -> NDArray[np.int64]:
     """The times with one of them put off."""
-    changed = stamp_ns.copy()
+    changed: NDArray[np.int64] = stamp_ns.copy()
     changed[row] = time_ns
     return changed
 

@@ -20,8 +20,14 @@ def stamp_of(msgtype: str, data: bytes) -> int:
 
 
 def digest(data: bytes | memoryview) -> bytes:
-    """A message as a few bytes, to be compared with another's."""
-    return hashlib.blake2b(data, digest_size=8).digest()
+    """A serialized message as a few bytes, to be compared with another's.
+
+    On the wire a message is filled up to a multiple of four bytes, and its header may say by how many.
+    """
+    found = hashlib.blake2b(data[:2], digest_size=8)
+    found.update(data[4:])
+    found.update(bytes(-len(data) % 4))
+    return found.digest()
 
 
 @dataclass

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -27,6 +28,8 @@ class Listener:
         self.heard = {topic: Heard(msgtype) for topic, msgtype in topics.items()}
         self._node = node
         self._subscriptions = [self._subscribed(topic, latched=topic in latched) for topic in topics]
+        self._states = node.create_subscription(DiagnosticArray, "/diagnostics", self._take_state, 10)
+        self.players_subscribers = 0  # as the player counts those that have found its topics
 
     def _subscribed(self, topic: str, *, latched: bool) -> Any:
         heard = self.heard[topic]
@@ -39,11 +42,15 @@ class Listener:
             raw=True,
         )
 
-    def graph(self) -> dict[str, tuple[int, int]]:
-        """How many publishers and subscribers each topic has."""
-        return {
-            topic: (self._node.count_publishers(topic), self._node.count_subscribers(topic)) for topic in self.heard
-        }
+    def _take_state(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            told = {pair.key: pair.value for pair in status.values}
+            self.players_subscribers = int(told.get("subscribers", self.players_subscribers))
+
+    def unmatched(self) -> list[str]:
+        """The topics on which no publisher has been found yet."""
+        names = list(self.heard)
+        return [name for name, own in zip(names, self._subscriptions, strict=True) if not own.get_publisher_count()]
 
     def resume(self, player: str) -> None:
         """Let the player begin."""

@@ -14,14 +14,15 @@ EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
 def table_lines(heard: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
     """Topic, type, rate, count, lag; of the last seconds, or at the end (no time) over all."""
     names = max((len(topic) for topic in heard), default=0)
-    begin = min((one.behind_s for one in heard.values() if one.digests), default=0.0)
+    moving = [one.behind_s for one in heard.values() if len(one.digests) > 1]
+    begin = min(moving, default=0.0)
     lines = [f"{'topic':{names}}  {'Hz':>7}  {'messages':>8}  {'lag ms':>7}  type"]
     for topic, one in heard.items():
         if not one.digests:
             lines.append(f"{topic:{names}}  {'-':>7}  {0:>8}  {'-':>7}  {one.msgtype}")
             continue
         rate = one.mean_rate_hz() if now_s is None else one.rate_hz(now_s)
-        lag = f"{(one.behind_s - begin) * 1e3:7.1f}"
+        lag = f"{(one.behind_s - begin) * 1e3:7.1f}" if len(one.digests) > 1 else f"{'-':>7}"
         lines.append(f"{topic:{names}}  {rate:7.1f}  {len(one.digests):>8}  {lag}  {one.msgtype}")
     return [line[:width] for line in lines]
 

@@ -3,10 +3,9 @@
 import sys
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
@@ -20,6 +19,7 @@ from fieldplay_player.conversion import BagOptions, convert
 from fieldplay_player.opening import open_dataset
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import feeds_of_archive
+from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 
 PLAYED = Selection(derived=True, images="compressed")
 CLOCK_HZ = 50.0
@@ -28,11 +28,15 @@ DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is u
 
 @dataclass(frozen=True, kw_only=True)
 class Topics:
-    """What there will be to hear: topics and types, which are sent once, and which the nodes compute."""
+    """What there will be to hear: topics and types, which are sent once, which the nodes compute.
+
+    `subscribers` is how many subscriptions the player's moving topics will have: ours, and the nodes'.
+    """
 
     types: dict[str, str]
     latched: frozenset[str]
     computed: frozenset[str]
+    subscribers: int
 
 
 def sample(target: Path, seconds: float, seed: int) -> SampleResult:
@@ -42,17 +46,20 @@ def sample(target: Path, seconds: float, seed: int) -> SampleResult:
             "ameds",
             target,
             SampleOptions(seconds=seconds, seed=seed),
-            lambda done, total: bar(done / max(total, 1), done),
+            progress=lambda done, total: bar(done / max(total, 1), done),
         )
 
 
 def topics_of(archive: Archive) -> Topics:
     """The topics of an archive and of the nodes that compute more from them."""
     feeds = feeds_of_archive(archive, PLAYED)
+    played = {feed.topic for feed in feeds_of_archive(archive, replace(PLAYED, derived=False))}
+    latched = frozenset(feed.topic for feed in feeds if feed.latched)
     return Topics(
         types={feed.topic: feed.msgtype for feed in feeds},
-        latched=frozenset(feed.topic for feed in feeds if feed.latched),
-        computed=frozenset(feed.topic for feed in feeds if not feed.standing and not feed.stream),
+        latched=latched,
+        computed=frozenset(feed.topic for feed in feeds) - played,
+        subscribers=len(played - latched) + sum(len(derived.streams) for derived in archive.spec.derived),
     )
 
 
@@ -63,7 +70,7 @@ def heard_live(archive: Path, topics: Topics, log: Path) -> dict[str, Heard]:
         listening(topics.types, topics.latched) as listener,
         launched([*arguments, "paused:=true", f"clock:={CLOCK_HZ}", "on_end:=exit"], log) as launch,
     ):
-        _await_graph(listener, launch)
+        _await_all(listener, launch, topics)
         listener.resume("/ameds/player")
         table = LiveTable(sys.stdout)
         while launch.running():
@@ -74,18 +81,20 @@ def heard_live(archive: Path, topics: Topics, log: Path) -> dict[str, Heard]:
         return listener.heard
 
 
-def _await_graph(listener: Listener, launch: Launch) -> None:
-    """Wait until every topic has a publisher and nobody new has come for a while."""
-    end_s = time.monotonic() + PATIENCE_S
-    graph, since_s = listener.graph(), time.monotonic()
-    while not all(publishers for publishers, _ in graph.values()) or time.monotonic() < since_s + SETTLED_S:
-        if not launch.running() or time.monotonic() > end_s:
-            silent = ", ".join(topic for topic, (publishers, _) in graph.items() if not publishers)
-            raise launch.failure(f"does not offer {silent or 'its topics'}")
+def _await_all(listener: Listener, launch: Launch, topics: Topics) -> None:
+    """Wait until all have found each other, and nothing has changed for a while."""
+    end_s, settled_s, before = time.monotonic() + PATIENCE_S, time.monotonic(), -1
+    while True:
+        silent, subscribers = listener.unmatched(), listener.players_subscribers
+        now_s = time.monotonic()
+        if silent or subscribers < topics.subscribers or subscribers != before:
+            settled_s, before = now_s, subscribers
+        if now_s > settled_s + SETTLED_S:
+            return
+        if not launch.running() or now_s > end_s:
+            known = f"{subscribers} of {topics.subscribers} subscriptions"
+            raise launch.failure(f"does not offer {', '.join(silent) or 'all that it should'} ({known})")
         time.sleep(0.1)
-        now = listener.graph()
-        if now != graph:
-            graph, since_s = now, time.monotonic()
 
 
 def _drain(listener: Listener) -> None:

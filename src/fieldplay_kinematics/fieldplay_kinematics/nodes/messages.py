@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, TransformStamped, Vector3
+from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -35,6 +36,17 @@ def quaternion_message(transform: Array) -> Quaternion:
     """The rotation of (4, 4)."""
     x, y, z, w = quaternion_from_rotation(transform[:3, :3]).tolist()
     return Quaternion(x=x, y=y, z=z, w=w)
+
+
+def odometry_message(transform: Array, twist: Array, pose_covariance: Array, *, twist_covariance: Array) -> Odometry:
+    """A pose (4, 4) and a twist vx, vy, turn rate (3,) with their covariances (6, 6); without header and child."""
+    message = Odometry()
+    message.pose.pose = pose_message(transform)
+    message.pose.covariance = pose_covariance.reshape(-1)
+    message.twist.covariance = twist_covariance.reshape(-1)
+    velocity = message.twist.twist
+    velocity.linear.x, velocity.linear.y, velocity.angular.z = twist.tolist()
+    return message
 
 
 def ns_of(stamp: Time) -> int:

@@ -20,7 +20,7 @@ from fieldplay_kinematics.nodes.messages import (
     careful,
     given,
     ns_of,
-    pose_message,
+    odometry_message,
     positions_of,
     transform_message,
 )
@@ -70,13 +70,9 @@ class WheelOdometry(Node):
         found = robots.wheel_odometry_from_wheels(self._base, self._last, stamps, steering, rim_speeds)
         self._last = found.last
         transform = robots.planar_transforms(found.poses[0])
-        message = Odometry(child_frame_id=self._child)
-        message.header.frame_id, message.header.stamp = self._frame, stamp
-        message.pose.pose = pose_message(transform)
-        message.pose.covariance = found.pose_covariances[0].reshape(-1)
-        message.twist.covariance = found.twist_covariances[0].reshape(-1)
-        twist = message.twist.twist
-        twist.linear.x, twist.linear.y, twist.angular.z = found.twists[0].tolist()
+        covariances = found.pose_covariances[0], found.twist_covariances[0]
+        message = odometry_message(transform, found.twists[0], covariances[0], twist_covariance=covariances[1])
+        message.header.frame_id, message.header.stamp, message.child_frame_id = self._frame, stamp, self._child
         self._odom.publish(message)
         if self._tf is not None:
             self._tf.sendTransform(transform_message(self._frame, self._child, transform, stamp))

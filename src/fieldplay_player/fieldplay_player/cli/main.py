@@ -16,6 +16,7 @@ from fieldplay_archive.spec import dataset_files
 from fieldplay_player.bag.errors import BagError
 from fieldplay_player.cli import commands
 from fieldplay_player.cli.interrupts import Interrupted, interrupts_at_once
+from fieldplay_player.cli.reporting import report
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
@@ -27,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
-    parser = make_parser()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = make_parser(samples=words[:1] == ["sample"] or " sample " in os.environ.get("COMP_LINE", ""))
     argcomplete.autocomplete(parser)
     chosen = parser.parse_args(arguments)
     path = getattr(chosen, "archive", None)
@@ -74,8 +76,8 @@ def _forget_lost_output() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """All commands and their arguments."""
+def make_parser(*, samples: bool = False) -> argparse.ArgumentParser:
+    """All commands and their arguments; those of `sample`, which cost time to load, only where it is asked for."""
     parser = argparse.ArgumentParser(
         prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.", allow_abbrev=False
     )
@@ -91,17 +93,28 @@ def make_parser() -> argparse.ArgumentParser:
     check = command("check", commands.check, "list every defect of an archive: 0 none, 1 defects, 2 not playable")
     convert = command("convert", commands.convert, "write an archive, or a part of it, into a rosbag2 bag")
     play = command("play", commands.play, "play an archive as live topics (needs ROS 2)")
-    for sub in (info, check, convert, play):
+    page = command("report", report, "draw a page (HTML) about an archive or a rosbag2 bag")
+    sampling = command("sample", commands.list_datasets, "write a synthetic archive in a dataset's published layout")
+    if samples:
+        _add_samples(sampling)
+    for sub in (info, check, convert, play, page):
         _add_archive(sub)
     for sub in (info, check):
         sub.add_argument("--json", action="store_true", help="print JSON")
     convert.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
+    page.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
     for sub in (convert, play):
         _add_selection(sub)
     convert.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
     _add_storage(convert)
     _add_playing(play)
     return parser
+
+
+def _add_samples(parser: argparse.ArgumentParser) -> None:
+    from fieldplay_player.cli.sampling import add_datasets
+
+    add_datasets(parser)
 
 
 def _add_archive(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,124 @@
+"""Topics of bags as streams: of numbers, a span at a time, and of pictures, each read when it is asked for."""
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.bags.layout import Columns, columns_of_messages, layout_of_message, number_of
+from fieldplay_archive.bags.reading import TopicReader
+from fieldplay_archive.errors import ArchiveError, Defect, Report
+from fieldplay_archive.records import Pictures, Pixels, Record
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.streams import Span
+
+NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
+STAMP = ("header.stamp.sec", "header.stamp.nanosec")
+PICTURE = ("height", "width", "step", "is_bigendian")
+
+Convert = Callable[[NDArray[np.int64], Columns], Record]
+
+
+class NumberStream:
+    """A topic of messages with headers as records.
+
+    A message that is none of its type, or has NaN for a number, is reported and left out; `perhaps` are the paths of
+    numbers that may be NaN.
+    """
+
+    def __init__(
+        self,
+        topic: TopicReader,
+        paths: Sequence[str],
+        convert: Convert,
+        *,
+        bag: str,
+        stream: str,
+        report: Report,
+        perhaps: Collection[str] = (),
+    ) -> None:
+        self.topic = topic
+        self.spans = topic.spans
+        self._paths = tuple(paths)
+        self._certain = tuple(path for path in paths if path not in perhaps)
+        self._convert = convert
+        self._bag, self._id, self._report = bag, stream, report
+        self._reported: set[int] = set()
+
+    def load(self, index: int) -> Record:
+        stamp_ns, columns = self.columns(index)
+        return self._convert(stamp_ns, columns)
+
+    def columns(self, index: int) -> tuple[NDArray[np.int64], Columns]:
+        """The times (n,) and the numbers of a span, in the order of time."""
+        read = self.topic.messages(index)
+        there = np.array([row for row, message in enumerate(read) if message is not None], np.intp)
+        messages = [message for message in read if message is not None]
+        columns = columns_of_messages(messages, self.topic.kind, (*STAMP, *self._paths))
+        stamp_ns = self.topic.stamps(index)[there][columns.rows]
+        seconds, nanoseconds = (columns.values[path].astype(np.int64) for path in STAMP)
+        finite = columns.finite(self._certain)
+        self._tell_once(index, stamp_ns, seconds * NS_PER_S + nanoseconds, columns=columns, finite=finite)
+        return stamp_ns[finite], columns.only(finite)
+
+    def _tell_once(
+        self,
+        index: int,
+        stamp_ns: NDArray[np.int64],
+        header_ns: NDArray[np.int64],
+        *,
+        columns: Columns,
+        finite: NDArray[np.bool_],
+    ) -> None:
+        """Report what is wrong with a span's messages, when it is read for the first time."""
+        if index in self._reported:
+            return
+        self._reported.add(index)
+        for _, fault in columns.faults:
+            self._tell("damaged_message", f"{self.topic.name}: {fault}")
+        for row in np.flatnonzero(~finite):
+            at = f"got NaN or infinity at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
+            self._tell("not_finite", f"{self.topic.name}: expected numbers, {at}")
+        others = np.flatnonzero(stamp_ns != header_ns)
+        if len(others):
+            first = int(others[0])
+            apart_s = (int(header_ns[first]) - int(stamp_ns[first])) / NS_PER_S
+            where = f"the first at {int(stamp_ns[first]) / NS_PER_S:.6f} s by {apart_s:+.6f} s; the bag's time counts"
+            message = (
+                f"{self.topic.name}: the headers of {len(others)} messages have another time than the bag, {where}"
+            )
+            self._tell("stamp_mismatch", message)
+
+    def _tell(self, kind: str, message: str) -> None:
+        self._report(Defect(file=self._bag, kind=kind, stream=self._id, message=message))
+
+
+class PixelStream:
+    """A topic of sensor_msgs/Image."""
+
+    def __init__(self, topic: TopicReader, bag: str) -> None:
+        self.topic = topic
+        self.spans: Sequence[Span] = topic.spans
+        self._bag = bag
+
+    def load(self, index: int) -> Pictures:
+        stamp_ns = self.topic.stamps(index)
+        names = tuple(f"{self._bag}:{self.topic.name} at {ns / NS_PER_S:.6f} s" for ns in stamp_ns.tolist())
+        return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: self._pixels(index, row), packed=False)
+
+    def _pixels(self, index: int, row: int) -> Pixels:
+        data = self.topic.message(index, row)
+        layout = layout_of_message(data, self.topic.kind)
+        if "data" not in layout.numbers or "encoding" not in layout.texts:
+            raise ArchiveError(f"expected a picture, got {self.topic.kind.msgtype}")
+        height, width, step, is_bigendian = (int(number_of(layout, name)) for name in PICTURE)
+        place = layout.numbers["data"][1]
+        size = layout.lengths[place - 4]
+        return Pixels(
+            height=height,
+            width=width,
+            encoding=layout.texts["encoding"],
+            step=step,
+            data=data[place : place + size],
+            is_bigendian=bool(is_bigendian),
+        )

@@ -1,0 +1,84 @@
+"""`./ws demo`: a sample archive, live topics, a bag, pictures, and what to type next."""
+
+import argparse
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from fieldplay_bringup.demo import steps
+from fieldplay_bringup.demo.launched import LaunchFailed
+from fieldplay_bringup.demo.page import heard_lines, write_pictures
+from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.opening import open_dataset
+from fieldplay_samples.world.named import terrain_named
+
+SECONDS, SEED = 20.0, 1
+LOCALHOST = "LOCALHOST"
+LAST_DOMAIN = 101  # beyond it Linux may give the ports to any program
+
+NEXT = """
+What next:
+  {page}     open it in a browser
+  ./ws exec ros2 launch fieldplay_bringup ameds.launch.py archive:={archive} rviz:=true
+  open {bag} in Foxglove, or: ros2 bag play {bag}
+  ./ws exec fieldplay info YOUR_ARCHIVE      your own download, a folder or a zip
+  ./ws exec fieldplay list                   the other datasets
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; 0 only when all was received and is as the bag has it."""
+    parser = argparse.ArgumentParser(prog="./ws demo", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the sample is")
+    parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the pictures go")
+    chosen = parser.parse_args(arguments)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = LOCALHOST
+    os.environ.setdefault("ROS_DOMAIN_ID", str(random.randint(1, LAST_DOMAIN)))
+    try:
+        return _run(chosen.out, chosen.seconds)
+    except (LaunchFailed, TimeoutError) as error:
+        sys.stderr.write(f"demo: {error}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("\ndemo: interrupted\n")
+    return 1
+
+
+def _run(out: Path, seconds: float) -> int:
+    begin = time.monotonic()
+    out.mkdir(parents=True, exist_ok=True)
+    archive, bag = out.parent / "ameds_sample", out / "bag"
+    _say(1, f"a sample of AMEDS, {seconds:g} s of a synthetic drive on Mount Etna: {archive}")
+    made = steps.sample(archive, seconds, SEED)
+    with open_dataset(made.path) as opened:
+        topics = steps.topics_of(opened)
+    domain = os.environ["ROS_DOMAIN_ID"]
+    _say(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
+    heard = steps.heard_live(made.path, topics, out / "launch.log")
+    _say(3, f"the same archive as a bag: {bag}")
+    written = steps.converted(made.path, bag)
+    differences = steps.compared(heard, written, topics)
+    _say(4, f"pictures and a page: {out / 'index.html'}")
+    with progress_bar("drawing", "messages", sys.stderr) as bar:
+        page, figures = write_pictures(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
+    for name, value in figures:
+        sys.stdout.write(f"  {name}: {value}\n")
+    for line in differences:
+        sys.stderr.write(f"demo: {line}\n")
+    if differences:
+        return 1
+    sys.stdout.write(f"\nHeard live and found the same in the bag: {heard_lines(heard)}")
+    sys.stdout.write(f", in {time.monotonic() - begin:.0f} s altogether.\n")
+    sys.stdout.write(NEXT.format(page=page, archive=made.path, bag=bag))
+    return 0
+
+
+def _say(step: int, text: str) -> None:
+    sys.stdout.write(f"\n[{step}/4] {text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Odometry of a base with steered front wheels from its joints: poses, the joints' frames, and the way that it came.
+
+The state goes in and comes out, as in dead reckoning: one row at a time or all of them give the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_kinematics.ackermann import (
+    AckermannBase,
+    AckermannErrors,
+    joint_transforms_from_angles,
+    speeds_from_wheels,
+    twists_from_wheels,
+)
+from fieldplay_kinematics.dead_reckoning import NS_PER_S, Reckoning, Stepping, reckoned
+from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.robots import UNKNOWN_VARIANCE, of_joints, planar_transforms
+from fieldplay_kinematics.trail import Growth, Trail, TrailLimits, grown
+from fieldplay_kinematics.transforms import Array
+
+REAR_WHEELS = ("rear_left_wheel", "rear_right_wheel")
+STEERING = ("front_steering",)
+ARCS, AUTHORS = "arcs", "authors"
+AUTHORS_STEP_S = 0.1  # of the programs that made the published bags
+
+
+@dataclass(frozen=True, kw_only=True)
+class AckermannSettings:
+    """The base, what is uncertain about its wheels, how time is gone over, and what is kept of the way."""
+
+    base: AckermannBase
+    errors: AckermannErrors
+    stepping: Stepping
+    limits: TrailLimits
+
+
+def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
+    """The settings of a description. `integration` is `arcs`, or `authors` for the numbers of the published bags."""
+    integration = settings["integration"]
+    if integration not in (ARCS, AUTHORS):
+        raise ValueError(f"integration: expected '{ARCS}' or '{AUTHORS}', got '{integration}'")
+    euler_s = AUTHORS_STEP_S if integration == AUTHORS else None
+    return AckermannSettings(
+        base=AckermannBase(**{item.name: float(settings[item.name]) for item in fields(AckermannBase)}),
+        errors=AckermannErrors(**{item.name: float(settings[item.name]) for item in fields(AckermannErrors)}),
+        stepping=Stepping(longest_s=float(settings["longest_step_s"]), euler_s=euler_s),
+        limits=TrailLimits(step_m=float(settings["path_step_m"]), poses=int(settings["path_poses"])),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AckermannState:
+    """Where the odometry stands: the reckoning, the rear wheels' last rates (2,) and angles (2,), and the trail."""
+
+    reckoning: Reckoning
+    wheel_rates: Array
+    turned: Array
+    trail: Trail
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AckermannOdometry:
+    """Odometry of n rows: poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6).
+
+    The frames of the joints in the base (n, 3, 4, 4), rear wheels first, then the steering; and how the trail grew.
+    """
+
+    poses: Array
+    twists: Array
+    pose_covariances: Array
+    twist_covariances: Array
+    joint_transforms: Array
+    growths: list[Growth]
+    last: AckermannState
+
+
+def ackermann_odometry_from_joints(
+    settings: AckermannSettings,
+    before: AckermannState | None,
+    stamp_ns: NDArray[np.int64],
+    *,
+    wheel_rates: Array,
+    steering: Array,
+) -> AckermannOdometry:
+    """Odometry from rates (n, 2) of the rear wheels and steering angles (n,) at times (n,), from where it stood on."""
+    base, errors = settings.base, settings.errors
+    start = None if before is None else before.reckoning
+    before_m_s = 0.0 if start is None else float(start.twist[0])
+    speeds = speeds_from_wheels(base, errors, wheel_rates, before_m_s=before_m_s)
+    twists, covariances = twists_from_wheels(base, errors, speeds, steering=steering)
+    found = reckoned(start, stamp_ns, twists, covariances, stepping=settings.stepping)
+    turned = _turned(before, stamp_ns, wheel_rates, longest_s=settings.stepping.longest_s)
+    trail = None if before is None else before.trail
+    growths, trail = grown(trail, settings.limits, stamp_ns=stamp_ns, poses=found.poses, lengths_m=found.lengths_m)
+    return AckermannOdometry(
+        poses=found.poses,
+        twists=twists,
+        pose_covariances=covariance_from_planar(found.covariances, UNKNOWN_VARIANCE),
+        twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
+        joint_transforms=joint_transforms_from_angles(base, turned, steering),
+        growths=growths,
+        last=AckermannState(reckoning=found.last, wheel_rates=wheel_rates[-1], turned=turned[-1], trail=trail),
+    )
+
+
+def transforms_of_odometry(found: AckermannOdometry) -> Array:
+    """odom_T_base, then base_T_joint of each joint (n, 4, 4, 4)."""
+    return np.concatenate([planar_transforms(found.poses)[:, None], found.joint_transforms], axis=1)
+
+
+def wheels_of_joints(names: Sequence[str], positions: Array, velocities: Array) -> tuple[Array, Array]:
+    """Rates (n, 2) of the rear wheels and steering angles (n,) among all joints' (n, k), all of them numbers."""
+    if positions.shape[-1] != len(names) or velocities.shape[-1] != len(names):
+        raise ValueError(f"expected a position and a velocity for each of {len(names)} joints, got fewer or more")
+    wheel_rates = of_joints(names, velocities, REAR_WHEELS)
+    steering = of_joints(names, positions, STEERING)[..., 0]
+    if not np.isfinite(wheel_rates).all() or not np.isfinite(steering).all():
+        raise ValueError("expected numbers for the wheels' rates and the steering angle, got some that are none")
+    return wheel_rates, steering
+
+
+def _turned(
+    before: AckermannState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array, *, longest_s: float
+) -> Array:
+    """Angles (n, 2) by which the wheels have turned; what noise says of them is shown as it is."""
+    if before is None:
+        earlier_ns, earlier, start = int(stamp_ns[0]), wheel_rates[0], np.zeros(2)
+    else:
+        earlier_ns, earlier, start = before.reckoning.stamp_ns, before.wheel_rates, before.turned
+    durations = np.minimum(np.diff(stamp_ns, prepend=earlier_ns) / NS_PER_S, longest_s)
+    held = (wheel_rates + np.concatenate([earlier[None], wheel_rates[:-1]])) / 2
+    angles: Array = np.cumsum(np.concatenate([start[None], held * durations[:, None]]), axis=0)[1:]
+    return angles

@@ -1,0 +1,43 @@
+"""The command `fieldplay report`: a page about an archive or a bag."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fieldplay_player.cli.commands import UsageError, parameters, print_line
+from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.report.building import page_of
+from fieldplay_player.report.html.ticks import size_text
+from fieldplay_player.report.source import Source
+from fieldplay_player.report.sources.archive import ArchiveSource
+from fieldplay_player.report.sources.bag import BagSource, is_bag
+from fieldplay_player.report.writing import ReportPlaceError, require_place, write_page
+
+
+def report(chosen: argparse.Namespace) -> int:
+    """A page about an archive or a bag; defects are told in it, and do not fail the command."""
+    try:
+        require_place(chosen.archive, chosen.out)
+    except ReportPlaceError as error:
+        raise UsageError(str(error)) from None
+    with _source(chosen) as source:
+        with progress_bar("reading", "messages", sys.stderr) as bar:
+            page = page_of(source, bar)
+        size = write_page(chosen.out, page)
+        problems = source.findings.total
+    found = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
+    print_line(f"{chosen.out}: {len(source.topics)} topics, {found}, {size_text(size)}")
+    return 0
+
+
+@contextmanager
+def _source(chosen: argparse.Namespace) -> Iterator[Source]:
+    if chosen.dataset is None and is_bag(chosen.archive):
+        if chosen.set:
+            raise UsageError("--set is for archives: a bag has no parameters")
+        yield BagSource(chosen.archive)
+        return
+    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set)) as archive:
+        yield ArchiveSource(archive)

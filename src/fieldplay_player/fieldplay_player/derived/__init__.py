@@ -1,0 +1,32 @@
+"""What the kinematics nodes would publish, in batch and by the same functions: feeds beside those of the archive."""
+
+from collections.abc import Callable, Sequence
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.spec import DerivedSpec
+from fieldplay_archive.streams import Stream
+from fieldplay_player.derived.ackermann import ackermann_odometry
+from fieldplay_player.derived.arms import arm_tcp
+from fieldplay_player.derived.making import Place
+from fieldplay_player.derived.steered_wheels import expected_wheels, wheel_odometry, wheel_poses
+from fieldplay_player.feeds import Feed
+
+__all__ = ["KINDS", "Place", "feeds_of_derived"]
+
+KINDS: dict[str, Callable[[DerivedSpec, Sequence[Stream], Place], list[Feed]]] = {
+    "ackermann_odometry": ackermann_odometry,
+    "arm_tcp": arm_tcp,
+    "expected_wheels": expected_wheels,
+    "wheel_odometry": wheel_odometry,
+    "wheel_poses": wheel_poses,
+}
+
+
+def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
+    """All that can be computed of the streams that the archive has."""
+    return [
+        feed
+        for spec in archive.spec.derived
+        if all(name in archive.streams for name in spec.streams)
+        for feed in KINDS[spec.kind](spec, [archive.streams[name] for name in spec.streams], place)
+    ]

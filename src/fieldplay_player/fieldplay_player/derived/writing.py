@@ -1,0 +1,66 @@
+"""Messages of poses and transforms from arrays, all rows at once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive import records
+from fieldplay_archive.spec import StreamSpec
+from fieldplay_kinematics.planar_motion import quaternion_from_yaw
+from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
+from fieldplay_player.cdr.layout import layout_of
+from fieldplay_player.derived.making import Bytes
+from fieldplay_player.encoders import encode, set_axes, set_stamp, stamped_rows
+
+TF, ODOMETRY, POSES = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray"
+
+
+def tf_rows(parents: Sequence[str], children: Sequence[str], stamp_ns: NDArray[np.int64], transforms: Array) -> Bytes:
+    """TFMessages with one transform for each child, from parent_T_child (n, children, 4, 4)."""
+    texts: dict[str, str | int] = {"transforms": len(children)}
+    for index, (parent, child) in enumerate(zip(parents, children, strict=True)):
+        texts[f"transforms[{index}].header.frame_id"] = parent
+        texts[f"transforms[{index}].child_frame_id"] = child
+    data, rows = layout_of(TF, texts).rows(len(stamp_ns))
+    quaternions = quaternion_from_rotation(transforms[..., :3, :3])
+    for index in range(len(children)):
+        path = f"transforms[{index}]"
+        set_stamp(rows, f"{path}.header.stamp", stamp_ns)
+        set_axes(rows, f"{path}.transform.translation", transforms[:, index, :3, 3])
+        set_axes(rows, f"{path}.transform.rotation", quaternions[:, index], "xyzw")
+    return data
+
+
+def pose_array_rows(frame: str, stamp_ns: NDArray[np.int64], transforms: Array) -> Bytes:
+    """PoseArrays from frame_T_pose (n, poses, 4, 4)."""
+    record = records.Record(stamp_ns=stamp_ns)
+    data, rows = stamped_rows(POSES, record, frame, {"poses": transforms.shape[1]})
+    quaternions = quaternion_from_rotation(transforms[..., :3, :3])
+    for index in range(transforms.shape[1]):
+        set_axes(rows, f"poses[{index}].position", transforms[:, index, :3, 3])
+        set_axes(rows, f"poses[{index}].orientation", quaternions[:, index], "xyzw")
+    return data
+
+
+def planar_odometry_rows(
+    spec: StreamSpec,
+    stamp_ns: NDArray[np.int64],
+    *,
+    poses: Array,
+    twists: Array,
+    pose_covariances: Array,
+    twist_covariances: Array,
+) -> Bytes:
+    """Odometry in the plane: poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6)."""
+    zero = np.zeros(len(stamp_ns))
+    made = records.Odometry(
+        stamp_ns=stamp_ns,
+        position_m=np.stack([poses[:, 0], poses[:, 1], zero], axis=-1),
+        orientation_xyzw=quaternion_from_yaw(poses[:, 2]),
+        pose_covariance=pose_covariances,
+        linear_velocity_m_s=np.stack([twists[:, 0], twists[:, 1], zero], axis=-1),
+        angular_velocity_rad_s=np.stack([zero, zero, twists[:, 2]], axis=-1),
+        twist_covariance=twist_covariances,
+    )
+    return encode(made, spec)

@@ -1,0 +1,1 @@
+"""Markup, charts and pictures, without any knowledge of messages."""

@@ -1,0 +1,131 @@
+"""Round numbers along an axis, and how numbers, times and sizes are written."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+TIME_STEPS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A stretch of numbers, and the labels at some of them."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    def share(self, value: float) -> float:
+        """Where a number lies, from 0 at the low end to 1 at the high one."""
+        return (value - self.low) / (self.high - self.low)
+
+
+def number_axis(low: float, high: float, *, most: int = 4) -> Axis:
+    """An axis that holds the numbers with a little room, with up to `most` labels or one more."""
+    low, high = _with_room(low, high)
+    step = round_step(high - low, most)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    values = [index * step for index in range(first, last + 1)]
+    return Axis(low, high, tuple((value, tick_text(value, step)) for value in values))
+
+
+def time_axis(duration_s: float, *, most: int = 4) -> Axis:
+    """An axis of seconds from 0, with labels as 90 s, 5 min or 2 h."""
+    duration_s = max(duration_s, 1e-3)
+    step = round_step(duration_s, most)
+    if step >= 60:
+        step = next(
+            (each for each in TIME_STEPS_S if duration_s / each <= most), 86400.0 * round_step(duration_s / 86400, most)
+        )
+    values = [index * step for index in range(math.floor(duration_s / step + 1e-9) + 1)]
+    return Axis(0.0, duration_s, tuple((value, _time_text(value, step)) for value in values))
+
+
+def round_step(length: float, most: int) -> float:
+    """A step of 1, 2, 2.5 or 5 times a power of ten that divides the length into at most `most` parts."""
+    if not math.isfinite(length) or length <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(length / most))
+    return next(factor * power for factor in (*STEPS, 20.0) if length / (factor * power) <= most * (1 + 1e-9))
+
+
+def tick_text(value: float, step: float) -> str:
+    """A number with as many decimals as the step between labels needs."""
+    if abs(value) < step / 1e6:
+        return "0"
+    size = max(abs(value), step)
+    if size >= 1e6 or size < 1e-3:
+        digits = max(0, math.ceil(math.log10(size / step))) + 1
+        return f"{value:.{min(digits, 6)}g}".replace("e-0", "e-").replace("e+0", "e")
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    if not math.isclose(round(step, decimals), step, rel_tol=1e-6):
+        decimals += 1
+    return f"{value:.{decimals}f}".replace("-", "\u2212")
+
+
+def _with_room(low: float, high: float) -> tuple[float, float]:
+    if not (math.isfinite(low) and math.isfinite(high)) or low > high:
+        return 0.0, 1.0
+    least = max(abs(low), abs(high)) * 1e-9
+    room = (abs(high) * 0.06 or 1.2) if high - low <= least else (high - low) * 0.06
+    return low - room, high + room
+
+
+def _time_text(seconds: float, step: float) -> str:
+    if step < 60:
+        return f"{tick_text(seconds, step)} s"
+    if step < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h"
+
+
+def number_text(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, without an exponent where it is of a usual size."""
+    if value == 0 or not math.isfinite(value):
+        return f"{abs(value):g}" if value == 0 else f"{value:g}"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits}g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    shown = f"{value:.{decimals}f}"
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown).replace("-", "\u2212")
+
+
+def count_text(count: int) -> str:
+    """A count with narrow spaces between thousands."""
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def many(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time as 0.12 s, 12.3 s, 9 min 31 s or 2 h 05 min."""
+    if seconds < 60:
+        return f"{number_text(seconds)} s"
+    minutes, left = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {left:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def size_text(size_bytes: int) -> str:
+    """A size in bytes as 12.3 MB."""
+    size, units = float(size_bytes), ["B", "kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{number_text(size)} {units[0]}"
+
+
+def utc_text(stamp_ns: int) -> str:
+    """A time since 1970 as a date and a time of day in UTC."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=stamp_ns // 1000)
+    except OverflowError:
+        return f"{stamp_ns} ns"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

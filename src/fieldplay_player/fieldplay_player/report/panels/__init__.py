@@ -1,0 +1,1 @@
+"""A module for each family of messages: what it keeps of them, and how it draws them."""

@@ -1,0 +1,50 @@
+"""Messages of point clouds as arrays."""
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+KINDS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}  # as PointField numbers them
+
+
+FARTHEST_M = 1e6
+
+
+class CloudError(Exception):
+    """A cloud that cannot be shown, with the reason."""
+
+
+def points_from_cloud(message: Any) -> NDArray[np.float32]:
+    """The points (n, 3) of a sensor_msgs/PointCloud2 that are finite and not at the sensor itself."""
+    fields = {str(item.name): item for item in message.fields}
+    missing = [axis for axis in "xyz" if axis not in fields]
+    if missing:
+        raise CloudError(f"expected the fields x y z, got {' '.join(fields) or 'none'}")
+    width, height, step = int(message.width), int(message.height), int(message.point_step)
+    row_step = int(message.row_step) or width * step
+    data = np.ascontiguousarray(message.data, np.uint8)
+    if not width * height:
+        return np.zeros((0, 3), np.float32)
+    if row_step < width * step or len(data) < row_step * (height - 1) + width * step:
+        raise CloudError(f"expected {height} x {width} points of {step} bytes, got {len(data)} bytes")
+    order = ">" if message.is_bigendian else "<"
+    layout = _layout({axis: fields[axis] for axis in "xyz"}, order, step)
+    rows = as_strided(data, (height, width * step), (row_step, 1), writeable=False)  # within the data, as was seen to
+    records = np.ascontiguousarray(rows).reshape(-1).view(layout)
+    points = np.stack([records[axis].astype(np.float32) for axis in "xyz"], axis=1)
+    good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
+    kept: NDArray[np.float32] = points[good]
+    return kept
+
+
+def _layout(fields: dict[str, Any], order: str, step: int) -> np.dtype[np.void]:
+    kinds = {axis: KINDS.get(int(item.datatype)) for axis, item in fields.items()}
+    if None in kinds.values():
+        raise CloudError(f"expected numbers as x y z, got the kinds {[int(item.datatype) for item in fields.values()]}")
+    formats = [np.dtype(f"{order}{kind}") for kind in kinds.values()]
+    offsets = [int(item.offset) for item in fields.values()]
+    if any(offset + kind.itemsize > step for offset, kind in zip(offsets, formats, strict=True)):
+        raise CloudError(f"expected x y z within {step} bytes, got them at {offsets}")
+    return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": step})

@@ -1,0 +1,84 @@
+"""Joints over time: positions, and velocities and efforts where they are told."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fieldplay_player.report.columns import Columns, Decoder
+from fieldplay_player.report.findings import Findings
+from fieldplay_player.report.html.charts import MOST_SERIES, Curve, line_chart
+from fieldplay_player.report.html.markup import Html, element, joined
+from fieldplay_player.report.html.page import Section, cards
+from fieldplay_player.report.html.ticks import many, time_axis
+from fieldplay_player.report.panel import tell_unreadable
+from fieldplay_player.report.panels.curves import Numbers
+from fieldplay_player.report.recording import Recording
+from fieldplay_player.report.source import Batch, Topic
+
+JOINTS = "sensor_msgs/msg/JointState"
+QUANTITIES = ("position", "velocity", "effort")
+UNITS = {"position": "rad or m", "velocity": "rad/s or m/s", "effort": "N m or N"}
+MOST_CHARTS = 30
+MOST_JOINTS = 64
+
+Joints = dict[str, Numbers]
+
+
+class JointPanel:
+    """Keeps each joint of each topic in buckets; the joints in a message may differ from message to message."""
+
+    msgtypes = (JOINTS,)
+
+    def __init__(self) -> None:
+        self._decoders: dict[Topic, Decoder] = {}
+        self._numbers: dict[Topic, dict[str, Joints]] = {}  # by quantity and joint
+
+    def add(self, batch: Batch) -> None:
+        """States of joints."""
+        decoder = self._decoders.setdefault(batch.topic, Decoder(JOINTS))
+        for columns in decoder.columns(batch.parts):
+            names = columns.texts.get("name", ())
+            if isinstance(names, Sequence) and not isinstance(names, str):
+                self._add_columns(batch.topic, columns, list(names))
+
+    def tell(self, findings: Findings) -> None:
+        """Numbers that are none; NaN says that a joint has no such number."""
+        for topic, decoder in self._decoders.items():
+            tell_unreadable(findings, topic, decoder.failed)
+        for topic, quantity, joints in self._charts(list(self._numbers.items())):
+            for name, numbers in joints.items():
+                count = numbers.infinite.total()
+                findings.add(
+                    "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
+                )
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """A chart for each quantity of each topic, of as many joints as one can tell apart."""
+        axis = time_axis(recording.duration_s)
+        charts: list[Html] = []
+        for topic, quantity, joints in self._charts(recording.in_order(self._numbers)):
+            curves = [curve for numbers in joints.values() for curve in numbers.curves(recording)]
+            for place in range(0, len(curves), MOST_SERIES):
+                part: list[Curve] = curves[place : place + MOST_SERIES]
+                charts.append(line_chart(topic.name, part, unit=f"{quantity}, {UNITS[quantity]}", x_axis=axis))
+        if not charts:
+            return []
+        left_out = len(charts) - MOST_CHARTS
+        more = element("p", f"{left_out} more charts are not shown.", class_="muted") if left_out > 0 else ""
+        return [Section("joints", "Joints", joined([cards(charts[:MOST_CHARTS]), more]))]
+
+    @staticmethod
+    def _charts(kept: list[tuple[Topic, dict[str, Joints]]]) -> Iterator[tuple[Topic, str, Joints]]:
+        for topic, quantities in kept:
+            for quantity, joints in quantities.items():
+                yield topic, quantity, joints
+
+    def _add_columns(self, topic: Topic, columns: Columns, names: list[str]) -> None:
+        for quantity in QUANTITIES:
+            if quantity not in (columns.rows.dtype.names or ()):
+                continue
+            values = np.asarray(columns.rows[quantity], float).reshape(len(columns.rows), -1)
+            joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {}) if values.shape[1] else {}
+            for name, column in zip(names, values.T, strict=False):
+                if name in joints or len(joints) < MOST_JOINTS:
+                    joints.setdefault(name, Numbers([name])).add(columns.stamp_ns, column[:, None])

@@ -1,0 +1,54 @@
+"""The page's file, which appears when it is complete, and replaces nothing but an earlier page."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from fieldplay_player.bag.errors import BagError
+from fieldplay_player.report.html.page import GENERATOR
+
+SUFFIX = ".html"
+LOOKED_AT = 2048  # bytes in which the sign of an earlier page stands
+
+
+class ReportPlaceError(Exception):
+    """The page cannot stand where it is wanted; the message is fit for a user."""
+
+
+def require_place(source: Path, out: Path) -> None:
+    """The page must be an .html file outside of what it is about, and new, or a page like it."""
+    if out.suffix.lower() != SUFFIX:
+        raise ReportPlaceError(f"{out}: expected a name that ends in {SUFFIX}")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise ReportPlaceError(f"{out} lies in what it is to be about, which is never written to")
+    if os.path.lexists(out) and not is_report(out):
+        raise ReportPlaceError(f"{out} exists and is no page of fieldplay: it is not replaced")
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a page that was written here."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f'<meta name="generator" content="{GENERATOR}">'.encode() in file.read(LOOKED_AT)
+
+
+def write_page(out: Path, page: str) -> int:
+    """Put the page in its place, whole or not at all; its size in bytes."""
+    made = [folder for folder in out.parents if not folder.exists()]
+    data = page.encode("utf-8", "replace")
+    partial = out.with_name(f".{out.name}.partial-{os.getpid()}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        os.replace(partial, out)
+    except BaseException as error:
+        with suppress(OSError):
+            partial.unlink()
+        with suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise BagError(f"cannot write {out}: {error.strerror or error}") from error
+        raise
+    return len(data)

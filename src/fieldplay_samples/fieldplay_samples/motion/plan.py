@@ -1,0 +1,146 @@
+"""The plan of a drive: speed along the path and curvature of the path, as smooth functions of time.
+
+A plan is a row of legs. Within a leg that drives, first the speed changes to the leg's own, then the curvature; before
+a standstill or a change of direction the speed goes to zero. The curvature changes only while the robot moves, so that
+of the path is continuous; both functions have two continuous derivatives.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fieldplay_samples.motion.frames import Floats, floats
+
+SPEED_SHARE, CURVATURE_SHARE = 0.3, 0.36  # of a leg, at most, for each going over
+LONGEST_SPEED_CHANGE_S, LONGEST_CURVATURE_CHANGE_S = 1.5, 4.0
+STEEPEST = 1.875  # slope of the smooth step at its middle
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriveLimits:
+    """What a robot may do: speeds in m/s (absolute), the least radius in m, the largest acceleration in m/s2."""
+
+    slowest_m_s: float = 0.2
+    fastest_m_s: float = 0.8
+    least_radius_m: float = 2.0
+    acceleration_m_s2: float = 1.6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leg:
+    """A part of a drive: its share of the time, speed (negative backwards, 0 at rest), curvature (left positive)."""
+
+    share: float
+    speed_m_s: float
+    curvature_1_m: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Changes:
+    """A function of time, zero at first, that changes by smooth steps one after the other: (n,) each."""
+
+    start_s: Floats
+    duration_s: Floats
+    amount: Floats
+
+    def at(self, time_s: Floats) -> Floats:
+        """The values (m,) at the times (m,)."""
+        under_way = np.maximum(np.searchsorted(self.start_s, time_s, side="right") - 1, 0)
+        before = np.concatenate([[0.0], np.cumsum(self.amount)])[under_way]
+        progress = (time_s - self.start_s[under_way]) / self.duration_s[under_way]
+        return floats(before + self.amount[under_way] * smooth_step(progress))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DrivePlan:
+    """A drive of so many seconds, at rest at both ends; speed in m/s (negative: backwards), curvature in 1/m."""
+
+    seconds: float
+    speed_m_s: Changes
+    curvature_1_m: Changes
+
+
+def smooth_step(progress: Floats) -> Floats:
+    """From 0 to 1 over progress 0..1, with first and second derivatives of zero at both ends."""
+    x = np.clip(progress, 0.0, 1.0)
+    return floats(x * x * x * (10.0 + x * (6.0 * x - 15.0)))
+
+
+def plan_from_legs(legs: list[Leg], seconds: float) -> DrivePlan:
+    """The plan of legs (the first and the last stand still) whose shares are stretched over the seconds."""
+    ends = np.cumsum([leg.share for leg in legs]) * (seconds / sum(leg.share for leg in legs))
+    starts = np.concatenate([[0.0], ends[:-1]])
+    speed: list[tuple[float, float, float]] = []
+    curvature: list[tuple[float, float, float]] = []
+    last_curvature = last_speed = 0.0
+    for number, (leg, start, end) in enumerate(zip(legs, starts, ends, strict=True)):
+        if leg.speed_m_s == 0.0:
+            continue
+        change = min(LONGEST_SPEED_CHANGE_S, SPEED_SHARE * (end - start))
+        steer = min(LONGEST_CURVATURE_CHANGE_S, CURVATURE_SHARE * (end - start))
+        speed.append((start, change, leg.speed_m_s - last_speed))
+        curvature.append((start + change, steer, leg.curvature_1_m - last_curvature))
+        last_speed, last_curvature = leg.speed_m_s, leg.curvature_1_m
+        if legs[number + 1].speed_m_s * leg.speed_m_s <= 0.0:
+            speed.append((end - change, change, -leg.speed_m_s))
+            last_speed = 0.0
+    return DrivePlan(seconds=seconds, speed_m_s=_changes(speed), curvature_1_m=_changes(curvature))
+
+
+def plan_drive(seconds: float, rng: np.random.Generator, limits: DriveLimits) -> DrivePlan:
+    """A drive with curves to both sides, a stop and a way backwards, again and again when there is time for more."""
+    if seconds < 8.0:
+        legs = _short_round(rng, limits)
+    else:
+        rounds = max(1, round(seconds / 25.0))
+        legs = [leg for _ in range(rounds) for leg in _long_round(rng, limits)]
+    legs = [Leg(share=0.08 * sum(leg.share for leg in legs) / (1 + seconds / 20), speed_m_s=0.0), *legs]
+    legs.append(Leg(share=legs[0].share, speed_m_s=0.0))
+    return plan_from_legs(_no_faster_than_possible(legs, seconds, limits), seconds)
+
+
+def _short_round(rng: np.random.Generator, limits: DriveLimits) -> list[Leg]:
+    left, right = _curvatures(rng, limits, 2)
+    return [
+        Leg(share=0.42, speed_m_s=_speed(rng, limits), curvature_1_m=left),
+        Leg(share=0.08, speed_m_s=0.0),
+        Leg(share=0.34, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=-right),
+    ]
+
+
+def _long_round(rng: np.random.Generator, limits: DriveLimits) -> list[Leg]:
+    left, right, back, again = _curvatures(rng, limits, 4)
+    return [
+        Leg(share=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=left),
+        Leg(share=0.18, speed_m_s=_speed(rng, limits), curvature_1_m=-right / 2.0),
+        Leg(share=0.05, speed_m_s=0.0),
+        Leg(share=0.16, speed_m_s=-_speed(rng, limits) / 2.0, curvature_1_m=back / 2.0),
+        Leg(share=0.04, speed_m_s=0.0),
+        Leg(share=0.24, speed_m_s=_speed(rng, limits), curvature_1_m=-again),
+    ]
+
+
+def _speed(rng: np.random.Generator, limits: DriveLimits) -> float:
+    middle = 0.5 * (limits.slowest_m_s + limits.fastest_m_s)
+    return float(rng.uniform(middle, limits.fastest_m_s))
+
+
+def _curvatures(rng: np.random.Generator, limits: DriveLimits, count: int) -> list[float]:
+    return [float(share) / limits.least_radius_m for share in rng.uniform(0.55, 1.0, count)]
+
+
+def _no_faster_than_possible(legs: list[Leg], seconds: float, limits: DriveLimits) -> list[Leg]:
+    whole = sum(leg.share for leg in legs)
+    result = []
+    for leg in legs:
+        change = min(LONGEST_SPEED_CHANGE_S, SPEED_SHARE * leg.share / whole * seconds)
+        highest = max(limits.slowest_m_s, min(limits.fastest_m_s, limits.acceleration_m_s2 * change / STEEPEST))
+        lowest = limits.slowest_m_s if leg.speed_m_s else 0.0
+        speed = float(np.sign(leg.speed_m_s) * np.clip(abs(leg.speed_m_s), lowest, highest))
+        result.append(Leg(share=leg.share, speed_m_s=speed, curvature_1_m=leg.curvature_1_m))
+    return result
+
+
+def _changes(rows: list[tuple[float, float, float]]) -> Changes:
+    start, duration, amount = floats(rows).reshape(-1, 3).T
+    return Changes(start_s=start, duration_s=duration, amount=amount)

@@ -1,0 +1,65 @@
+"""Where a sample goes, and whether it may: nothing is ever written over that is not a sample of ours."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fieldplay_samples.errors import OccupiedError, OptionError
+from fieldplay_samples.records import Record, digest_of_path, files_of, read_record
+
+REMEDY = "remove it or name another place"
+
+
+@dataclass(frozen=True)
+class Places:
+    """The archive, and what stands beside it: its truth and its record."""
+
+    archive: Path
+    truth: Path
+    record: Path
+
+
+def places_of(out: Path, *, zipped: bool) -> Places:
+    """The places of a sample that is asked for at `out`, as a zip if that is said or its name does."""
+    name = out.name.removesuffix(".zip")
+    if not name or name == "..":
+        raise OptionError(f"{out}: expected a path that ends in a name")
+    archive = out.with_name(f"{name}.zip" if zipped or out.suffix == ".zip" else name)
+    return Places(
+        archive=archive, truth=out.with_name(f"{name}.truth.csv"), record=out.with_name(f"{name}.sample.json")
+    )
+
+
+def record_at(places: Places) -> Record | None:
+    """The record of the sample that should be there; None if there is none, or it is another's."""
+    record = read_record(places.record)
+    return record if record is not None and record.archive == places.archive.name else None
+
+
+def is_intact(record: Record, places: Places) -> bool:
+    """Whether archive and truth are as they were written."""
+    if not (places.archive.exists() and places.truth.is_file()):
+        return False
+    digests = digest_of_path(places.archive), digest_of_path(places.truth)
+    return digests == (record.archive_digest, record.truth_digest)
+
+
+def refuse_what_is_not_ours(record: Record | None, places: Places) -> None:
+    """OccupiedError unless the places are free, or hold a sample of ours, be it damaged, with no other's file in it."""
+    if record is None:
+        _refuse_whatever_is_there(places)
+        return
+    archive = places.archive
+    if archive.is_symlink() or (archive.exists() and archive.is_dir() != bool(record.files)):
+        raise OccupiedError(f"{archive} is no longer the sample that was written: {REMEDY}")
+    others = sorted(set(files_of(archive)) - set(record.files))
+    if others:
+        raise OccupiedError(f"{archive} holds {others[0]}, which is not the sample's: {REMEDY}")
+
+
+def _refuse_whatever_is_there(places: Places) -> None:
+    other = read_record(places.record)
+    if other is not None:
+        raise OccupiedError(f"{places.truth} belongs to {other.archive}: remove both or name another place")
+    for path in (places.archive, places.truth, places.record):
+        if path.exists() or path.is_symlink():
+            raise OccupiedError(f"{path} is there already and not a sample made here: {REMEDY}")

@@ -1,0 +1,1 @@
+"""What the robots are made of: wheels, arms, sensors' places, and what each joint does while the robot drives."""

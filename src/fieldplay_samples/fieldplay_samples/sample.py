@@ -1,0 +1,174 @@
+"""Samples: synthetic archives in the published layout of a dataset, with the truth beside them.
+
+OUT is a folder, or `OUT.zip` with one folder inside. Beside it stand `OUT.truth.csv` (see truth.py) and
+`OUT.sample.json`, how it was made: by it a sample that is there already, whole and as asked for, is used again.
+"""
+
+import importlib
+import math
+import pkgutil
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from fieldplay_samples import writers
+from fieldplay_samples.errors import OptionError, UnknownDatasetError
+from fieldplay_samples.places import Places, is_intact, places_of, record_at, refuse_what_is_not_ours
+from fieldplay_samples.records import Record, digest_of_path, files_of, source_digest, write_record
+from fieldplay_samples.truth import Truth, write_truth
+from fieldplay_samples.zipping import zip_folder
+
+Progress = Callable[[int, int], None]  # how many steps are done, of how many
+Value = bool | int | float | str
+SHORTEST_S, LONGEST_S = 2.0, 3600.0
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """How a sample is made; `settings` are the dataset's, by name. `workers` (0: all processors) changes no byte."""
+
+    seconds: float = 20.0
+    seed: int = 1
+    zip: bool = False
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    workers: int = 0
+
+
+@dataclass(frozen=True)
+class SampleResult:
+    """Where the archive and its truth are, and whether they were there already."""
+
+    path: Path
+    truth: Path
+    reused: bool
+
+
+class Writer(Protocol):
+    """What each package in `writers` offers."""
+
+    def settings(self) -> dict[str, Value]:
+        """The dataset's own settings with their defaults."""
+        ...
+
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+        """Write the archive's files into an empty folder, by options whose settings are complete."""
+        ...
+
+
+def datasets() -> list[str]:
+    """The names of the datasets of which there are samples."""
+    return sorted(module.name for module in pkgutil.iter_modules(writers.__path__) if module.ispkg)
+
+
+def settings_of(dataset: str) -> dict[str, Value]:
+    """The settings that a dataset's samples have, with their defaults."""
+    return _writer(dataset).settings()
+
+
+def write_sample(
+    dataset: str, out: Path, options: SampleOptions | None = None, *, progress: Progress | None = None
+) -> SampleResult:
+    """Write a sample to `out`, or find that it is there already; SampleError where that cannot be."""
+    writer = _writer(dataset)
+    options = _complete(writer, dataset, options or SampleOptions())
+    places = places_of(Path(out), zipped=options.zip)
+    record = record_at(places)
+    if record is not None and _as_asked(record, dataset, options) and is_intact(record, places):
+        return SampleResult(path=places.archive, truth=places.truth, reused=True)
+    refuse_what_is_not_ours(record, places)
+    places.archive.parent.mkdir(parents=True, exist_ok=True)
+    with _folder_beside(places.archive) as scratch:
+        content = scratch / "content"
+        content.mkdir()
+        write_truth(scratch / "truth", writer.write_archive(content, options, progress or _no_progress))
+        _take_over(scratch, places, dataset=dataset, options=options)
+    return SampleResult(path=places.archive, truth=places.truth, reused=False)
+
+
+def _writer(dataset: str) -> Writer:
+    if dataset not in datasets():
+        raise UnknownDatasetError(f"no sample of {dataset!r}: there are {', '.join(datasets())}")
+    return cast(Writer, importlib.import_module(f"{writers.__name__}.{dataset}"))
+
+
+def _complete(writer: Writer, dataset: str, options: SampleOptions) -> SampleOptions:
+    """The options with all settings, each of its default's type."""
+    if not (math.isfinite(options.seconds) and SHORTEST_S <= options.seconds <= LONGEST_S):
+        raise OptionError(f"seconds: expected {SHORTEST_S:g} to {LONGEST_S:g}, got {options.seconds}")
+    if options.seed < 0 or options.workers < 0:
+        raise OptionError("seed and workers: expected no negative numbers")
+    known = writer.settings()
+    for name, value in options.settings.items():
+        if name not in known:
+            raise OptionError(f"{dataset} has no setting {name!r}: there are {', '.join(known)}")
+        known[name] = _typed(name, value, known[name])
+    return replace(options, seconds=float(options.seconds), settings=known)
+
+
+def _typed(name: str, value: Value, default: Value) -> Value:
+    """A setting's value, given as such or as text, in the type of its default."""
+    text = str(value).strip()
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise OptionError(f"{name}: expected true or false, got {value!r}")
+        return text.lower() == "true"
+    if isinstance(default, str):
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise OptionError(f"{name}: expected a number, got {value!r}") from None
+    if not (math.isfinite(number) and number > 0):
+        raise OptionError(f"{name}: expected a number above 0, got {value!r}")
+    if isinstance(default, int) and number != int(number):
+        raise OptionError(f"{name}: expected a whole number, got {value!r}")
+    return type(default)(number)
+
+
+@contextmanager
+def _folder_beside(archive: Path) -> Iterator[Path]:
+    """A folder on the same disk, gone in the end whatever happens."""
+    scratch = Path(tempfile.mkdtemp(prefix=f".{archive.name}.", dir=archive.parent))
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _take_over(scratch: Path, places: Places, *, dataset: str, options: SampleOptions) -> None:
+    """Move what was made to its place, the archive last."""
+    made = scratch / "content"
+    if places.archive.suffix == ".zip":
+        made = scratch / "zip"
+        zip_folder(scratch / "content", made, inside=places.archive.stem)
+    record = Record(
+        dataset=dataset,
+        options=_remembered(options),
+        source=source_digest(),
+        archive=places.archive.name,
+        archive_digest=digest_of_path(made),
+        truth_digest=digest_of_path(scratch / "truth"),
+        files=files_of(made),
+    )
+    write_record(scratch / "record", record)
+    if places.archive.is_dir():
+        shutil.rmtree(places.archive)
+    (scratch / "truth").replace(places.truth)
+    (scratch / "record").replace(places.record)
+    made.replace(places.archive)
+
+
+def _as_asked(record: Record, dataset: str, options: SampleOptions) -> bool:
+    return (record.dataset, record.options, record.source) == (dataset, _remembered(options), source_digest())
+
+
+def _remembered(options: SampleOptions) -> dict[str, Any]:
+    return {"seconds": options.seconds, "seed": options.seed, "settings": dict(options.settings)}
+
+
+def _no_progress(done: int, total: int) -> None:
+    """Nobody watches."""

@@ -1,0 +1,1 @@
+"""What sensors see and feel of the world."""

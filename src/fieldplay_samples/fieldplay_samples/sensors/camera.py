@@ -1,0 +1,52 @@
+"""Pictures and depth images of a scene."""
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_samples.sensors.camera_rays import Camera, camera_from_numbers, pixels_from_points, rays
+from fieldplay_samples.world.light import Sun, radiance
+from fieldplay_samples.world.scene import Hits, Scene
+
+__all__ = ["Camera", "camera_from_numbers", "depth", "pixels_from_points", "rays", "render"]
+
+Array = NDArray[np.float64]
+FARTHEST_M = 250.0
+EXPOSURE = 1.1
+
+
+def render(
+    scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
+) -> NDArray[np.uint8]:
+    """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
+    origins, directions = _world_rays(camera, world_T_camera, shrink)
+    hits = _cast(scene, camera, (origins, directions), shrink)
+    linear = radiance(scene, hits, origins, directions, sun or Sun())
+    small = _developed(linear).reshape(*rays(camera, shrink).shape)
+    full = (small.shape[1] * shrink, small.shape[0] * shrink)
+    picture = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
+    return np.ascontiguousarray(picture[: camera.height, : camera.width])
+
+
+def depth(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:
+    """Depth (h, w) along the optical axis in m, inf where there is nothing, of every shrink-th pixel each way."""
+    origins, directions = _world_rays(camera, world_T_camera, shrink)
+    towards = rays(camera, shrink)
+    distance = _cast(scene, camera, (origins, directions), shrink).distance_m.reshape(towards.shape[:2])
+    return (distance * towards[..., 2]).astype(np.float32)
+
+
+def _world_rays(camera: Camera, world_T_camera: Array, shrink: int) -> tuple[Array, Array]:
+    directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
+    return np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions
+
+
+def _cast(scene: Scene, camera: Camera, world_rays: tuple[Array, Array], shrink: int) -> Hits:
+    return scene.cast(*world_rays, farthest_m=FARTHEST_M, spread_rad=shrink / camera.matrix[0][0])
+
+
+def _developed(linear: Array) -> NDArray[np.uint8]:
+    """Eight bits of a linear colour (n, 3), brightened in the dark and bent gently below white."""
+    exposed = EXPOSURE * linear
+    bent = exposed / (1 + 0.25 * exposed)
+    return (255 * np.clip(bent, 0.0, 1.0) ** (1 / 2.2) + 0.5).astype(np.uint8)

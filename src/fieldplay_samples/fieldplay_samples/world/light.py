@@ -1,0 +1,84 @@
+"""Light: the sun, the sky with mountains around, and how bright what they shine upon looks."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_samples.world.scene import Hits, Scene
+from fieldplay_samples.world.soil import LIGHT_FROM_RAD
+
+Array = NDArray[np.float64]
+HAZE = np.array([0.50, 0.62, 0.76])
+ZENITH = np.array([0.09, 0.21, 0.48])
+MOUNTAIN = np.array([0.13, 0.16, 0.22])
+SUNLIGHT = np.array([3.1, 2.85, 2.5])
+SKYLIGHT = np.array([0.42, 0.50, 0.64])
+CLEAR_M = 900.0  # over which haze takes two thirds of the contrast
+SKYLINE_STEPS = 4096
+CONE_AZIMUTH_RAD, CONE_HEIGHT_RAD, CRATER_RAD, FLANK_RAD = 1.9, 0.24, 0.05, 0.30
+SOFT_EDGE = 0.0012  # of the skyline, in the sine of the elevation: about a pixel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sun:
+    """Where the sun stands, in rad: azimuth from east to north, height above the horizon."""
+
+    azimuth_rad: float = LIGHT_FROM_RAD
+    height_rad: float = 0.6
+
+    def direction(self) -> Array:
+        """The unit vector (3,) towards the sun."""
+        across = np.cos(self.height_rad)
+        return np.array([across * np.cos(self.azimuth_rad), across * np.sin(self.azimuth_rad), np.sin(self.height_rad)])
+
+
+def radiance(scene: Scene, hits: Hits, origins: Array, directions: Array, sun: Sun) -> Array:
+    """Linear colours (n, 3) of what rays (n, 3) met, or of the sky; a white sheet in full sun has about 3."""
+    colour = np.empty(directions.shape)
+    met = np.isfinite(hits.distance_m)
+    seen, unseen = np.flatnonzero(met), np.flatnonzero(~met)
+    colour[unseen] = sky(directions[unseen], sun)
+    distance, normal = hits.distance_m[seen], hits.normal[seen]
+    points = origins[seen] + distance[:, None] * directions[seen]
+    facing = np.maximum(normal @ sun.direction(), 0.0)
+    lit = np.flatnonzero(facing > 0)
+    facing[lit[scene.in_shadow(points[lit], sun.direction())]] = 0.0
+    light = facing[:, None] * SUNLIGHT + (0.6 + 0.4 * normal[:, 2:]) * SKYLIGHT
+    clear = np.exp(-distance / CLEAR_M)[:, None]
+    colour[seen] = clear * hits.albedo[seen] * light + (1 - clear) * HAZE
+    return colour
+
+
+def sky(directions: Array, sun: Sun) -> Array:
+    """Linear colours (n, 3) of the sky and the mountains along unit directions (n, 3)."""
+    up = directions[:, 2]
+    share = np.power(np.clip(up, 0.0, 1.0), 0.45)[:, None]
+    near_sun = np.clip(directions @ sun.direction(), 0.0, 1.0)
+    glow = 0.5 * near_sun**64 + 0.12 * near_sun**8
+    colour = HAZE + share * (ZENITH - HAZE) + glow[:, None] * SUNLIGHT
+    ridge = np.sin(skyline_rad(np.arctan2(directions[:, 1], directions[:, 0])))
+    behind = 1 / (1 + np.exp(np.clip((up - ridge) / SOFT_EDGE, -50, 50)))
+    depth = np.clip(1 - up / np.maximum(ridge, 1e-3), 0.0, 1.0)[:, None]
+    mountain = MOUNTAIN + 0.5 * depth * (HAZE - MOUNTAIN)
+    return np.asarray(colour + behind[:, None] * (mountain - colour))
+
+
+def skyline_rad(azimuth_rad: Array) -> Array:
+    """How high (n,) the mountains stand above the horizon towards azimuths (n,): hills, and a cone in the north."""
+    azimuths, heights = _skyline()
+    return np.interp(azimuth_rad, azimuths, heights, period=2 * np.pi)
+
+
+@lru_cache(maxsize=1)
+def _skyline() -> tuple[Array, Array]:
+    azimuth = np.linspace(-np.pi, np.pi, SKYLINE_STEPS, endpoint=False)
+    waves = np.arange(SKYLINE_STEPS // 2 + 1)
+    phases = np.exp(2j * np.pi * np.random.default_rng(4).uniform(size=len(waves)))
+    amplitudes = np.where((waves > 1) & (waves < 300), np.maximum(waves, 1.0) ** -1.2, 0.0)
+    rough = np.fft.irfft(amplitudes * phases, SKYLINE_STEPS)
+    rough /= rough.std()
+    aside = np.abs(np.angle(np.exp(1j * (azimuth - CONE_AZIMUTH_RAD))))
+    cone = CONE_HEIGHT_RAD * np.exp(-np.maximum(aside - CRATER_RAD, 0.0) / FLANK_RAD)
+    return azimuth, np.maximum(0.035 + 0.009 * rough, cone + 0.004 * rough)

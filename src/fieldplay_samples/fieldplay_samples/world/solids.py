@@ -1,0 +1,157 @@
+"""Solid things that stand on the ground or move above it: rocks, boxes, spheres, poles and limbs.
+
+There are two shapes. A stone is an ellipsoid cut by planes: with none it is a sphere or ellipsoid, with many a rock,
+and with six that lie inside it a box. A limb is a capsule: all that is no further than its radius from a straight line.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+PLANES = 12
+NO_PLANE = (0.0, 0.0, 1.0, 1e9)
+Columns = TypeVar("Columns", "Stones", "Limbs")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stones:
+    """Ellipsoids (k,) of radii (k, 3) along their own axes, cut by planes (k, 12, 4): a normal and how far out it is.
+
+    `world_R_stone` (k, 3, 3) and `centre` (k, 3) place them; `grain` (k,) is how strong the pattern of their albedo
+    (k, 3) is.
+    """
+
+    centre: Array
+    world_R_stone: Array
+    radii_m: Array
+    planes: Array
+    albedo: Array
+    grain: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Limbs:
+    """Capsules (k,) from begin to end (k, 3); where band_m (k,) is not 0, every second band of that length is white."""
+
+    begin: Array
+    end: Array
+    radius_m: Array
+    albedo: Array
+    band_m: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solids:
+    """Stones, then limbs: a solid's number counts through both."""
+
+    stones: Stones
+    limbs: Limbs
+
+    def __len__(self) -> int:
+        return len(self.stones.centre) + len(self.limbs.begin)
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Centres (k, 3) and radii (k,) in m of spheres around the solids."""
+        line = self.limbs.end - self.limbs.begin
+        centres = np.concatenate([self.stones.centre, self.limbs.begin + line / 2])
+        reach = self.stones.radii_m.max(axis=1, initial=0.0)
+        return centres, np.concatenate([reach, self.limbs.radius_m + np.linalg.norm(line, axis=1) / 2])
+
+
+NO_STONES = Stones(
+    centre=np.zeros((0, 3)),
+    world_R_stone=np.zeros((0, 3, 3)),
+    radii_m=np.zeros((0, 3)),
+    planes=np.zeros((0, PLANES, 4)),
+    albedo=np.zeros((0, 3)),
+    grain=np.zeros(0),
+)
+NO_LIMBS = Limbs(
+    begin=np.zeros((0, 3)), end=np.zeros((0, 3)), radius_m=np.zeros(0), albedo=np.zeros((0, 3)), band_m=np.zeros(0)
+)
+
+
+def stone(
+    centre: ArrayLike,
+    radii_m: ArrayLike,
+    *,
+    world_R_stone: ArrayLike | None = None,
+    planes: ArrayLike | None = None,
+    albedo: ArrayLike = 0.3,
+    grain: float = 1.0,
+) -> Solids:
+    """An ellipsoid of radii (3,) about centre (3,), cut by up to 12 planes (p, 4): outward normal, distance in m."""
+    cuts = np.tile(np.array(NO_PLANE), (PLANES, 1))
+    if planes is not None:
+        cuts[: len(np.atleast_2d(planes))] = planes
+    return Solids(
+        stones=Stones(
+            centre=np.asarray(centre, float)[None],
+            world_R_stone=(np.eye(3) if world_R_stone is None else np.asarray(world_R_stone, float))[None],
+            radii_m=np.broadcast_to(np.asarray(radii_m, float), (1, 3)),
+            planes=cuts[None],
+            albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
+            grain=np.array([grain]),
+        ),
+        limbs=NO_LIMBS,
+    )
+
+
+def sphere(centre: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, grain: float = 0.0) -> Solids:
+    """A sphere about centre (3,)."""
+    return stone(centre, radius_m, albedo=albedo, grain=grain)
+
+
+def box(
+    centre: ArrayLike,
+    sizes_m: ArrayLike,
+    *,
+    world_R_box: ArrayLike | None = None,
+    albedo: ArrayLike = 0.3,
+    grain: float = 0.0,
+) -> Solids:
+    """A box of whole lengths (3,) along its own axes, about centre (3,)."""
+    halves = np.asarray(sizes_m, float) / 2
+    planes = np.concatenate([np.c_[np.eye(3), halves], np.c_[-np.eye(3), halves]])
+    around = 1.0001 * np.linalg.norm(halves)
+    return stone(centre, around, world_R_stone=world_R_box, planes=planes, albedo=albedo, grain=grain)
+
+
+def capsule(
+    begin: ArrayLike, end: ArrayLike, radius_m: float, *, albedo: ArrayLike = 0.3, band_m: float = 0.0
+) -> Solids:
+    """All that is within radius_m of the line from begin to end (3,); with bands in turn of its albedo and white."""
+    return Solids(
+        stones=NO_STONES,
+        limbs=Limbs(
+            begin=np.asarray(begin, float)[None],
+            end=np.asarray(end, float)[None],
+            radius_m=np.array([float(radius_m)]),
+            albedo=np.broadcast_to(np.asarray(albedo, float), (1, 3)),
+            band_m=np.array([float(band_m)]),
+        ),
+    )
+
+
+def pole(foot: ArrayLike, height_m: float, *, radius_m: float = 0.04, albedo: ArrayLike = (0.6, 0.08, 0.05)) -> Solids:
+    """A survey pole of red and white bands, upright on foot (3,)."""
+    x, y, z = np.asarray(foot, float)
+    return capsule((x, y, z - 0.3), (x, y, z + height_m - radius_m), radius_m, albedo=albedo, band_m=0.4)
+
+
+def merged(parts: Iterable[Solids]) -> Solids:
+    """All the solids of parts as one, each kind in the order of the parts."""
+    parts = list(parts)
+    return Solids(
+        stones=_joined(Stones, [part.stones for part in parts] or [NO_STONES]),
+        limbs=_joined(Limbs, [part.limbs for part in parts] or [NO_LIMBS]),
+    )
+
+
+def _joined(kind: type[Columns], parts: list[Columns]) -> Columns:
+    names = [field.name for field in fields(kind)]
+    return kind(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})

@@ -1,0 +1,62 @@
+"""A sample of AMEDS: one traverse, or a rock picking, of the rover Interact in the published files.
+
+Economies: cameras at 5 Hz instead of 30, every fourth pixel computed (both are settings), small videos. Clouds are of
+full rate and size. What the paper leaves open is as it prints it, or as data/ameds.yaml says.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.truth import Truth
+from fieldplay_samples.writers.ameds.feeds import write_feeds
+from fieldplay_samples.writers.ameds.ins import ins_tables
+from fieldplay_samples.writers.ameds.platform import platform_tables
+from fieldplay_samples.writers.ameds.scenario import Scenario, ameds_numbers, make_scenario
+from fieldplay_samples.writers.ameds.views import Stage, make_view, views_of
+from fieldplay_samples.writers.ameds.world import make_world
+from fieldplay_samples.writers.parallel import run_tasks
+from fieldplay_samples.writers.tables import write_table
+
+
+def settings() -> dict[str, Any]:
+    """What may be set, with the defaults."""
+    return dict(ameds_numbers()["settings"])
+
+
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+    """Write the archive's files into a folder; the truth behind them."""
+    scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
+    views = views_of(scenario)
+    done, total = 0, len(views) + 2
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        progress(done, total)
+
+    for name, table in {**ins_tables(scenario), **platform_tables(scenario)}.items():
+        write_table(folder / name, table, header=bool(options.settings["header"]))
+    one_more()
+    stage = Stage(scenario=scenario, scene=make_world(scenario), folder=folder)
+    run_tasks(make_view, stage, views, workers=options.workers, done=one_more)
+    write_feeds(scenario, folder)
+    one_more()
+    return _truth(scenario)
+
+
+def _truth(scenario: Scenario) -> Truth:
+    time = scenario.times("ins")
+    steer, speed = scenario.wheels.steer_rad.at(time), scenario.wheels.rolled_m.at(time, 1)
+    return Truth(
+        stamp_ns=scenario.unix_ns(time),
+        map_T_base=scenario.drive.motion.pose_at(time),
+        velocity_m_s=scenario.drive.motion.velocity(time),
+        others={
+            "travelled_m": np.asarray(scenario.drive.travelled_m.at(time)),
+            **{f"steer_{wheel + 1}_rad": steer[:, wheel] for wheel in range(4)},
+            **{f"rim_speed_{wheel + 1}_m_s": speed[:, wheel] for wheel in range(4)},
+        },
+    )

@@ -1,0 +1,173 @@
+"""Samples asked for twice, wrongly, or where something else stands."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay_samples import sample as sampling
+from fieldplay_samples.errors import OccupiedError, OptionError, SampleError, UnknownDatasetError
+from fieldplay_samples.sample import SampleOptions, SampleResult, Value, datasets, settings_of, write_sample
+from fieldplay_samples.truth import Truth
+from fieldplay_samples.writers.tables import Column, text_of, time_column
+
+OPTIONS = SampleOptions(seconds=3.0)
+
+
+class Stub:
+    """A writer of one small file."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def settings(self) -> dict[str, Value]:
+        return {"header": True, "rate_hz": 5.0, "shrink": 4}
+
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+        self.calls += 1
+        (folder / "data.csv").write_text(f"{options.seed} {dict(options.settings)}\n")
+        progress(1, 1)
+        return Truth(stamp_ns=np.array([5]), map_T_base=np.eye(4)[None], velocity_m_s=np.zeros((1, 3)))
+
+
+class Failing(Stub):
+    """A writer that does not come to its end."""
+
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+        (folder / "half.csv").write_text("")
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
+    stub = Stub()
+    monkeypatch.setattr(sampling, "_writer", lambda _: stub)
+    return stub
+
+
+def written(path: Path, options: SampleOptions = OPTIONS) -> SampleResult:
+    return write_sample("ameds", path, options)
+
+
+def test_the_same_sample_is_used_again(stub: Stub, tmp_path: Path) -> None:
+    first, second = written(tmp_path / "a"), written(tmp_path / "a", replace(OPTIONS, workers=1))
+    assert (first.reused, second.reused, stub.calls) == (False, True, 1)
+    assert first.path == second.path == tmp_path / "a"
+
+
+def test_other_options_make_another_sample(stub: Stub, tmp_path: Path) -> None:
+    written(tmp_path / "a")
+    assert not written(tmp_path / "a", replace(OPTIONS, seed=2)).reused
+    assert not written(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": "2"})).reused
+    assert written(tmp_path / "a", replace(OPTIONS, seed=2, settings={"rate_hz": 2})).reused
+    assert (tmp_path / "a/data.csv").read_text() == "2 {'header': True, 'rate_hz': 2.0, 'shrink': 4}\n"
+
+
+def test_a_sample_of_other_code_is_made_anew(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "a")
+    monkeypatch.setattr(sampling, "source_digest", lambda: "changed")
+    assert not written(tmp_path / "a").reused
+
+
+@pytest.mark.parametrize("damaged", ["a/data.csv", "a.truth.csv"])
+def test_a_damaged_sample_is_made_anew(stub: Stub, tmp_path: Path, damaged: str) -> None:
+    written(tmp_path / "a")
+    (tmp_path / damaged).write_text("")
+    assert not written(tmp_path / "a").reused
+    assert (tmp_path / "a/data.csv").read_text()
+    assert written(tmp_path / "a").reused
+
+
+@pytest.mark.parametrize("path", ["a", "a.truth.csv", "a.sample.json"])
+def test_what_is_not_a_sample_is_never_written_over(stub: Stub, tmp_path: Path, path: str) -> None:
+    (tmp_path / path).write_text("mine")
+    with pytest.raises(OccupiedError, match=f"{path} is there already"):
+        written(tmp_path / "a")
+    assert (tmp_path / path).read_text() == "mine"
+    assert stub.calls == 0
+
+
+def test_a_sample_with_a_file_of_someone_else_in_it_stays(stub: Stub, tmp_path: Path) -> None:
+    written(tmp_path / "a")
+    (tmp_path / "a/notes.txt").write_text("mine")
+    with pytest.raises(OccupiedError, match=r"holds notes\.txt"):
+        written(tmp_path / "a", replace(OPTIONS, seed=2))
+    assert (tmp_path / "a/data.csv").exists()
+
+
+def test_a_zip_does_not_take_the_truth_of_a_folder(stub: Stub, tmp_path: Path) -> None:
+    written(tmp_path / "a")
+    with pytest.raises(OccupiedError, match="belongs to a"):
+        written(tmp_path / "a.zip")
+
+
+def test_a_sample_that_was_broken_off_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "_writer", lambda _: Failing())
+    with pytest.raises(KeyboardInterrupt):
+        written(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (SampleOptions(seconds=0.0), "seconds: expected 2 to 3600, got 0"),
+        (SampleOptions(seconds=-5.0), "seconds"),
+        (SampleOptions(seconds=float("nan")), "seconds"),
+        (SampleOptions(seed=-1), "seed"),
+        (SampleOptions(settings={"colour": "red"}), "no setting 'colour': there are header, rate_hz, shrink"),
+        (SampleOptions(settings={"header": "perhaps"}), "header: expected true or false"),
+        (SampleOptions(settings={"rate_hz": 0}), "rate_hz: expected a number above 0"),
+        (SampleOptions(settings={"rate_hz": "fast"}), "rate_hz: expected a number"),
+        (SampleOptions(settings={"shrink": 1.5}), "shrink: expected a whole number"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_is_written(
+    stub: Stub, tmp_path: Path, options: SampleOptions, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        written(tmp_path / "a", options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_dataset_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UnknownDatasetError, match=r"'moon'.*ameds"):
+        write_sample("moon", tmp_path / "a")
+    assert "ameds" in datasets()
+    assert settings_of("ameds")["image_rate_hz"] == 5.0
+    assert issubclass(SampleError, ValueError)
+
+
+def test_progress_is_told_to_its_end(stub: Stub, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    write_sample("ameds", tmp_path / "a", OPTIONS, progress=lambda done, total: told.append((done, total)))
+    assert told == [(1, 1)]
+
+
+def test_the_processes_are_spawned_by_a_program_that_has_threads(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing, pathlib\n"
+        "from fieldplay_samples.writers.parallel import run_tasks\n"
+        "def work(folder, name):\n    (folder / name).write_text(multiprocessing.current_process().name)\n"
+        "if __name__ == '__main__':\n"
+        "    run_tasks(work, pathlib.Path(__file__).parent, ['a.txt', 'b.txt'], workers=2, done=lambda: None)\n"
+    )
+    subprocess.run([sys.executable, str(script)], check=True, env=os.environ)
+    assert all("Spawn" in (tmp_path / name).read_text() for name in ("a.txt", "b.txt"))
+
+
+def test_tables_keep_times_to_the_nanosecond_and_numbers_to_their_decimals() -> None:
+    table = [
+        time_column("time_s", np.array([1656928800_000000007, 1656928800_100000000])),
+        Column(name="ticks", values=np.array([12345678901, -4])),
+        Column(name="latitude_rad", values=np.array([0.6583988245583123, -1e-15]), decimals=13),
+    ]
+    expected = "time_s,ticks,latitude_rad\n1656928800.000000007,12345678901,0.6583988245583\n"
+    assert text_of(table) == expected + "1656928800.100000000,-4,0.0000000000000\n"
+    assert text_of(table, header=False).splitlines()[0] == "1656928800.000000007,12345678901,0.6583988245583"

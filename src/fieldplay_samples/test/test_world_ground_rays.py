@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fieldplay_samples.world.named import terrain_named
+from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.solids import merged
+from fieldplay_samples.world.terrain import Terrain
+
+Array = NDArray[np.float64]
+FARTHEST_M = 60.0
+
+
+@pytest.fixture(scope="module", params=["volcano", "ploughed_field"])
+def ground(request: pytest.FixtureRequest) -> Scene:
+    return Scene(terrain=terrain_named(request.param, seed=1), solids=merged([]))
+
+
+def random_rays(terrain: Terrain, count: int, height_m: float) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-300, 300, (2, count))
+    origins = np.stack([x, y, terrain.height_m(x, y) + height_m], axis=1)
+    directions = rng.standard_normal((count, 3)) * [1.0, 1.0, 0.15]
+    return origins, directions / np.linalg.norm(directions, axis=1, keepdims=True)
+
+
+def height_above(terrain: Terrain, points: Array) -> Array:
+    return np.asarray(points[..., 2] - terrain.height_m(points[..., 0], points[..., 1]))
+
+
+def test_rays_end_on_the_surface_that_wheels_stand_on(ground: Scene) -> None:
+    origins, directions = random_rays(ground.terrain, 20000, 1.5)
+    distance = ground.cast(origins, directions).distance_m
+    met = np.isfinite(distance)
+    assert 0.3 < met.mean() < 0.99
+    points = origins[met] + distance[met, None] * directions[met]
+    assert np.abs(height_above(ground.terrain, points)).max() < 1e-3
+
+
+@pytest.mark.parametrize("height_m", [0.05, 1.5, 15.0])
+def test_rays_meet_nothing_earlier_and_miss_nothing_that_small_steps_would_find(ground: Scene, height_m: float) -> None:
+    origins, directions = random_rays(ground.terrain, 300, height_m)
+    distance = ground.cast(origins, directions, farthest_m=FARTHEST_M).distance_m
+    steps = np.arange(0.0, FARTHEST_M, 0.01)
+    for origin, direction, met in zip(origins, directions, distance, strict=True):
+        above = height_above(ground.terrain, origin + steps[:, None] * direction)
+        before = above[steps < met - 1e-3]
+        assert before.min() > -1e-3
+        assert np.isfinite(met) or above.min() > -1e-3
+
+
+def test_a_ray_straight_down_measures_the_height(ground: Scene) -> None:
+    x, y = np.random.default_rng(1).uniform(-100, 100, (2, 500))
+    origins = np.stack([x, y, np.full(500, 30.0)], axis=1)
+    down = np.tile([0.0, 0.0, -1.0], (500, 1))
+    np.testing.assert_allclose(30.0 - ground.cast(origins, down).distance_m, ground.terrain.height_m(x, y), atol=1e-3)
+
+
+def test_rays_to_the_sky_meet_nothing(ground: Scene) -> None:
+    origins, _ = random_rays(ground.terrain, 100, 50.0)
+    hits = ground.cast(origins, np.tile([0.6, 0.0, 0.8], (100, 1)))
+    assert np.isinf(hits.distance_m).all()
+    assert not hits.normal.any()
+    assert not hits.albedo.any()
+
+
+def test_what_is_nearer_than_nearest_or_further_than_farthest_is_not_met(ground: Scene) -> None:
+    origins = np.array([[0.0, 0.0, 5.0]])
+    down = np.array([[0.0, 0.0, -1.0]])
+    assert ground.cast(origins, down, nearest_m=4.0, farthest_m=6.0).distance_m[0] == pytest.approx(5.0, abs=1e-3)
+    assert np.isinf(ground.cast(origins, down, farthest_m=4.9).distance_m[0])
+
+
+def test_normals_and_albedos_are_those_of_the_terrain(ground: Scene) -> None:
+    origins, directions = random_rays(ground.terrain, 500, 1.5)
+    hits = ground.cast(origins, directions)
+    met = np.isfinite(hits.distance_m)
+    x, y, _ = (origins[met] + hits.distance_m[met, None] * directions[met]).T
+    np.testing.assert_allclose(hits.normal[met], ground.terrain.normal(x, y))
+    np.testing.assert_allclose(hits.albedo[met], ground.terrain.colour(x, y))
+    assert (hits.solid == -1).all()

@@ -1,0 +1,91 @@
+"""Messages for tests, made with rosbags' own types: written by its writer into bags, or given to collectors at once."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from fieldplay_player.report.source import Batch, Topic, batch_of_messages, parts_of_lengths
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+START_NS = 1_700_000_000_000_000_000
+Stamped = tuple[int, Any]  # the log time and the message
+
+
+def make(msgtype: str, **members: Any) -> Any:
+    """A message with the members given, and zeros, empty texts and empty lists elsewhere; `pose.position.x` is a path."""
+    message = _blank(msgtype)
+    for path, value in members.items():
+        target, *names = message, *path.split("__")
+        for name in names[:-1]:
+            target = getattr(target, name)
+        setattr(target, names[-1], value)
+    return message
+
+
+def stamped(msgtype: str, stamp_ns: int, frame: str, **members: Any) -> Any:
+    """A message with a header."""
+    sec, nanosec = divmod(stamp_ns, 10**9)
+    head = {"header__stamp__sec": sec, "header__stamp__nanosec": nanosec, "header__frame_id": frame}
+    return make(msgtype, **head, **members)
+
+
+def transform(stamp_ns: int, parent: str, child: str, *pose: Sequence[float]) -> Any:
+    """A geometry_msgs/TransformStamped, the pose a translation and, if it is turned, a quaternion x y z w."""
+    xyz, xyzw = (*pose, (0.0, 0.0, 0.0, 1.0))[:2]
+    places = {f"transform__translation__{axis}": float(value) for axis, value in zip("xyz", xyz, strict=True)}
+    turns = {f"transform__rotation__{axis}": float(value) for axis, value in zip("xyzw", xyzw, strict=True)}
+    name = "geometry_msgs/msg/TransformStamped"
+    return stamped(name, stamp_ns, parent, child_frame_id=child, **places, **turns)
+
+
+def transforms(*each: Any) -> Any:
+    """A tf2_msgs/TFMessage."""
+    return make("tf2_msgs/msg/TFMessage", transforms=list(each))
+
+
+def serialized(message: Any, *, little_endian: bool = True) -> bytes:
+    return bytes(STORE.serialize_cdr(message, message.__msgtype__, little_endian=little_endian))
+
+
+def batch(topic: str, messages: Iterable[Stamped]) -> Batch:
+    """Messages of one topic as a source gives them."""
+    listed = list(messages)
+    stamp_ns = np.array([stamp for stamp, _ in listed], np.int64)
+    parts = parts_of_lengths(stamp_ns, [serialized(message) for _, message in listed])
+    return batch_of_messages(Topic(topic, listed[0][1].__msgtype__), stamp_ns, parts)
+
+
+def write_bag(path: Path, messages: Iterable[tuple[str, int, Any]], *, plugin: str = "mcap", **silent: str) -> Path:
+    """A bag as rosbags writes it, of (topic, log time, message), with topics (name=type) that stay silent."""
+    storage = StoragePlugin.MCAP if plugin == "mcap" else StoragePlugin.SQLITE3
+    with Writer(path, version=9, storage_plugin=storage) as writer:
+        connections: dict[str, Any] = {}
+        for topic, stamp_ns, message in messages:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=STORE)
+            writer.write(connections[topic], stamp_ns, serialized(message))
+        for topic, msgtype in silent.items():
+            writer.add_connection(f"/{topic}", msgtype, typestore=STORE)
+    return path
+
+
+def _blank(msgtype: str) -> Any:
+    members = {name: _blank_member(kind) for name, kind in STORE.fielddefs[msgtype][1]}
+    return STORE.types[msgtype](**members)
+
+
+def _blank_member(kind: Any) -> Any:
+    node, inner = kind[0].name, kind[1]
+    if node == "NAME":
+        return _blank(inner)
+    if node == "BASE":
+        return "" if inner[0] == "string" else False if inner[0] == "bool" else 0
+    element = inner[0]
+    count = inner[1] if node == "ARRAY" else 0
+    if element[0].name == "BASE" and element[1][0] != "string":
+        return np.zeros(count, element[1][0])
+    return [_blank_member(element) for _ in range(count)]

@@ -1,0 +1,44 @@
+"""What becomes of an archive of Rosario: the messages of the bag that it is converted to."""
+
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
+
+from fieldplay_player.conversion import BagOptions, convert
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.options import Selection
+
+EVERYTHING = Selection()
+Messages = dict[str, list[tuple[int, Any]]]
+
+
+def messages_of(root: Path, selection: Selection = EVERYTHING, **parameters: Any) -> Messages:
+    """All messages with their times, by topic below the namespace, as rosbags reads them."""
+    found: Messages = defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
+        bag = Path(folder) / "bag"
+        with open_dataset(root, None, parameters) as archive:
+            convert(archive, bag, selection, BagOptions())
+        with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+            for connection, stamp, raw in reader.messages():
+                message = reader.deserialize(raw, connection.msgtype)
+                found[connection.topic.removeprefix("/rosario/")].append((stamp, message))
+    return found
+
+
+def notes_of(root: Path, **parameters: Any) -> list[str]:
+    """What is noted of an archive when it is opened."""
+    with open_dataset(root, None, parameters) as archive:
+        return archive.notes
+
+
+def xyz(vector: Any) -> list[float]:
+    return [vector.x, vector.y, vector.z]
+
+
+def xyzw(quaternion: Any) -> list[float]:
+    return [quaternion.x, quaternion.y, quaternion.z, quaternion.w]

@@ -1,0 +1,57 @@
+"""From the raw log of Rosario to odometry in a bag: the numbers of the published bags, and ours beside them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_rosario import POSES, TinyRosario
+from written import derived_messages
+
+DESCRIPTION = Path(__file__).parents[1] / "config" / "datasets" / "rosario.yaml"
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> TinyRosario:
+    archive = TinyRosario(tmp_path / "sequence01")
+    archive.root.mkdir()
+    archive.write_odometry()
+    return archive
+
+
+def odometry(archive: TinyRosario, bag: Path) -> list[Any]:
+    return derived_messages(archive.root, bag, ["/rosario/odom"])["/rosario/odom"]
+
+
+def rows(messages: list[Any]) -> np.ndarray:
+    """x, y, yaw, speed, turn rate."""
+    found = []
+    for message in messages:
+        pose, twist = message.pose.pose, message.twist.twist
+        yaw = 2 * np.arctan2(pose.orientation.z, pose.orientation.w)
+        found.append([pose.position.x, pose.position.y, yaw, twist.linear.x, twist.angular.z])
+    return np.array(found)
+
+
+def test_a_description_of_one_s_own_brings_the_numbers_of_the_published_bags(
+    archive: TinyRosario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    text = DESCRIPTION.read_text("utf-8")
+    assert text.count("integration: arcs") == 1
+    (own / "rosario.yaml").write_text(text.replace("integration: arcs", "integration: authors"), "utf-8")
+    monkeypatch.setenv("FIELDPLAY_DATASETS", str(own))
+    found = rows(odometry(archive, tmp_path / "bag"))
+    np.testing.assert_allclose(found[: len(POSES)], POSES, atol=1e-9)
+
+
+def test_ours_has_their_twists_in_the_base_and_goes_on_the_real_way(archive: TinyRosario, tmp_path: Path) -> None:
+    messages = odometry(archive, tmp_path / "bag")
+    found = rows(messages)
+    np.testing.assert_allclose(found[: len(POSES), 3:], np.array(POSES)[:, 3:], atol=1e-9)
+    assert {message.twist.twist.linear.y for message in messages} == {0.0}
+    mean = (found[:4, 3] + found[1:5, 3]) / 2  # the fifth row goes back: halfway there it stands
+    np.testing.assert_allclose(np.diff(found[:5, 0]), mean * 0.1, atol=1e-5)
+    assert all(np.linalg.eigvalsh(message.pose.covariance.reshape(6, 6)).min() >= -1e-12 for message in messages)
+    assert all(np.linalg.eigvalsh(message.twist.covariance.reshape(6, 6)).min() > 0 for message in messages)
