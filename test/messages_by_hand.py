@@ -16,7 +16,7 @@ Stamped = tuple[int, Any]  # the log time and the message
 
 
 def make(msgtype: str, **members: Any) -> Any:
-    """A message with the members given, and zeros, empty texts and empty lists elsewhere; `pose.position.x` is a path."""
+    """A message with the members given, and zeros, empty texts and lists elsewhere; `pose.position.x` is a path."""
     message = _blank(msgtype)
     for path, value in members.items():
         target, *names = message, *path.split("__")

@@ -241,12 +241,6 @@ def test_a_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "wheels" / "log" / "pip.log") in said
 
 
-def test_the_demo_says_that_it_is_not_there_yet() -> None:
-    result = run(ROOT / "ws", "demo")
-    assert result.returncode == 2
-    assert "not there yet" in result.stderr
-
-
 @pytest.mark.parametrize("arguments", [(), ("fly",), ("exec",), ("setup", "now")])
 def test_wrong_usage_shows_the_usage_and_exits_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     result = run(ROOT / "ws", *arguments, FIELDPLAY_WS=str(tmp_path))

@@ -33,11 +33,20 @@ def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
 
 def test_the_lag_is_counted_from_the_topic_that_is_soonest() -> None:
     soon, late = Heard(ODOMETRY), Heard(ODOMETRY)
-    soon.add(message(100.0), 5.0)
-    late.add(message(100.0), 5.25)
-    header, *lines = table_lines({"/soon": soon, "/late": late, "/silent": Heard(ODOMETRY)}, None, 200)
+    for step in range(3):
+        soon.add(message(100.0 + step), 5.0 + step)
+        late.add(message(100.0 + step), 5.25 + step)
+    once = Heard(ODOMETRY)  # as what is latched: it has waited
+    once.add(message(1.0), 5.0)
+    topics = {"/soon": soon, "/late": late, "/once": once, "/silent": Heard(ODOMETRY)}
+    header, *lines = table_lines(topics, None, 200)
     assert header.split() == ["topic", "Hz", "messages", "lag", "ms", "type"]
-    assert [line.split()[3] for line in lines] == ["0.0", "250.0", "-"]
+    assert [line.split()[3] for line in lines] == ["0.0", "250.0", "-", "-"]
+
+
+def test_what_the_wire_adds_to_a_message_makes_no_difference() -> None:
+    assert digest(b"\0\1\0\0abcde") == digest(b"\0\1\0\3abcde\0\0\0")
+    assert digest(b"\0\1\0\0abcde") != digest(b"\0\1\0\0abcdf\0\0\0")
 
 
 def test_messages_are_compared_byte_for_byte_and_computed_ones_counted() -> None:

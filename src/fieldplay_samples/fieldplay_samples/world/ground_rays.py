@@ -11,6 +11,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 CHUNK = 16384  # rays whose numbers stay in the processor's cache
 NUDGE_M = 1e-6  # past the edge of a square, to be in the next one for certain
+STRAIGHT = 1e-9  # the least that a ray moves sideways: one that does not at all would never leave a square
 REFINEMENTS = 8
 FIRST_LEVEL = 4
 
@@ -77,7 +78,7 @@ def _started(relief: Relief, origins: Array, directions: Array, span_m: tuple[Ar
     scale = np.array([1 / relief.cell_m, 1 / relief.cell_m, 1.0])
     x, y, z = np.ascontiguousarray((origins * scale + [0.5, 0.5, 0.0]).T)
     dx, dy, dz = np.ascontiguousarray((directions * scale).T)
-    dx, dy = (np.where(np.abs(d) < 1e-12, 1e-12, d) for d in (dx, dy))
+    dx, dy = (np.where(np.abs(d) < STRAIGHT, STRAIGHT, d) for d in (dx, dy))
     begin, end = span_m
     peak = float(relief.peaks_m[-1])
     above, falling = z + begin * dz > peak, dz < 0

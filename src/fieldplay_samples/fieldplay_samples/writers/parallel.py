@@ -5,9 +5,12 @@ The processes are spawned, not forked: whatever threads the caller has (OpenCV's
 
 import multiprocessing
 import os
+import pickle
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import cv2
@@ -36,8 +39,16 @@ def run_tasks(
             work(state, task)
             done()
         return
+    with TemporaryDirectory() as folder:
+        shared = Path(folder, "shared")
+        shared.write_bytes(pickle.dumps((work, state)))
+        _run_in_processes(shared, tasks, count, done)
+
+
+def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Callable[[], None]) -> None:
+    """What the processes share lies in a file: handed over while one starts, it would block us where that one dies."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin, initargs=(work, state)) as pool:
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=_begin, initargs=(str(shared),)) as pool:
         futures = [pool.submit(_do, task) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -48,10 +59,10 @@ def run_tasks(
             raise
 
 
-def _begin(work: Callable[[State, Task], None], state: State) -> None:
+def _begin(shared: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts speaks to the caller, who ends the pool
     cv2.setNumThreads(1)  # the processes share the processors
-    _worker[:] = [work, state]
+    _worker[:] = pickle.loads(Path(shared).read_bytes())
 
 
 def _do(task: Any) -> None:

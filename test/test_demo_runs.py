@@ -1,0 +1,23 @@
+"""The demo from end to end, on a sample of a few seconds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PATIENCE_S = 240.0
+PICTURES = ("map", "errors", "wheels", "clouds", "main_cam", "aux_cam")
+
+
+def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path) -> None:
+    out = tmp_path / "bags" / "demo"
+    command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "4", "--out", str(out)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Heard live and found the same in the bag: 7733 messages on 34 topics" in result.stdout
+    assert "Traceback" not in result.stderr
+    for name in PICTURES:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "bag" / "metadata.yaml").is_file()
+    page = (out / "index.html").read_text()
+    assert page.count("<img") > len(PICTURES)
+    assert "against the truth" in page
