@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.world.light import Sun, radiance, sky, skyline_rad
 from fieldplay_samples.world.making import make_scene
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import box, capsule, sphere
 
@@ -99,9 +100,8 @@ def test_a_solid_throws_its_shadow_away_from_the_sun(scene: Scene) -> None:
 def test_what_lies_in_shadow_looks_darker(scene: Scene) -> None:
     sun = Sun(azimuth_rad=0.0, height_rad=np.pi / 4)
     wall = scene.with_solids(box(on_ground(scene, 0.0, 0.0, 1.0), (0.2, 2.0, 2.2)))
-    origins = np.array([on_ground(scene, -1.0, 0.0, 0.5)])
-    down = np.array([[0.0, 0.0, -1.0]])
-    lit, dark = (radiance(one, one.cast(origins, down), origins, down, sun) for one in (scene, wall))
+    rays = Rays(origins=np.array([on_ground(scene, -1.0, 0.0, 0.5)]), directions=np.array([[0.0, 0.0, -1.0]]))
+    lit, dark = (radiance(one, one.cast(rays.origins, rays.directions), rays, sun=sun) for one in (scene, wall))
     assert (dark < 0.5 * lit).all()
 
 

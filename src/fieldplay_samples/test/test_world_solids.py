@@ -4,6 +4,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.world.nearest_solid import Met, first_met
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.solids import Solids, box, capsule, merged, pole, sphere, stone
 
 Array = NDArray[np.float64]
@@ -12,7 +13,12 @@ TURN = Rotation.from_euler("xyz", [0.3, -0.5, 1.1]).as_matrix()
 
 def met_by(solids: Solids, origins: Array, directions: Array, *, farthest_m: float = 100.0) -> Met:
     """What rays meet if each is a bundle of its own."""
-    return first_met(solids, (origins, directions), np.arange(len(origins)), np.full(len(origins), farthest_m))
+    return first_met(
+        solids,
+        Rays(origins=origins, directions=directions),
+        np.arange(len(origins)),
+        end_m=np.full(len(origins), farthest_m),
+    )
 
 
 def rays_towards(target: Array, count: int, spread_m: float) -> tuple[Array, Array]:
@@ -119,7 +125,7 @@ def test_bundling_rays_changes_nothing() -> None:
     origins = rng.uniform(-0.2, 0.2, (3000, 3))
     one_by_one = met_by(solids, origins, directions)
     for keys in (np.zeros(3000, np.int64), (directions[:, 0] * 5).astype(np.int64), rng.integers(0, 50, 3000)):
-        bundled = first_met(solids, (origins, directions), keys, np.full(3000, 100.0))
+        bundled = first_met(solids, Rays(origins=origins, directions=directions), keys, end_m=np.full(3000, 100.0))
         np.testing.assert_array_equal(bundled.ray, one_by_one.ray)
         np.testing.assert_array_equal(bundled.solid, one_by_one.solid)
     assert len(one_by_one.ray) > 100

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.camera_rays import Camera, camera_from_numbers, pixels_from_points, rays
 from fieldplay_samples.world.light import Sun, radiance
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 
 __all__ = ["Camera", "camera_from_numbers", "depth", "pixels_from_points", "rays", "render"]
@@ -19,9 +20,9 @@ def render(
     scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
 ) -> NDArray[np.uint8]:
     """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
-    origins, directions = _world_rays(camera, world_T_camera, shrink)
-    hits = _cast(scene, camera, (origins, directions), shrink)
-    linear = radiance(scene, hits, origins, directions, sun or Sun())
+    towards = _world_rays(camera, world_T_camera, shrink)
+    hits = _cast(scene, camera, towards, shrink=shrink)
+    linear = radiance(scene, hits, towards, sun=sun or Sun())
     small = _developed(linear).reshape(*rays(camera, shrink).shape)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
     picture = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
@@ -30,19 +31,20 @@ def render(
 
 def depth(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:
     """Depth (h, w) along the optical axis in m, inf where there is nothing, of every shrink-th pixel each way."""
-    origins, directions = _world_rays(camera, world_T_camera, shrink)
-    towards = rays(camera, shrink)
-    distance = _cast(scene, camera, (origins, directions), shrink).distance_m.reshape(towards.shape[:2])
-    return (distance * towards[..., 2]).astype(np.float32)
+    optical = rays(camera, shrink)
+    towards = _world_rays(camera, world_T_camera, shrink)
+    distance = _cast(scene, camera, towards, shrink=shrink).distance_m.reshape(optical.shape[:2])
+    return np.asarray(distance * optical[..., 2], np.float32)
 
 
-def _world_rays(camera: Camera, world_T_camera: Array, shrink: int) -> tuple[Array, Array]:
+def _world_rays(camera: Camera, world_T_camera: Array, shrink: int) -> Rays:
     directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
-    return np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions
+    return Rays(origins=np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions=directions)
 
 
-def _cast(scene: Scene, camera: Camera, world_rays: tuple[Array, Array], shrink: int) -> Hits:
-    return scene.cast(*world_rays, farthest_m=FARTHEST_M, spread_rad=shrink / camera.matrix[0][0])
+def _cast(scene: Scene, camera: Camera, towards: Rays, *, shrink: int) -> Hits:
+    spread = shrink / camera.matrix[0][0]
+    return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 
 
 def _developed(linear: Array) -> NDArray[np.uint8]:

@@ -89,7 +89,7 @@ def sweep(
     world = np.einsum("nij,nj->ni", poses[:, :3, :3], directions)
     hits = scene.cast(poses[:, :3, 3], world, nearest_m=NEAREST_M, farthest_m=lidar.farthest_m, spread_rad=0.003)
     rng = rng or np.random.default_rng(0)
-    seen = np.flatnonzero(hits.distance_m < _reach_m(lidar, hits, world, rng))
+    seen = np.flatnonzero(hits.distance_m < _reach_m(lidar, hits, world, rng=rng))
     noise = rng.normal(0.0, noise_m, len(directions))
     laser = np.tile(np.arange(len(lidar.elevations_deg), dtype=np.uint8), lidar.columns)
     distance = hits.distance_m[seen] + noise[seen]
@@ -113,7 +113,7 @@ def _firings(lidar: Spinning, begin_rad: float) -> tuple[Array, NDArray[np.intp]
     return time.ravel(), np.repeat(np.arange(lidar.columns), len(lasers)), directions.reshape(-1, 3)
 
 
-def _reach_m(lidar: Spinning, hits: Hits, directions: Array, rng: np.random.Generator) -> Array:
+def _reach_m(lidar: Spinning, hits: Hits, directions: Array, *, rng: np.random.Generator) -> Array:
     """How far (n,) each ray sees what it met: a return fades with the square of the distance, and flickers a little."""
     strength = hits.albedo.mean(axis=1) * _squareness(hits, directions)
     flicker = np.exp(FLICKER * rng.standard_normal(len(strength)))

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.rays import Rays
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CELL_RAD = np.deg2rad(4.0)
@@ -29,28 +31,29 @@ def _key(first: Array, second: Array) -> NDArray[np.int64]:
 
 
 def candidates(
-    rays: tuple[Array, Array], keys: NDArray[np.int64], spheres: tuple[Array, Array], farthest_m: float
+    rays: Rays, keys: NDArray[np.int64], spheres: tuple[Array, Array], *, farthest_m: float
 ) -> tuple[Indices, Indices]:
     """Pairs (p,), (p,) of the number of a ray and of a sphere that it meets within farthest_m, or passes closely.
 
-    Rays are origins and directions (n, 3), spheres centres (k, 3) and radii (k,); rays of one key make a bundle.
+    Spheres are centres (k, 3) and radii (k,); rays of one key (n,) make a bundle.
     """
     if not len(keys) or not len(spheres[1]):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     order = np.argsort(keys, kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=keys[order[0]] - 1))
     ends = np.append(first[1:], len(order))
-    bundle, sphere = np.nonzero(_may_meet(_hulls(rays[0][order], rays[1][order], first), spheres, farthest_m))
+    bundle, sphere = np.nonzero(_may_meet(_hulls(rays.taken(order), first), spheres, farthest_m))
     counts = ends[bundle] - first[bundle]
     before = np.cumsum(counts) - counts
     place = np.arange(counts.sum()) + np.repeat(first[bundle] - before, counts)
     ray, number = order[place], np.repeat(sphere, counts)
-    close = _passes(rays, spheres, ray, number)
+    close = _passes(rays.taken(ray), spheres[0].take(number, axis=0), spheres[1].take(number))
     return ray[close], number[close]
 
 
-def _hulls(origins: Array, directions: Array, first: Indices) -> tuple[Array, Array, Array, Array]:
+def _hulls(rays: Rays, first: Indices) -> tuple[Array, Array, Array, Array]:
     """Of each bundle (b,): the middle of the origins, how far they lie from it, the axis, and the half-angle in rad."""
+    origins, directions = rays.origins, rays.directions
     low, high = np.minimum.reduceat(origins, first), np.maximum.reduceat(origins, first)
     axis = np.add.reduceat(directions, first)
     axis /= np.linalg.norm(axis, axis=1, keepdims=True)
@@ -76,11 +79,8 @@ def _may_meet(
     return np.asarray((touched | inside) & (distance - reach <= farthest_m))
 
 
-def _passes(
-    rays: tuple[Array, Array], spheres: tuple[Array, Array], ray: Indices, number: Indices
-) -> NDArray[np.bool_]:
-    """Whether a ray's straight line (p,) passes through the sphere (p,)."""
-    towards = spheres[0].take(number, axis=0) - rays[0].take(ray, axis=0)
-    along = np.einsum("pc,pc->p", towards, rays[1].take(ray, axis=0))
-    passes: NDArray[np.bool_] = np.einsum("pc,pc->p", towards, towards) - along * along <= spheres[1].take(number) ** 2
-    return passes
+def _passes(rays: Rays, centres: Array, radii: Array) -> NDArray[np.bool_]:
+    """Whether a ray's straight line (p,) passes through its sphere (p,)."""
+    towards = centres - rays.origins
+    along = np.einsum("pc,pc->p", towards, rays.directions)
+    return np.asarray(np.einsum("pc,pc->p", towards, towards) - along * along <= radii * radii)

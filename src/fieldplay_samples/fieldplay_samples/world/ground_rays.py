@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.relief import Relief, heights_m
 
 Array = NDArray[np.float64]
@@ -17,7 +18,7 @@ FIRST_LEVEL = 4
 
 
 @dataclass(eq=False, kw_only=True)
-class _Rays:
+class _UnderWay:
     """Rays under way in units of cells (z in m): which of the chunk, where from and to, how far, on which level."""
 
     index: Indices
@@ -31,7 +32,7 @@ class _Rays:
     end: Array
     level: Indices
 
-    def kept(self, keep: NDArray[np.intp]) -> "_Rays":
+    def kept(self, keep: NDArray[np.intp]) -> "_UnderWay":
         return replace(self, **{field.name: getattr(self, field.name).take(keep) for field in fields(self)})
 
 
@@ -44,58 +45,55 @@ class _Squares:
     parent_left: NDArray[np.bool_]
 
 
-def distances_m(relief: Relief, origins: Array, directions: Array, begin_m: Array, end_m: Array) -> Array:
-    """Distances (n,) in m at which rays (n, 3) first meet the relief between begin and end (n,); inf where they do not.
-
-    Directions need not be unit vectors: a distance is in their lengths.
-    """
-    result = np.full(len(origins), np.inf)
-    for first in range(0, len(origins), CHUNK):
+def distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
+    """Distances (n,) in m at which rays (n,) first meet the relief before end_m (n,); inf where they do not."""
+    result = np.full(len(rays), np.inf)
+    for first in range(0, len(rays), CHUNK):
         part = slice(first, first + CHUNK)
-        result[part] = _chunk(relief, origins[part], directions[part], (begin_m[part], end_m[part]))
+        chunk = Rays(origins=rays.origins[part], directions=rays.directions[part])
+        result[part] = _chunk_distances_m(relief, chunk, end_m[part])
     return result
 
 
-def _chunk(relief: Relief, origins: Array, directions: Array, span_m: tuple[Array, Array]) -> Array:
-    rays = _started(relief, origins, directions, span_m)
-    low, high = np.full((2, len(origins)), np.inf)
-    while len(rays.index):
-        hit, until = _step(relief, rays)
+def _chunk_distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
+    under_way = _started(relief, rays, end_m)
+    low, high = np.full((2, len(rays)), np.inf)
+    while len(under_way.index):
+        hit, until = _step(relief, under_way)
         if len(hit):
-            low[rays.index[hit]], high[rays.index[hit]] = rays.at[hit], until
-            rays.at[hit] = rays.end[hit]  # parked until the others are many enough to be moved together
-        alive = np.flatnonzero(rays.at < rays.end)
-        if len(alive) < 0.8 * len(rays.index):
-            rays = rays.kept(alive)
+            low[under_way.index[hit]], high[under_way.index[hit]] = under_way.at[hit], until
+            under_way.at[hit] = under_way.end[hit]  # parked until enough of them can be left out together
+        alive = np.flatnonzero(under_way.at < under_way.end)
+        if len(alive) < 0.8 * len(under_way.index):
+            under_way = under_way.kept(alive)
     found = np.flatnonzero(np.isfinite(low))
-    result = np.full(len(origins), np.inf)
-    result[found] = _refined(relief, origins[found], directions[found], (low[found], high[found]))
+    result = np.full(len(rays), np.inf)
+    result[found] = _refined(relief, rays.taken(found), (low[found], high[found]))
     return result
 
 
-def _started(relief: Relief, origins: Array, directions: Array, span_m: tuple[Array, Array]) -> _Rays:
+def _started(relief: Relief, rays: Rays, end_m: Array) -> _UnderWay:
     """Rays already down at the relief's highest peak; those that never come down there are left out."""
     scale = np.array([1 / relief.cell_m, 1 / relief.cell_m, 1.0])
-    x, y, z = np.ascontiguousarray((origins * scale + [0.5, 0.5, 0.0]).T)
-    dx, dy, dz = np.ascontiguousarray((directions * scale).T)
+    x, y, z = np.ascontiguousarray((rays.origins * scale + [0.5, 0.5, 0.0]).T)
+    dx, dy, dz = np.ascontiguousarray((rays.directions * scale).T)
     dx, dy = (np.where(np.abs(d) < STRAIGHT, STRAIGHT, d) for d in (dx, dy))
-    begin, end = span_m
     peak = float(relief.peaks_m[-1])
-    above, falling = z + begin * dz > peak, dz < 0
-    at = np.where(above & falling, np.maximum(begin, (peak - z) / np.where(falling, dz, -1.0)), begin)
+    above, falling = z > peak, dz < 0
+    at = np.where(above & falling, (peak - z) / np.where(falling, dz, -1.0), 0.0)
     level = np.full(len(x), FIRST_LEVEL)
-    rays = _Rays(index=np.arange(len(x)), x=x, y=y, z=z, dx=dx, dy=dy, dz=dz, at=at, end=end, level=level)
-    return rays.kept(np.flatnonzero((at < end) & (falling | ~above)))
+    started = _UnderWay(index=np.arange(len(x)), x=x, y=y, z=z, dx=dx, dy=dy, dz=dz, at=at, end=end_m, level=level)
+    return started.kept(np.flatnonzero((at < end_m) & (falling | ~above)))
 
 
-def _step(relief: Relief, rays: _Rays) -> tuple[NDArray[np.intp], Array]:
+def _step(relief: Relief, rays: _UnderWay) -> tuple[NDArray[np.intp], Array]:
     """Moves each ray out of its square or down a level; which rays (k,) meet the ground, and by where (k,) at last."""
     squares = _squares(relief, rays)
     leaves, bottom = squares.leaves, rays.level == 0
     lowest = rays.z + np.where(rays.dz < 0, leaves, rays.at) * rays.dz
     above = lowest > squares.peak_m
     near = np.flatnonzero(~above & bottom & (rays.at < rays.end))
-    hit = near[_dives(relief, rays, near, leaves)]
+    hit = near[_dives(relief, rays.kept(near), leaves[near])]
     until = leaves[hit]
     passed = above | bottom
     to_peak = (squares.peak_m - rays.z) / np.where(rays.dz < 0, rays.dz, -np.inf)
@@ -107,7 +105,7 @@ def _step(relief: Relief, rays: _Rays) -> tuple[NDArray[np.intp], Array]:
     return hit, until
 
 
-def _squares(relief: Relief, rays: _Rays) -> _Squares:
+def _squares(relief: Relief, rays: _UnderWay) -> _Squares:
     size = np.ldexp(1.0, rays.level)
     inside = rays.at + NUDGE_M
     column = np.floor((rays.x + inside * rays.dx) / size)
@@ -125,37 +123,34 @@ def _squares(relief: Relief, rays: _Rays) -> _Squares:
     )
 
 
-def _dives(relief: Relief, rays: _Rays, near: NDArray[np.intp], leaves: Array) -> NDArray[np.bool_]:
-    """Which of the rays `near` (k,) are below the surface half-way through their cell or at its end."""
-    below = np.zeros(len(near), bool)
-    if not len(near):
-        return below
-    x, y, z, dx, dy, dz = (values.take(near) for values in (rays.x, rays.y, rays.z, rays.dx, rays.dy, rays.dz))
-    begin, end = rays.at.take(near), leaves.take(near)
-    for at in (end, (begin + end) / 2):
-        height = heights_m(relief, (x + at * dx - 0.5) * relief.cell_m, (y + at * dy - 0.5) * relief.cell_m)
-        below |= z + at * dz <= height
+def _dives(relief: Relief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
+    """Which rays (k,) are below the surface half-way through their cell or where they leave it."""
+    below = np.zeros(len(leaves), bool)
+    if len(leaves):
+        for at in (leaves, (rays.at + leaves) / 2):
+            x, y = ((of + at * per - 0.5) * relief.cell_m for of, per in ((rays.x, rays.dx), (rays.y, rays.dy)))
+            below |= rays.z + at * rays.dz <= heights_m(relief, x, y)
     return below
 
 
-def _refined(relief: Relief, origins: Array, directions: Array, bracket: tuple[Array, Array]) -> Array:
+def _refined(relief: Relief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
     """The crossing (n,) within a bracket, by false position that halves the weight of an end which stays."""
     low, high = bracket
-    gap_low, gap_high = _gap(relief, origins, directions, low), _gap(relief, origins, directions, high)
+    gap_low, gap_high = _gap(relief, rays, low), _gap(relief, rays, high)
     high = np.where(gap_low <= 0, low, high)
     middle = high
     for _ in range(REFINEMENTS):
         slope = gap_low - gap_high
         share = np.where((gap_high < 0) & (gap_low > 0), gap_low / np.where(slope > 0, slope, 1.0), 0.5)
         middle = low + share * (high - low)
-        gap = _gap(relief, origins, directions, middle)
+        gap = _gap(relief, rays, middle)
         outside = gap > 0
         low, gap_low = np.where(outside, middle, low), np.where(outside, gap, gap_low / 2)
         high, gap_high = np.where(outside, high, middle), np.where(outside, gap_high / 2, gap)
     return middle
 
 
-def _gap(relief: Relief, origins: Array, directions: Array, at: Array) -> Array:
-    """How far (n,) above the surface rays are at a distance (n,), in m."""
-    x, y, z = (origins + at[:, None] * directions).T
+def _gap(relief: Relief, rays: Rays, at: Array) -> Array:
+    """How far (n,) above the surface rays are at distances (n,), in m."""
+    x, y, z = rays.points(at).T
     return np.asarray(z - heights_m(relief, x, y))

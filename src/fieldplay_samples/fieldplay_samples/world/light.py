@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 from fieldplay_samples.world.soil import LIGHT_FROM_RAD
 
@@ -34,14 +35,14 @@ class Sun:
         return np.array([across * np.cos(self.azimuth_rad), across * np.sin(self.azimuth_rad), np.sin(self.height_rad)])
 
 
-def radiance(scene: Scene, hits: Hits, origins: Array, directions: Array, sun: Sun) -> Array:
-    """Linear colours (n, 3) of what rays (n, 3) met, or of the sky; a white sheet in full sun has about 3."""
-    colour = np.empty(directions.shape)
+def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
+    """Linear colours (n, 3) of what rays (n,) met, or of the sky; a white sheet in full sun has about 3."""
+    colour = np.empty(rays.directions.shape)
     met = np.isfinite(hits.distance_m)
     seen, unseen = np.flatnonzero(met), np.flatnonzero(~met)
-    colour[unseen] = sky(directions[unseen], sun)
+    colour[unseen] = sky(rays.directions[unseen], sun)
     distance, normal = hits.distance_m[seen], hits.normal[seen]
-    points = origins[seen] + distance[:, None] * directions[seen]
+    points = rays.taken(seen).points(distance)
     facing = np.maximum(normal @ sun.direction(), 0.0)
     lit = np.flatnonzero(facing > 0)
     facing[lit[scene.in_shadow(points[lit], sun.direction())]] = 0.0

@@ -40,7 +40,7 @@ def make_scene(
     where, sizes = places(rng, sizes, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
     thin = np.full(pole_count, 0.1)
     feet, _ = places(rng, thin, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
-    return Scene(terrain=ground, solids=merged([rocks(ground, rng, where, sizes), poles(ground, rng, feet)]))
+    return Scene(terrain=ground, solids=merged([rocks(ground, rng, where, sizes_m=sizes), poles(ground, rng, feet)]))
 
 
 def _rock_sizes(rng: np.random.Generator, count: int) -> NDArray[np.float64]:

@@ -57,7 +57,7 @@ def places(
     return np.stack([x, y], axis=1)[free], sizes_m[free]
 
 
-def rocks(terrain: Terrain, rng: np.random.Generator, places_m: Array, sizes_m: Array) -> Solids:
+def rocks(terrain: Terrain, rng: np.random.Generator, places_m: Array, *, sizes_m: Array) -> Solids:
     """A rock of about sizes (n,) at each of places (n, 2), sunk in a little."""
     heights = terrain.height_m(places_m[:, 0], places_m[:, 1])
     return merged(

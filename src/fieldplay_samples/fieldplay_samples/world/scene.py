@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.bundles import keys_by_direction, keys_by_place
 from fieldplay_samples.world.nearest_solid import Met, first_met, looks
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.solids import Solids, merged
 from fieldplay_samples.world.terrain import Terrain, relief_of
 
@@ -16,7 +17,7 @@ Indices = NDArray[np.intp]
 GROUND = -1
 FLATTEST = 0.03  # the sine of the flattest angle under which a footprint is still thought to grow
 STRETCH = 0.75  # the power with which it does: 0 is its width, 1 its length; the pattern is averaged in both directions
-SHADOW_BEGINS_M = 0.005
+SHADOW_BEGINS_M, SHADOW_ENDS_M = 0.005, 100.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,7 +41,7 @@ class Scene:
     solids: Solids
 
     def with_solids(self, *parts: Solids) -> "Scene":
-        """The same scene with more solids: what moves, as it stands at one moment."""
+        """The same scene with more solids: what moves, as it stands at one moment. Solids are numbered anew."""
         return replace(self, solids=merged([self.solids, *parts]))
 
     def cast(
@@ -56,42 +57,41 @@ class Scene:
 
         A ray is spread_rad wide: patterns finer than that are averaged in the albedo.
         """
-        begins = origins + nearest_m * directions
-        distance = self._ground_distance(begins, directions, farthest_m - nearest_m)
-        keys = keys_by_direction(directions)
-        met = first_met(self.solids, (begins, directions), keys, np.minimum(distance, farthest_m - nearest_m))
+        rays = Rays(origins=origins + nearest_m * directions, directions=directions)
+        end = np.full(len(rays), farthest_m - nearest_m)
+        distance = self._ground_distance(rays, end)
+        met = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
         distance[met.ray] = met.distance_m
-        return self._seen(begins, directions, distance, met=met, nearest_m=nearest_m, spread_rad=spread_rad)
+        return self._seen(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
 
     def in_shadow(self, points: Array, towards_sun: Array) -> NDArray[np.bool_]:
         """Which of points (n, 3) have a solid between themselves and the sun (3,); hills throw no shadow."""
         directions = np.broadcast_to(towards_sun, points.shape)
-        begins = points + SHADOW_BEGINS_M * directions
-        keys = keys_by_place(begins, towards_sun)
-        dark = np.zeros(len(points), bool)
-        dark[first_met(self.solids, (begins, directions), keys, np.full(len(points), 100.0)).ray] = True
+        rays = Rays(origins=points + SHADOW_BEGINS_M * directions, directions=directions)
+        keys = keys_by_place(rays.origins, towards_sun)
+        dark = np.zeros(len(rays), bool)
+        dark[first_met(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
         return dark
 
-    def _ground_distance(self, origins: Array, directions: Array, farthest_m: float) -> Array:
+    def _ground_distance(self, rays: Rays, end_m: Array) -> Array:
         """The overall slope is taken out of the ground and of the rays: that leaves straight lines and distances."""
         east, north = self.terrain.slope
         level = np.array([[1.0, 0.0, -east], [0.0, 1.0, -north], [0.0, 0.0, 1.0]])
-        begin, end = np.zeros(len(origins)), np.full(len(origins), farthest_m)
-        return ground_rays.distances_m(relief_of(self.terrain), origins @ level, directions @ level, begin, end)
+        levelled = Rays(origins=rays.origins @ level, directions=rays.directions @ level)
+        return ground_rays.distances_m(relief_of(self.terrain), levelled, end_m)
 
-    def _seen(
-        self, begins: Array, directions: Array, distance: Array, *, met: Met, nearest_m: float, spread_rad: float
-    ) -> Hits:
+    def _seen(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)
         solid[met.ray] = met.solid
-        normal, albedo = np.zeros(begins.shape), np.zeros(begins.shape)
+        normal, albedo = np.zeros(rays.origins.shape), np.zeros(rays.origins.shape)
         ground = np.flatnonzero(np.isfinite(distance) & (solid == GROUND))
-        x, y, _ = (begins[ground] + distance[ground, None] * directions[ground]).T
+        x, y, _ = rays.taken(ground).points(distance[ground]).T
         normal[ground] = self.terrain.normal(x, y)
-        sine = np.einsum("nc,nc->n", normal[ground], directions[ground])
+        sine = np.einsum("nc,nc->n", normal[ground], rays.directions[ground])
         stretched = spread_rad * np.maximum(np.abs(sine), FLATTEST) ** -STRETCH
         albedo[ground] = self.terrain.colour(x, y, stretched * (distance[ground] + nearest_m))
-        points = begins[met.ray] + met.distance_m[:, None] * directions[met.ray]
+        points = rays.taken(met.ray).points(met.distance_m)
         footprint = spread_rad * (met.distance_m + nearest_m)
-        normal[met.ray], albedo[met.ray] = looks(self.solids, met, points, self.terrain.soil, footprint)
+        looked = looks(self.solids, met, points, soil=self.terrain.soil, footprint_m=footprint)
+        normal[met.ray], albedo[met.ray] = looked
         return Hits(distance_m=distance + nearest_m, normal=normal, albedo=albedo, solid=solid)

@@ -59,7 +59,7 @@ class Soil:
         colour[:] = self.base
         for shade, picture in zip(self.shades, _patches(self), strict=True):
             seen = _smooth_step(2 - np.asarray(footprint_m) / shade.shortest_m)
-            share = shade.share + seen * (_looked_up(picture, x, y, shade.shortest_m / 4) - shade.share)
+            share = shade.share + seen * (_looked_up(picture, x, y, texel_m=shade.shortest_m / 4) - shade.share)
             colour += share[..., None] * (np.array(shade.albedo) - colour)
         pattern = self.pattern(x, y, footprint_m)
         if self.rows:
@@ -73,7 +73,7 @@ class Soil:
         for turn, (grain, picture) in enumerate(zip(self.grain, _pictures(self), strict=True)):
             seen = _smooth_step(2 - np.asarray(footprint_m) / (2 * grain.texel_m))
             cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
-            total += seen * _looked_up(picture, cos * x - sin * y, sin * x + cos * y, grain.texel_m)
+            total += seen * _looked_up(picture, cos * x - sin * y, sin * x + cos * y, texel_m=grain.texel_m)
         return total
 
 
@@ -115,7 +115,7 @@ def _smooth_step(value: Array) -> Array:
     return clipped * clipped * (3 - 2 * clipped)
 
 
-def _looked_up(picture: NDArray[np.float32], x: Array, y: Array, texel_m: float) -> Array:
+def _looked_up(picture: NDArray[np.float32], x: Array, y: Array, *, texel_m: float) -> Array:
     """The picture's values (...) at x, y (...), bilinear, repeated without end."""
     right, up = x / texel_m, y / texel_m
     column, row = np.floor(right), np.floor(up)

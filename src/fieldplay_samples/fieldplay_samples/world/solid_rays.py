@@ -3,18 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.solids import Limbs, Stones
 
 Array = NDArray[np.float64]
 
 
-def stone_distances(stones: Stones, origins: Array, directions: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Distances (p,) at which rays (p, 3) enter the stones (p,), inf for none; by which plane, -1 for the ellipsoid.
+def stone_distances(stones: Stones, rays: Rays) -> tuple[Array, NDArray[np.intp]]:
+    """Distances (p,) at which rays (p,) enter the stones (p,), inf for none; by which plane, -1 for the ellipsoid.
 
     Row p of the rays is tried against row p of the stones.
     """
-    begin = np.einsum("pji,pj->pi", stones.world_R_stone, origins - stones.centre)
-    course = np.einsum("pji,pj->pi", stones.world_R_stone, directions)
+    begin = np.einsum("pji,pj->pi", stones.world_R_stone, rays.origins - stones.centre)
+    course = np.einsum("pji,pj->pi", stones.world_R_stone, rays.directions)
     enters, leaves = _ellipsoid_span(begin / stones.radii_m, course / stones.radii_m)
     height = stones.planes[:, :, 3] - np.einsum("pkc,pc->pk", stones.planes[:, :, :3], begin)
     rate = np.einsum("pkc,pc->pk", stones.planes[:, :, :3], course)
@@ -47,19 +48,19 @@ def stone_normals(stones: Stones, points: Array, side: NDArray[np.intp]) -> Arra
     return np.asarray(np.einsum("pij,pj->pi", stones.world_R_stone, np.where(side[:, None] >= 0, flat, round_)))
 
 
-def limb_distances(limbs: Limbs, origins: Array, directions: Array) -> Array:
-    """Distances (p,) at which rays (p, 3) enter the limbs (p,), inf for none; row p against row p."""
+def limb_distances(limbs: Limbs, rays: Rays) -> Array:
+    """Distances (p,) at which rays (p,) enter the limbs (p,), inf for none; row p against row p."""
     axis = limbs.end - limbs.begin
     length = np.linalg.norm(axis, axis=1)
     axis = axis / np.maximum(length, 1e-12)[:, None]
-    begin = origins - limbs.begin
+    begin, directions = rays.origins - limbs.begin, rays.directions
     along, rate = np.einsum("pc,pc->p", begin, axis), np.einsum("pc,pc->p", directions, axis)
     aside, turn = begin - along[:, None] * axis, directions - rate[:, None] * axis
     side = _entry(aside, turn, limbs.radius_m)
     meets = along + np.where(np.isfinite(side), side, 0.0) * rate
     side = np.where((meets > 0) & (meets < length), side, np.inf)
     first = _entry(begin, directions, limbs.radius_m)
-    last = _entry(origins - limbs.end, directions, limbs.radius_m)
+    last = _entry(rays.origins - limbs.end, directions, limbs.radius_m)
     at = np.minimum(side, np.minimum(first, last))
     nearest = np.clip(along, 0.0, length)
     inside = np.square(begin - nearest[:, None] * axis).sum(axis=1) < np.square(limbs.radius_m)
