@@ -128,6 +128,8 @@ def _turned(
     before: AckermannState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array, *, longest_s: float
 ) -> Array:
     """Angles (n, 2) by which the wheels have turned; what noise says of them is shown as it is."""
+    earlier: Array
+    start: Array
     if before is None:
         earlier_ns, earlier, start = int(stamp_ns[0]), wheel_rates[0], np.zeros(2)
     else:

@@ -85,7 +85,7 @@ class Decoder:
             yield from self._columns_of(part)
 
     def _columns_of(self, part: Part) -> Iterator[Columns]:
-        left = np.arange(len(part.stamp_ns))
+        left: NDArray[np.intp] = np.arange(len(part.stamp_ns))
         for known in list(self._known):
             fits = known.fits(part.data[left])
             if fits.any():

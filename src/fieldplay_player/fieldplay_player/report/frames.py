@@ -45,7 +45,7 @@ class Edge:
         times, values = self.rows.rows()
         if self.is_static or len(times) == 1:
             values = np.repeat(values[-1:], len(stamp_ns), axis=0)
-            near = np.ones(len(stamp_ns), bool)
+            near: NDArray[np.bool_] = np.ones(len(stamp_ns), bool)
             near &= self.is_static | (np.abs(stamp_ns - times[-1]) <= LEAST_REACH_NS)
         else:
             values, near = _between(times, values, stamp_ns)
@@ -119,7 +119,8 @@ class Frames:
     @staticmethod
     def _chain(edges: list[Edge], stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
         """ancestor_T_frame along the edges from the frame upwards."""
-        chained, known = np.tile(np.eye(4), (len(stamp_ns), 1, 1)), np.ones(len(stamp_ns), bool)
+        chained: Array = np.tile(np.eye(4), (len(stamp_ns), 1, 1))
+        known: NDArray[np.bool_] = np.ones(len(stamp_ns), bool)
         for edge in edges:
             transform, there = edge.at(stamp_ns)
             chained, known = transform @ chained, known & there

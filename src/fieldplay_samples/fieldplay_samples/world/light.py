@@ -82,4 +82,5 @@ def _skyline() -> tuple[Array, Array]:
     rough /= rough.std()
     aside = np.abs(np.angle(np.exp(1j * (azimuth - CONE_AZIMUTH_RAD))))
     cone = CONE_HEIGHT_RAD * np.exp(-np.maximum(aside - CRATER_RAD, 0.0) / FLANK_RAD)
-    return azimuth, np.maximum(0.035 + 0.009 * rough, cone + 0.004 * rough)
+    skyline = np.maximum(0.035 + 0.009 * rough, cone + 0.004 * rough)
+    return np.asarray(azimuth, float), np.asarray(skyline, float)

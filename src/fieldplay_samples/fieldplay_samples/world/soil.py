@@ -65,7 +65,7 @@ class Soil:
         if self.rows:
             green = self.rows.share(x, y, raggedness=4 * pattern, footprint_m=footprint_m)
             colour += green[..., None] * (np.array(self.rows.albedo) - colour)
-        return colour * np.exp(pattern)[..., None]
+        return np.asarray(colour * np.exp(pattern)[..., None], float)
 
     def pattern(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
         """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
@@ -87,7 +87,7 @@ def _patches(soil: Soil) -> tuple[NDArray[np.float32], ...]:
 def _patch(shade: Shade, rng: np.random.Generator) -> NDArray[np.float32]:
     noise = periodic_noise(rng, TEXELS, longest=4 * shade.longest_m / shade.shortest_m, shortest=4, roughness=0.8)
     edge = np.quantile(noise, 1 - shade.share)
-    return (1 / (1 + np.exp(-6 * (noise - edge)))).astype(np.float32)
+    return np.asarray(1 / (1 + np.exp(-6 * (noise - edge))), np.float32)
 
 
 @lru_cache(maxsize=4)
@@ -125,4 +125,4 @@ def _looked_up(picture: NDArray[np.float32], x: Array, y: Array, *, texel_m: flo
     flat = picture.ravel()
     below = flat.take(low + first) * (1 - across) + flat.take(low + second) * across
     above = flat.take(high + first) * (1 - across) + flat.take(high + second) * across
-    return below + (above - below) * along
+    return np.asarray(below + (above - below) * along, float)

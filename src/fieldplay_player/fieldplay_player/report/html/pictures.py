@@ -51,5 +51,5 @@ def colour_map(values: NDArray[np.float64]) -> Pixels:
 
 def gradient() -> str:
     """The colours of the map from low to high, as CSS has it."""
-    stops = colour_map(np.linspace(0, 1, 9))[:, ::-1].tolist()
+    stops = colour_map(np.linspace(0, 1, 9).astype(np.float64))[:, ::-1].tolist()
     return f"linear-gradient(90deg,{','.join('rgb({},{},{})'.format(*stop) for stop in stops)})"

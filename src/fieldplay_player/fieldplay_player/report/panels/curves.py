@@ -20,7 +20,8 @@ class Numbers:
 
     def __init__(self, labels: Sequence[str], *, turn: float | None = None) -> None:
         self.labels = tuple(labels)
-        self._turn, self._last = turn, np.zeros((0, len(labels)))
+        self._turn = turn
+        self._last: Array = np.zeros((0, len(labels)))
         self._buckets = Buckets(len(labels))
         self.not_a_number: Counter[str] = Counter()
         self.infinite: Counter[str] = Counter()
