@@ -326,7 +326,7 @@ def test_progress_elsewhere_is_a_line_every_ten_seconds() -> None:
 def test_help_names_every_command_and_option(call: Call) -> None:
     code, out, _ = call("--help")
     assert code == 0
-    for command in ("list", "info", "check", "convert", "play"):
+    for command in ("list", "info", "check", "convert", "play", "report", "sample"):
         assert re.search(rf"^ +{command} +\w", out, re.MULTILINE)
     code, out, _ = call("convert", "--help")
     assert code == 0
