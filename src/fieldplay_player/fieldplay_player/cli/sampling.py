@@ -2,12 +2,15 @@
 
 import argparse
 import sys
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from fieldplay_player.cli.commands import UsageError, print_line
+from fieldplay_player.cli.commands import UsageError, print_line, tell
 from fieldplay_player.cli.progress import progress_bar
 from fieldplay_samples.errors import SampleError
 from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, write_sample
+
+FAILED = 1
 
 
 def add_datasets(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +49,9 @@ def sample(chosen: argparse.Namespace) -> int:
             )
     except SampleError as error:
         raise UsageError(str(error)) from None
+    except BrokenProcessPool:
+        tell("fieldplay: a process that makes pictures and clouds has died (out of memory?); nothing was left behind")
+        return FAILED
     again = " (it was there already)" if result.reused else ""
     print_line(f"{result.path}: {chosen.seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")
     return 0
