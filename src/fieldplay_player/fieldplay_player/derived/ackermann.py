@@ -62,16 +62,7 @@ def ackermann_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Plac
 
     def odom(index: int) -> Rows:
         stamp_ns, found = odometry.rows(index)
-        if found is None:
-            return stamp_ns, NO_ROWS
-        return stamp_ns, planar_odometry_rows(
-            odom_spec,
-            stamp_ns,
-            poses=found.poses,
-            twists=found.twists,
-            pose_covariances=found.pose_covariances,
-            twist_covariances=found.twist_covariances,
-        )
+        return stamp_ns, NO_ROWS if found is None else planar_odometry_rows(odom_spec, stamp_ns, found)
 
     def tf(index: int) -> Rows:
         stamp_ns, found = odometry.rows(index)

@@ -1,6 +1,7 @@
 """Messages of poses and transforms from arrays, all rows at once."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,24 +44,32 @@ def pose_array_rows(frame: str, stamp_ns: NDArray[np.int64], transforms: Array) 
     return data
 
 
-def planar_odometry_rows(
-    spec: StreamSpec,
-    stamp_ns: NDArray[np.int64],
-    *,
-    poses: Array,
-    twists: Array,
-    pose_covariances: Array,
-    twist_covariances: Array,
-) -> Bytes:
+class PlanarOdometry(Protocol):
     """Odometry in the plane: poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6)."""
-    zero = np.zeros(len(stamp_ns))
+
+    @property
+    def poses(self) -> Array: ...
+
+    @property
+    def twists(self) -> Array: ...
+
+    @property
+    def pose_covariances(self) -> Array: ...
+
+    @property
+    def twist_covariances(self) -> Array: ...
+
+
+def planar_odometry_rows(spec: StreamSpec, stamp_ns: NDArray[np.int64], found: PlanarOdometry) -> Bytes:
+    """Odometry in the plane, as messages."""
+    zero, poses, twists = np.zeros(len(stamp_ns)), found.poses, found.twists
     made = records.Odometry(
         stamp_ns=stamp_ns,
         position_m=np.stack([poses[:, 0], poses[:, 1], zero], axis=-1),
         orientation_xyzw=quaternion_from_yaw(poses[:, 2]),
-        pose_covariance=pose_covariances,
+        pose_covariance=found.pose_covariances,
         linear_velocity_m_s=np.stack([twists[:, 0], twists[:, 1], zero], axis=-1),
         angular_velocity_rad_s=np.stack([zero, zero, twists[:, 2]], axis=-1),
-        twist_covariance=twist_covariances,
+        twist_covariance=found.twist_covariances,
     )
     return encode(made, spec)
