@@ -1,0 +1,125 @@
+"""What the sensors of Rosario measure, in their own units and with the digits of the logs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fieldplay_samples.motion.frames import Floats, floats, moved, turned
+from fieldplay_samples.sensors import inertial
+from fieldplay_samples.sensors.gnss import FixQuality, fixes, geodetic_from_enu
+from fieldplay_samples.writers.rosario.scenario import Scenario
+from fieldplay_samples.writers.tables import Stamps
+
+STANDARD_GRAVITY_M_S2 = 9.80665
+KNOT_M_S = 0.514444
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImuRows:
+    """Stamps (n,) in ns, turn rates (n, 3) in deg/s, forces (n, 3) in thousandths of gravity: with their offsets."""
+
+    stamp_ns: Stamps
+    gyro_deg_s: Floats
+    force_milli_g: Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GpsRows:
+    """Fixes of the antenna: epochs and stamps of both sentences (n,) in ns, geodetic (n, 3) in rad and m, its way.
+
+    `enu_m` (n, 3) is the same place in the map; `knots` and `course_deg` (n,) are the measured speed over the ground.
+    """
+
+    epoch_ns: Stamps
+    gga_ns: Stamps
+    rmc_ns: Stamps
+    geodetic: Floats
+    enu_m: Floats
+    knots: Floats
+    course_deg: Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OdometryRows:
+    """Stamps (n,) in ns; rpm (n, 4) front left, front right, rear left, rear right; raw steering, direction digit."""
+
+    stamp_ns: Stamps
+    rpm: Floats
+    steering: Floats
+    digit: Stamps
+
+
+def imu_rows(scenario: Scenario) -> ImuRows:
+    """The IMU's rows, turned into its axes."""
+    time, rate = scenario.times("imu"), scenario.numbers["rates_hz"]["imu"]
+    motion, offsets = scenario.drive.motion, scenario.rig.calibration["imu"]
+    base_T_imu = scenario.rig.base_T_imu
+    gravity = inertial.normal_gravity_m_s2(scenario.origin.latitude_rad, scenario.origin.altitude_m)
+    force = inertial.specific_force(motion, time, gravity_m_s2=gravity, point_m=base_T_imu[:3, 3]) @ base_T_imu[:3, :3]
+    rates = motion.body_rate(time) @ base_T_imu[:3, :3]
+    for of, values in (("accelerometer_m_s2", force), ("gyroscope_rad_s", rates)):
+        noise = inertial.Noise(**scenario.numbers[of])
+        values += inertial.noise_of(noise, scenario.rng(of), count=len(time), rate_hz=rate)
+    return ImuRows(
+        stamp_ns=_batched(scenario, scenario.unix_ns(time)),
+        gyro_deg_s=np.round(np.degrees(rates) + floats(offsets["gyro_offset"]), 5),
+        force_milli_g=np.round(force * 1000.0 / STANDARD_GRAVITY_M_S2 + floats(offsets["acc_offset"]), 4),
+    )
+
+
+def gps_rows(scenario: Scenario) -> GpsRows:
+    """Fixes with fixed ambiguities, at their epochs."""
+    time, numbers = scenario.times("gps"), scenario.numbers
+    antenna = scenario.rig.base_T_gps[:3, 3]
+    error = fixes(time, scenario.rng("fixes"), FixQuality(), outages_s=[]).error_m
+    place = moved(scenario.drive.motion.pose_at(time), np.broadcast_to(antenna, (len(time), 3))) + error
+    velocity = scenario.drive.motion.velocity(time, antenna)[:, :2]
+    velocity += numbers["gps_velocity_std_m_s"] * scenario.rng("velocity").standard_normal(velocity.shape)
+    return GpsRows(
+        epoch_ns=scenario.unix_ns(time),
+        gga_ns=scenario.unix_ns(time + numbers["gps_latency_s"]["gga"]),
+        rmc_ns=scenario.unix_ns(time + numbers["gps_latency_s"]["rmc"]),
+        geodetic=geodetic_from_enu(scenario.origin, place),
+        enu_m=place,
+        knots=np.round(np.hypot(velocity[:, 0], velocity[:, 1]) / KNOT_M_S, 4),
+        course_deg=np.round(np.degrees(np.arctan2(velocity[:, 0], velocity[:, 1])) % 360.0, 2) % 360.0,
+    )
+
+
+def odometry_rows(scenario: Scenario, speeds_m_s: Floats) -> OdometryRows:
+    """The controller's rows from the rims' speeds (n, 4): rpm have no sign, and one is false now and then."""
+    time, wheels = scenario.times("odometry"), scenario.numbers["wheels"]
+    rng = scenario.rng("wheels")
+    rolling = np.abs(speeds_m_s) > 0.005
+    noise = wheels["noise_rpm"] * rng.standard_normal(speeds_m_s.shape)
+    rpm = np.abs(scenario.robot.rpm_from_speed(speeds_m_s) + rolling * noise)
+    false = np.flatnonzero(rng.uniform(size=len(time)) < wheels["false_share"])
+    rpm[false, rng.integers(0, 4, len(false))] = wheels["false_rpm"]
+    steering = scenario.robot.raw_from_steering(scenario.wheels.steering_rad.at(time))
+    return OdometryRows(
+        stamp_ns=scenario.unix_ns(time),
+        rpm=np.round(rpm, 2),
+        steering=np.round(steering, 2),
+        digit=(scenario.wheels.speed_m_s.at(time) < 0.0).astype(np.int64),
+    )
+
+
+def track_from_start(scenario: Scenario, rows: GpsRows) -> Floats:
+    """The antenna's way (n, 3) in m from its first fix, x along the robot's first heading.
+
+    It is taken in the map, not in UTM: the grid's convergence goes with the turn, its scale is a millimetre in 12 m.
+    """
+    forward = scenario.drive.motion.pose_at(floats([0.0]))[0, :2, 0]
+    x, y = forward / np.linalg.norm(forward)
+    turn = floats([[x, y, 0.0], [-y, x, 0.0], [0.0, 0.0, 1.0]])
+    return turned(np.broadcast_to(turn, (len(rows.enu_m), 3, 3)), rows.enu_m - rows.enu_m[0])
+
+
+def _batched(scenario: Scenario, measured_ns: Stamps) -> Stamps:
+    """Stamps (n,): rows that come over USB together have one, when the last of them is there."""
+    if not scenario.settings["usb_batches"]:
+        return measured_ns
+    sizes = scenario.rng("batches").integers(1, scenario.numbers["largest_batch"] + 1, len(measured_ns))
+    ends = np.minimum(np.cumsum(sizes), len(measured_ns)) - 1
+    last = ends[np.searchsorted(ends, np.arange(len(measured_ns)))]
+    return np.asarray(measured_ns[last] + round(scenario.numbers["batch_latency_s"] * 1e9), dtype=np.int64)

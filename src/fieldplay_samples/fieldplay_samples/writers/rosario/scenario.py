@@ -1,0 +1,126 @@
+"""What happens in a sample of Rosario: the drive along the furrows and the clock; all else is measured from it."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import yaml
+
+from fieldplay_samples.errors import OptionError
+from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.plan import DriveLimits, plan_drive
+from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.robots.ackermann import Ackermann, AckermannMotion, ackermann_motion
+from fieldplay_samples.sensors.gnss import LocalOrigin
+from fieldplay_samples.world.making import make_scene
+from fieldplay_samples.world.named import terrain_named
+from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.writers.rosario.calibration import Rig, rig_of
+from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+
+WAY_STEP_S = 0.25
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scenario:
+    """A sample's robot, ground and motion; times count from its start."""
+
+    seed: int
+    seconds: float
+    settings: dict[str, Any]
+    numbers: dict[str, Any]  # of data/rosario.yaml
+    rig: Rig
+    robot: Ackermann
+    terrain: Terrain
+    drive: Drive
+    wheels: AckermannMotion
+
+    @property
+    def name(self) -> str:
+        """The number of the sequence, as the files have it."""
+        return f"{self.settings['sequence']:02d}"
+
+    @property
+    def origin(self) -> LocalOrigin:
+        """The map's origin."""
+        place = self.numbers["origin"]
+        latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
+        return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
+
+    def times(self, rate: str) -> Floats:
+        """The times (n,) of what is measured at one of the rates."""
+        hertz = self.numbers["rates_hz"][rate]
+        return floats(np.arange(max(2, round(self.seconds * hertz))) / hertz)
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Randomness of its own for each purpose: what one draws does not change another's."""
+        return np.random.default_rng([self.seed, *name.encode()])
+
+    def unix_ns(self, time_s: Floats) -> Stamps:
+        """Unix times (n,) in ns of times (n,), to the microsecond."""
+        start_ns = int(self.numbers["sequences"][self.settings["sequence"]]["start_unix_s"]) * NS_PER_S
+        return start_ns + np.round(time_s * 1e6).astype(np.int64) * 1000
+
+
+@lru_cache(maxsize=1)
+def rosario_numbers() -> dict[str, Any]:
+    """What data/rosario.yaml holds."""
+    text = (resources.files("fieldplay_samples") / "data" / "rosario.yaml").read_text("utf-8")
+    numbers: dict[str, Any] = yaml.safe_load(text)
+    return numbers
+
+
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+    """The sample's scenario, deterministic by seed."""
+    numbers = rosario_numbers()
+    _check(settings, numbers)
+    robot, terrain = Ackermann(**numbers["robot"]), terrain_named("ploughed_field", seed=seed)
+    x, y, heading = numbers["start_xy_heading"]
+    drive = drive_over(
+        plan_drive(seconds, np.random.default_rng([seed, 4]), DriveLimits(**numbers["limits"])),
+        terrain.height_m,
+        robot.stance(),
+        start_xy_m=(x, y),
+        start_heading_rad=heading,
+    )
+    return Scenario(
+        seed=seed,
+        seconds=seconds,
+        settings=settings,
+        numbers=numbers,
+        rig=rig_of(numbers["calibration"], numbers["sequences"][settings["sequence"]]["imu_xyzw"]),
+        robot=robot,
+        terrain=terrain,
+        drive=drive,
+        wheels=ackermann_motion(drive, robot),
+    )
+
+
+def make_world(scenario: Scenario) -> Scene:
+    """The field with a few stones and poles off the robot's way; the robot itself is behind the cameras."""
+    numbers = scenario.numbers["surroundings"]
+    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
+    way = scenario.drive.motion.coordinates.at(times)[:, :2]
+    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
+    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    return make_scene(
+        scenario.seed,
+        terrain=scenario.terrain,
+        keep_out=way,
+        clearance_m=numbers["clear_of_way_m"],
+        centre=centre,
+        radius_m=radius,
+        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
+        boulder_count=numbers["boulders"],
+        pole_count=numbers["poles"],
+    )
+
+
+def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
+    if settings["sequence"] not in numbers["sequences"]:
+        raise OptionError(f"sequence: expected 1 to {len(numbers['sequences'])}, got {settings['sequence']}")
+    if settings["bag_compression"] not in ("bz2", "none"):
+        raise OptionError(f"bag_compression: expected bz2 or none, got {settings['bag_compression']!r}")
