@@ -117,7 +117,7 @@ def compare_bags(seconds: int) -> None:
     with scratch() as folder:
         for compression in ("none", "bz2"):
             root = folder / compression
-            settings = {"bag": True, "bag_compression": compression, "image_shrink": 8}
+            settings = {"bag": True, "bag_compression": compression, "image_shrink": 8, "image_rate_hz": 5.0}
             write_sample("rosario", root, SampleOptions(seconds=seconds, settings=settings))
             (bag,) = root.glob("*.bag")
             theirs = best(lambda bag=bag: rosbags_convert(bag, folder / "theirs"))

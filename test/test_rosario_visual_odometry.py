@@ -39,7 +39,11 @@ class Stereo:
 
 @pytest.fixture(scope="module")
 def sample(pytestconfig: pytest.Config) -> Sampled:
-    return sampled("rosario", pytestconfig.cache.mkdir("samples_rosario_drive"), SampleOptions(seconds=12, seed=1))
+    return sampled(
+        "rosario",
+        pytestconfig.cache.mkdir("samples_rosario_drive"),
+        SampleOptions(seconds=12, seed=1, settings={"image_rate_hz": 5.0}),
+    )
 
 
 @pytest.fixture(scope="module")

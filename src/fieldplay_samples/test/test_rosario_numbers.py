@@ -10,7 +10,8 @@ from fieldplay_samples.writers.rosario import settings
 from fieldplay_samples.writers.rosario.bag import authors_odometry, rectification
 from fieldplay_samples.writers.rosario.logs import sentence
 from fieldplay_samples.writers.rosario.measured import OdometryRows, imu_rows, odometry_rows
-from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario, rosario_numbers
+from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.scenarios import numbers_of
 
 LEFT_CAMERA_M = {
     1: (1.974382, 0.058951, 0.979559),
@@ -38,7 +39,7 @@ def scenario() -> Scenario:
 
 @pytest.fixture(scope="module")
 def robot() -> Ackermann:
-    return Ackermann(**rosario_numbers()["robot"])
+    return Ackermann(**numbers_of("rosario")["robot"])
 
 
 @pytest.mark.parametrize("sequence", sorted(LEFT_CAMERA_M))

@@ -14,16 +14,17 @@ from fieldplay_samples.truth import Truth
 from fieldplay_samples.writers.ameds.feeds import write_feeds
 from fieldplay_samples.writers.ameds.ins import ins_tables
 from fieldplay_samples.writers.ameds.platform import platform_tables
-from fieldplay_samples.writers.ameds.scenario import Scenario, ameds_numbers, make_scenario
+from fieldplay_samples.writers.ameds.scenario import Scenario, make_scenario
 from fieldplay_samples.writers.ameds.views import Stage, make_view, views_of
 from fieldplay_samples.writers.ameds.world import make_world
 from fieldplay_samples.writers.parallel import run_tasks
+from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.tables import write_table
 
 
 def settings() -> dict[str, Any]:
     """What may be set, with the defaults."""
-    return dict(ameds_numbers()["settings"])
+    return dict(numbers_of("ameds")["settings"])
 
 
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:

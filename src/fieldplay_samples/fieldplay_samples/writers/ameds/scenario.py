@@ -1,12 +1,9 @@
 """What happens in a sample of AMEDS: the drive, the arms, the clocks; everything else is measured from it."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats
@@ -17,44 +14,24 @@ from fieldplay_samples.robots.swivel import WheelMotion, wheel_motion
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at
 
-NS_PER_S = 1_000_000_000
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario:
-    """A sample's robot, ground and motion; times count from its start."""
+class Scenario(ScenarioBase):
+    """A sample's robot, ground and motion."""
 
-    seed: int
-    seconds: float
-    settings: dict[str, Any]
-    numbers: dict[str, Any]  # of data/ameds.yaml
     robot: Interact
     terrain: Terrain
     drive: Drive
     wheels: WheelMotion
 
     @property
-    def start_ns(self) -> int:
-        """The unix time at which it starts."""
-        return int(self.numbers["start_unix_s"]) * NS_PER_S
-
-    @property
     def lander(self) -> LocalOrigin:
         """The map's origin."""
-        place = self.numbers["lander"]
-        latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
-        return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
-
-    def times(self, rate: str) -> Floats:
-        """The times (n,) of what is measured at one of the rates."""
-        hertz = self.numbers["rates_hz"][rate]
-        return floats(np.arange(max(2, round(self.seconds * hertz))) / hertz)
-
-    def rng(self, name: str) -> np.random.Generator:
-        """Randomness of its own for each purpose: what one draws does not change another's."""
-        return np.random.default_rng([self.seed, *name.encode()])
+        return origin_at(self.numbers["lander"])
 
     def stamps(self, time_s: Floats, device: str, table: str) -> NDArray[np.int64]:
         """When the computer stamps what a device measured at times (n,): unix time in ns, in microseconds' steps."""
@@ -63,10 +40,6 @@ class Scenario:
             deviation * self.rng(f"latency {table}").standard_normal(len(time_s)), -3 * deviation, 3 * deviation
         )
         return self.unix_ns(time_s + mean + jitter)
-
-    def unix_ns(self, time_s: Floats) -> NDArray[np.int64]:
-        """Unix times (n,) in ns of times (n,), to the microsecond."""
-        return self.start_ns + np.round(time_s * 1e6).astype(np.int64) * 1000
 
     def aux_arm(self, time_s: Floats) -> Floats:
         """The auxiliary arm's joints (n, 7)."""
@@ -80,17 +53,9 @@ class Scenario:
         return floats(first + self.wheels.rolled_m.at(time_s) / self.robot.wheels.radius_m)
 
 
-@lru_cache(maxsize=1)
-def ameds_numbers() -> dict[str, Any]:
-    """What data/ameds.yaml holds."""
-    text = (resources.files("fieldplay_samples") / "data" / "ameds.yaml").read_text("utf-8")
-    numbers: dict[str, Any] = yaml.safe_load(text)
-    return numbers
-
-
 def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
     """The sample's scenario, deterministic by seed."""
-    numbers, robot = ameds_numbers(), load_interact()
+    numbers, robot = numbers_of("ameds"), load_interact()
     terrain = terrain_named("volcano", seed=seed)
     x, y = numbers["rover_start"]["xy_m"]
     drive = drive_over(

@@ -15,8 +15,9 @@ from fieldplay_samples.sensors.camera import Camera, camera_from_numbers, pixels
 from fieldplay_samples.sensors.camera_rays import directions_from_pixels
 from fieldplay_samples.sensors.lidar import lidar_named, sweep
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.ameds.scenario import NS_PER_S, Scenario
+from fieldplay_samples.writers.ameds.scenario import Scenario
 from fieldplay_samples.writers.pcd import write_pcd
+from fieldplay_samples.writers.tables import NS_PER_S
 
 Picture = NDArray[np.uint8]
 SWEEP_S = 0.2

@@ -20,7 +20,8 @@ from fieldplay_samples.writers.rosario import logs, measured
 from fieldplay_samples.writers.rosario.bag import write_bag
 from fieldplay_samples.writers.rosario.calibration import write_calibration
 from fieldplay_samples.writers.rosario.pictures import Stage, make_picture, views_of
-from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario, make_world, rosario_numbers
+from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario, make_world
+from fieldplay_samples.writers.scenarios import numbers_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +35,7 @@ class Rows:
 
 def settings() -> dict[str, Any]:
     """What may be set, with the defaults."""
-    return dict(rosario_numbers()["settings"])
+    return dict(numbers_of("rosario")["settings"])
 
 
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:

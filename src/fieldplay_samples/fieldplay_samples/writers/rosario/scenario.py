@@ -1,15 +1,12 @@
 """What happens in a sample of Rosario: the drive along the furrows and the clock; all else is measured from it."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
-import yaml
 
 from fieldplay_samples.errors import OptionError
-from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.frames import floats
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import Drive, drive_over
 from fieldplay_samples.robots.ackermann import Ackermann, AckermannMotion, ackermann_motion
@@ -19,19 +16,16 @@ from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.rosario.calibration import Rig, rig_of
-from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at
+from fieldplay_samples.writers.tables import NS_PER_S
 
 WAY_STEP_S = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario:
-    """A sample's robot, ground and motion; times count from its start."""
+class Scenario(ScenarioBase):
+    """A sample's robot, ground and motion."""
 
-    seed: int
-    seconds: float
-    settings: dict[str, Any]
-    numbers: dict[str, Any]  # of data/rosario.yaml
     rig: Rig
     robot: Ackermann
     terrain: Terrain
@@ -44,38 +38,19 @@ class Scenario:
         return f"{self.settings['sequence']:02d}"
 
     @property
+    def start_ns(self) -> int:
+        """The unix time at which the sequence starts."""
+        return int(self.numbers["sequences"][self.settings["sequence"]]["start_unix_s"]) * NS_PER_S
+
+    @property
     def origin(self) -> LocalOrigin:
         """The map's origin."""
-        place = self.numbers["origin"]
-        latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
-        return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
-
-    def times(self, rate: str) -> Floats:
-        """The times (n,) of what is measured at one of the rates."""
-        hertz = self.numbers["rates_hz"][rate]
-        return floats(np.arange(max(2, round(self.seconds * hertz))) / hertz)
-
-    def rng(self, name: str) -> np.random.Generator:
-        """Randomness of its own for each purpose: what one draws does not change another's."""
-        return np.random.default_rng([self.seed, *name.encode()])
-
-    def unix_ns(self, time_s: Floats) -> Stamps:
-        """Unix times (n,) in ns of times (n,), to the microsecond."""
-        start_ns = int(self.numbers["sequences"][self.settings["sequence"]]["start_unix_s"]) * NS_PER_S
-        return start_ns + np.round(time_s * 1e6).astype(np.int64) * 1000
-
-
-@lru_cache(maxsize=1)
-def rosario_numbers() -> dict[str, Any]:
-    """What data/rosario.yaml holds."""
-    text = (resources.files("fieldplay_samples") / "data" / "rosario.yaml").read_text("utf-8")
-    numbers: dict[str, Any] = yaml.safe_load(text)
-    return numbers
+        return origin_at(self.numbers["origin"])
 
 
 def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
     """The sample's scenario, deterministic by seed."""
-    numbers = rosario_numbers()
+    numbers = numbers_of("rosario")
     _check(settings, numbers)
     robot, terrain = Ackermann(**numbers["robot"]), terrain_named("ploughed_field", seed=seed)
     x, y, heading = numbers["start_xy_heading"]

@@ -1,0 +1,55 @@
+"""What the scenarios of all datasets share: their numbers, times, stamps and randomness."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import yaml
+
+from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.sensors.gnss import LocalOrigin
+from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScenarioBase:
+    """A sample's seed and length, its settings, and the numbers of its dataset; times count from its start."""
+
+    seed: int
+    seconds: float
+    settings: dict[str, Any]
+    numbers: dict[str, Any]  # of data/<dataset>.yaml
+
+    @property
+    def start_ns(self) -> int:
+        """The unix time at which it starts."""
+        return int(self.numbers["start_unix_s"]) * NS_PER_S
+
+    def times(self, rate: str) -> Floats:
+        """The times (n,) of what is measured at one of the rates."""
+        hertz = self.numbers["rates_hz"][rate]
+        return floats(np.arange(max(2, round(self.seconds * hertz))) / hertz)
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Randomness of its own for each purpose: what one draws does not change another's."""
+        return np.random.default_rng([self.seed, *name.encode()])
+
+    def unix_ns(self, time_s: Floats) -> Stamps:
+        """Unix times (n,) in ns of times (n,), to the microsecond."""
+        return self.start_ns + np.round(time_s * 1e6).astype(np.int64) * 1000
+
+
+@lru_cache(maxsize=8)
+def numbers_of(dataset: str) -> dict[str, Any]:
+    """What data/<dataset>.yaml holds."""
+    text = (resources.files("fieldplay_samples") / "data" / f"{dataset}.yaml").read_text("utf-8")
+    numbers: dict[str, Any] = yaml.safe_load(text)
+    return numbers
+
+
+def origin_at(place: dict[str, float]) -> LocalOrigin:
+    """The origin of a map, of latitude_deg, longitude_deg and altitude_m."""
+    latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
+    return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
