@@ -1,9 +1,11 @@
 """Archives for the tests of the workspace."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser import BROWSERS, MISSING, Browser
 from sampled import Sampled, sampled
 from tiny_ameds import TinyAmeds
 
@@ -32,3 +34,13 @@ def sampled_ameds(pytestconfig: pytest.Config) -> Sampled:
     """Some seconds of AMEDS from the sample world."""
     folder = pytestconfig.cache.mkdir("samples")
     return sampled("ameds", folder, SampleOptions(seconds=20, seed=1))
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.fail(MISSING)
+    opened = Browser(program, tmp_path_factory.mktemp("browser"))
+    yield opened
+    opened.close()

@@ -4,11 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from browser import DESK, PHONE, Browser, Shown
+
 PATIENCE_S = 240.0
 PICTURES = ("map", "errors", "wheels", "clouds", "main_cam", "aux_cam")
 
 
-def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path) -> None:
+def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path, browser: Browser) -> None:
     out = tmp_path / "bags" / "demo"
     command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "4", "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
@@ -18,6 +20,10 @@ def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path) -> 
     for name in PICTURES:
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "bag" / "metadata.yaml").is_file()
-    page = (out / "index.html").read_text()
-    assert page.count("<img") > len(PICTURES)
-    assert "against the truth" in page
+    assert "against the truth" in (out / "index.html").read_text()
+    for size in (DESK, PHONE):
+        shown = Shown(browser, out / "index.html", size)
+        assert shown.value("document.scrollingElement.scrollWidth") == size[0]
+        pictures = shown.value("[...document.querySelectorAll('#demo img')].map(i => [i.naturalWidth, i.width])")
+        assert len(pictures) == len(PICTURES)
+        assert all(natural > 0 and 0 < width < size[0] for natural, width in pictures)

@@ -1,5 +1,6 @@
 """The demo's page: the pictures of the sample with figures against the truth, then the report of its bag."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -17,6 +18,7 @@ from fieldplay_player.report.source import Progress
 from fieldplay_player.report.sources.bag import BagSource
 from fieldplay_player.report.writing import write_page
 
+TITLE = "ESA's rover Interact on a synthetic Etna"
 WIDEST = 1100
 CAPTIONS = {
     "map.png": "The drive on its ground: the truth, what the INS measured, what the wheels tell.",
@@ -53,6 +55,7 @@ def write_pictures(folder: Path, bag: Path, truth: Path, height_m: Height, progr
         ),
     ]
     sections = [_pictures(folder, figures), *sections_of(recording, panels)]
+    recording.subject = replace(recording.subject, title=TITLE, name="the demo")
     page = folder / "index.html"
     write_page(page, page_of_sections("The demo · fieldplay", head_of(recording), sections))
     return page, figures
@@ -70,7 +73,9 @@ def _figure(path: Path, caption: str) -> Html:
     if pixels is None:
         raise ValueError(f"{path}: expected a picture, got none that can be read")
     picture = photo(fitted(np.asarray(pixels, np.uint8), WIDEST), alternative=caption)
-    return element("figure", element("figcaption", element("b", caption)), picture, class_="card")
+    return element(
+        "figure", element("figcaption", element("b", caption)), element("div", picture, class_="photo"), class_="card"
+    )
 
 
 def heard_lines(heard: dict[str, Heard]) -> str:
