@@ -30,7 +30,7 @@ What next:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; 0 only when all was received and is as the bag has it."""
+    """Run the demo; 0 only when all was heard as the bag has it."""
     parser = argparse.ArgumentParser(prog="./ws demo", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the sample is")
     parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the pictures go")
@@ -69,8 +69,8 @@ def _run(out: Path, seconds: float) -> int:
         sys.stderr.write(f"demo: {line}\n")
     if differences:
         return 1
-    sys.stdout.write(f"\nHeard live and found the same in the bag: {heard_lines(heard)}")
-    sys.stdout.write(f", in {time.monotonic() - begin:.0f} s altogether.\n")
+    sys.stdout.write(f"\nHeard live as the bag has it: {heard_lines(heard)}, the player's byte for byte, ")
+    sys.stdout.write(f"the nodes' by number; {time.monotonic() - begin:.0f} s altogether.\n")
     sys.stdout.write(NEXT.format(page=page, archive=made.path, bag=bag))
     return 0
 
