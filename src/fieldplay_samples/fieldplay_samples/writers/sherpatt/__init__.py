@@ -1,0 +1,91 @@
+"""A sample of SherpaTT: a drive among rocks as the logs of the rover, of its stereo unit, and a surface model.
+
+The rover's logs are of the framework's own types in microseconds; the stereo unit's come from a ROS bag, in parts. What
+the archives leave open is as data/sherpatt.yaml says. Economies: every fourth pixel, a turn of the lidar in two.
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from fieldplay_samples.sample import Progress, SampleOptions
+from fieldplay_samples.truth import Truth
+from fieldplay_samples.writers.parallel import run_tasks
+from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.sherpatt import measured, views
+from fieldplay_samples.writers.sherpatt.packing import LogStream, write_log, write_settings
+from fieldplay_samples.writers.sherpatt.scenario import Scenario, make_scenario, make_world
+from fieldplay_samples.writers.sherpatt.surface import write_surface
+
+UNIT = "recording_20181127-111500"
+
+
+def settings() -> dict[str, Any]:
+    """What may be set, with the defaults."""
+    return dict(numbers_of("sherpatt")["settings"])
+
+
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+    """Write the archive's files into a folder; the truth behind them."""
+    scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
+    for name, streams in _logs(scenario).items():
+        write_log(folder / f"{name}_InFuse.msg", streams)
+    write_surface(folder / "2018_11_27_dsm.tif", scenario)
+    write_settings(folder / f"{UNIT}_tf.msg", _frames(scenario))
+    write_settings(folder / f"{UNIT}_camera.msg", _cameras(scenario))
+    with TemporaryDirectory(prefix="views", dir=folder) as place:
+        scratch = Path(place)
+        _make_views(scratch, scenario, options=options, progress=progress)
+        views.write_pictures(folder, scratch, scenario, prefix=UNIT)
+        write_log(folder / "velodyne_lidar_Logger_InFuse.msg", {views.SCANS: views.scans_log(scratch, scenario)})
+        write_log(folder / "sherpa_tt_slam_Logger_InFuse.msg", {views.CLOUD: views.cloud_log(scratch, scenario)})
+    return _truth(scenario)
+
+
+def _logs(scenario: Scenario) -> dict[str, dict[str, LogStream]]:
+    return {
+        "sherpa_tt_mcs_Logger": {measured.ODOMETRY: measured.odometry_log(scenario)},
+        "sherpa_tt_mcs_Logger_Joints": {measured.JOINTS: measured.joints_log(scenario)},
+        "body_joint_Logger": {measured.BODY_JOINT: measured.body_joint_log(scenario)},
+        "dgps_Logger": {measured.DGPS: measured.dgps_log(scenario)},
+    }
+
+
+def _frames(scenario: Scenario) -> dict[Any, Any]:
+    rows = scenario.numbers["settings_tf"]
+    return {(row[0], row[1]): {"translation": row[2:5], "rotation": row[5:9]} for row in rows}
+
+
+def _cameras(scenario: Scenario) -> dict[str, Any]:
+    """Intrinsics by the topic of the camera's information; the baseline stands with the right one alone."""
+    numbers, found = scenario.numbers["camera"], {}
+    matrix = [[numbers["f"], 0.0, numbers["cx"]], [0.0, numbers["f"], numbers["cy"]], [0.0, 0.0, 1.0]]
+    for side, baseline in (("left", 0.0), ("right", numbers["baseline"])):
+        coefficients = scenario.numbers["coefficients"][side]
+        inner = {"cameraMatrix": matrix, "distCoeffs": coefficients, "cameraModel": "cam_PINHOLE"}
+        found[f"/hcru1/pt_stereo_rect/{side}/camera_info"] = {"baseline": baseline, "intrinsic": inner}
+    return found
+
+
+def _make_views(scratch: Path, scenario: Scenario, *, options: SampleOptions, progress: Progress) -> None:
+    wanted, done = views.views_of(scenario), 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        progress(done, len(wanted))
+
+    stage = views.Stage(scenario=scenario, scene=make_world(scenario), folder=scratch)
+    run_tasks(views.make_view, stage, wanted, workers=options.workers, done=one_more)
+
+
+def _truth(scenario: Scenario) -> Truth:
+    time = scenario.times("truth")
+    return Truth(
+        stamp_ns=scenario.unix_ns(time),
+        map_T_base=scenario.drive.motion.pose_at(time),
+        velocity_m_s=scenario.drive.motion.velocity(time),
+        others={"travelled_m": np.asarray(scenario.drive.travelled_m.at(time))},
+    )

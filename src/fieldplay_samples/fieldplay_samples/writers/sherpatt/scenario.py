@@ -1,0 +1,122 @@
+"""What happens in a sample of SherpaTT: a drive among rocks, odometry that drifts, a lidar that swings."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from fieldplay_samples.errors import OptionError
+from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform
+from fieldplay_samples.motion.plan import DriveLimits, plan_drive
+from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
+from fieldplay_samples.world.making import make_scene
+from fieldplay_samples.world.named import terrain_named
+from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of
+
+WAY_STEP_S = 0.25
+MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scenario(ScenarioBase):
+    """A sample's robot, ground and motion."""
+
+    legs: Legs
+    terrain: Terrain
+    drive: Drive
+
+    def frame(self, name: str) -> Floats:
+        """One of the published static transforms (4, 4)."""
+        return pose_of(self.numbers["frames"][name])
+
+    def body_T_velodyne(self, time_s: Floats) -> Floats:
+        """Poses (n, 4, 4) of the lidar, whose plane swings."""
+        moving = self.swing(time_s)
+        return floats(self.frame("body_velodyne_plane_fixed") @ moving @ self.frame("velodyne_plane_moving_velodyne"))
+
+    def swing(self, time_s: Floats) -> Floats:
+        """The moving plane (n, 4, 4) in the fixed one."""
+        numbers = self.numbers["swing"]
+        angle = numbers["reach"] * np.sin(2 * np.pi * time_s / numbers["period_s"])
+        return transform(rotation_about((0, 0, 1), angle), np.zeros(3))
+
+    def body_T_camera(self) -> dict[str, Floats]:
+        """Poses (4, 4) of the rectified pair's cameras, by way of the settings' frames."""
+        rows = {(row[0], row[1]): pose_of(row[2:]) for row in self.numbers["settings_tf"]}
+        left = inverse(rows["imu", "sherpaTT_body"]) @ rows["tcp", "camera_left"]
+        aside = transform(np.eye(3), [self.numbers["camera"]["baseline"], 0.0, 0.0])
+        return {"left": left, "right": left @ aside}
+
+    def odometry(self, time_s: Floats) -> Floats:
+        """Poses (n, 4, 4) that the wheels tell, from the start on: with slip, they drift away."""
+        slip, true = self.numbers["slip"], inverse(self.drive.motion.pose_at(floats([0.0]))[0])
+        poses = floats(true @ self.drive.motion.pose_at(time_s))
+        steps = floats(inverse(poses[:-1]) @ poses[1:])
+        length = np.diff(time_s)
+        steps[:, :3, 3] *= 1.0 + slip["share"]
+        steps[:, :3, :3] = steps[:, :3, :3] @ rotation_about((0, 0, 1), slip["turn_rad_s"] * length)
+        found = np.empty_like(poses)
+        found[0] = poses[0]
+        for row, step in enumerate(steps):
+            found[row + 1] = found[row] @ step
+        return found
+
+
+def pose_of(row: list[float]) -> Floats:
+    """A transform (4, 4) of x y z and a quaternion x y z w."""
+    return transform(floats(Rotation.from_quat(row[3:7]).as_matrix()), row[:3])
+
+
+def rows_of(poses: Floats) -> Floats:
+    """Rows (n, 7) of x y z and the quaternion x y z w, of transforms (n, 4, 4)."""
+    return np.hstack([poses[:, :3, 3], Rotation.from_matrix(poses[:, :3, :3]).as_quat()])
+
+
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+    """The sample's scenario, deterministic by seed."""
+    numbers = numbers_of("sherpatt")
+    _check(settings, numbers)
+    legs, terrain = legs_from_numbers(numbers["legs"]), terrain_named("volcano", seed=seed)
+    x, y, heading = numbers["start_xy_heading"]
+    drive = drive_over(
+        plan_drive(seconds, np.random.default_rng([seed, 6]), DriveLimits(**numbers["limits"])),
+        terrain.height_m,
+        legs.stance(),
+        start_xy_m=(x, y),
+        start_heading_rad=heading,
+    )
+    return Scenario(
+        seed=seed, seconds=seconds, settings=settings, numbers=numbers, legs=legs, terrain=terrain, drive=drive
+    )
+
+
+def make_world(scenario: Scenario) -> Scene:
+    """The ground with rocks and poles off the way; the rover itself is not in it."""
+    numbers = scenario.numbers["surroundings"]
+    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
+    way = scenario.drive.motion.coordinates.at(times)[:, :2]
+    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
+    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    return make_scene(
+        scenario.seed,
+        terrain=scenario.terrain,
+        keep_out=way,
+        clearance_m=numbers["clear_of_way_m"],
+        centre=centre,
+        radius_m=radius,
+        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
+        boulder_count=numbers["boulders"],
+        pole_count=numbers["poles"],
+    )
+
+
+def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
+    if settings["dgps_frame"] not in ("ned", "nwu"):
+        raise OptionError(f"dgps_frame: expected ned or nwu, got {settings['dgps_frame']!r}")
+    most = MOST_LIDAR_POINTS // numbers["lidar"]["rows"]
+    if settings["lidar_columns"] > most:
+        raise OptionError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")

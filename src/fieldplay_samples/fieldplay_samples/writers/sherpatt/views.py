@@ -1,0 +1,219 @@
+"""What looks about: the stereo pair and the swinging lidar, each view a file in a scratch folder, then in the logs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.sensors.camera import camera_from_numbers, render
+from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.writers.sherpatt.measured import logged
+from fieldplay_samples.writers.sherpatt.packing import LogStream, Sample, micros, write_log
+from fieldplay_samples.writers.sherpatt.scenario import Scenario
+from fieldplay_samples.writers.tables import NS_PER_S
+
+PICTURES = "/hcru1/pt_stereo_rect/{side}/image"
+SIDES = ("left", "right")
+SCANS, CLOUD = "/velodyne_lidar.laser_scans", "/slam_filter.output"
+TURN_S = 0.1
+NEAREST_M = 1.0
+IDENTITY = np.eye(3).tolist()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage:
+    """What every view needs: the scenario, the scene, and where its file goes."""
+
+    scenario: Scenario
+    scene: Scene
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A picture of a side, or a turn of the lidar, by its number and time in s."""
+
+    kind: str
+    number: int
+    time_s: float
+
+    def path(self, folder: Path) -> Path:
+        """Where it is kept until it is logged."""
+        return folder / f"{self.kind}_{self.number}.npy"
+
+
+def picture_times(scenario: Scenario) -> Floats:
+    """When pairs are taken (n,)."""
+    rate = float(scenario.settings["image_rate_hz"])
+    return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate)
+
+
+def lidar_times(scenario: Scenario) -> Floats:
+    """When turns of the lidar begin (n,), none beyond the end."""
+    times = scenario.times("lidar")
+    return floats(times[times + TURN_S <= scenario.seconds])
+
+
+def views_of(scenario: Scenario) -> list[View]:
+    """All views of a sample."""
+    pictures = enumerate(picture_times(scenario).tolist())
+    views = [View(kind=side, number=number, time_s=time) for number, time in pictures for side in SIDES]
+    turns = enumerate(lidar_times(scenario).tolist())
+    return views + [View(kind="lidar", number=number, time_s=time) for number, time in turns]
+
+
+def make_view(stage: Stage, view: View) -> None:
+    """Compute one view and keep it."""
+    made = _turn(stage, view) if view.kind == "lidar" else _picture(stage, view)
+    np.save(view.path(stage.folder), made)
+
+
+def _picture(stage: Stage, view: View) -> Any:
+    numbers = stage.scenario.numbers["camera"]
+    lens = (numbers["f"], numbers["f"], numbers["cx"], numbers["cy"])
+    camera = camera_from_numbers(numbers["width"], numbers["height"], lens, (0.0,) * 5)
+    body = stage.scenario.drive.motion.pose_at(floats([view.time_s]))[0]
+    pose = body @ stage.scenario.body_T_camera()[view.kind]
+    picture = render(stage.scene, camera, pose, shrink=int(stage.scenario.settings["image_shrink"]))
+    return cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+
+
+def _turn(stage: Stage, view: View) -> Any:
+    """Distances (rows, columns) of a turn, rows from top to bottom, columns from left to right: inf is nothing met."""
+    scenario, numbers = stage.scenario, stage.scenario.numbers["lidar"]
+    azimuth, elevation, time = _angles(scenario, view.time_s)
+    poses = scenario.drive.motion.pose_at(time) @ scenario.body_T_velodyne(time)
+    across = np.cos(elevation)[:, None]
+    towards = np.stack(
+        [
+            across * np.cos(azimuth),
+            across * np.sin(azimuth),
+            np.broadcast_to(np.sin(elevation)[:, None], (len(elevation), len(azimuth))),
+        ],
+        axis=-1,
+    )
+    world = np.einsum("kij,rkj->rki", poses[:, :3, :3], towards).reshape(-1, 3)
+    origins = np.broadcast_to(poses[:, :3, 3], (len(elevation), len(azimuth), 3)).reshape(-1, 3)
+    hits = stage.scene.cast(origins, world, nearest_m=NEAREST_M, farthest_m=numbers["farthest_m"], spread_rad=0.003)
+    noise = scenario.rng(f"lidar {view.number}").normal(0.0, numbers["noise_m"], len(world))
+    return (hits.distance_m + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
+
+
+def _angles(scenario: Scenario, start_s: float) -> tuple[Floats, Floats, Floats]:
+    """Azimuths (k,) left positive and times (k,) of the columns, elevations (r,) up positive of the rows."""
+    numbers, columns = scenario.numbers["lidar"], int(scenario.settings["lidar_columns"])
+    share = np.arange(columns) / columns
+    azimuth = np.pi - 2 * np.pi * share
+    return azimuth, np.linspace(numbers["top_rad"], numbers["bottom_rad"], numbers["rows"]), start_s + TURN_S * share
+
+
+def write_pictures(folder: Path, scratch: Path, scenario: Scenario, *, prefix: str) -> None:
+    """Write the pairs in files of so many."""
+    times, every = picture_times(scenario), scenario.numbers["pairs_per_file"]
+    in_ns = bool(scenario.settings["ros_times"])
+    stamps = scenario.unix_ns(times)
+    late = logged(scenario, stamps, "image")
+    for part, first in enumerate(range(0, len(times), every)):
+        rows = range(first, min(first + every, len(times)))
+        streams = {
+            PICTURES.format(side=side): LogStream(
+                kind="Frame",
+                logged_ns=late[rows.start : rows.stop],
+                samples=_frames(scratch, side, [(row, int(stamps[row]), int(late[row])) for row in rows], in_ns=in_ns),
+                in_ns=in_ns,
+            )
+            for side in SIDES
+        }
+        write_log(folder / f"{prefix}_{part:09d}.msg", streams)
+
+
+def _frames(scratch: Path, side: str, rows: Iterable[tuple[int, int, int]], *, in_ns: bool) -> Iterator[Sample]:
+    for number, stamp, received in rows:
+        picture = np.load(View(kind=side, number=number, time_s=0.0).path(scratch))
+        yield _frame(picture, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), sensor=f"hcru1_{side}")
+
+
+def _frame(picture: Any, stamp: Sample, received: Sample, *, sensor: str) -> Sample:
+    """A picture as the framework's own type has it; its intrinsics say nothing, those of the settings hold."""
+    height, width = picture.shape
+    return {
+        "metadata": {
+            "timeStamp": stamp,
+            "receivedTime": received,
+            "pixelModel": "pix_UNDEF",
+            "pixelCoeffs": [],
+            "errValues": [],
+            "attributes": [],
+            "mode": "mode_GRAY",
+            "status": "status_VALID",
+        },
+        "intrinsic": {"sensorId": sensor, "cameraMatrix": IDENTITY, "cameraModel": "cam_PINHOLE", "distCoeffs": []},
+        "extrinsic": {"hasFixedTransform": False, "pose_robotFrame_sensorFrame": {}, "pose_fixedFrame_robotFrame": {}},
+        "data": {
+            "rows": height,
+            "cols": width,
+            "channels": 1,
+            "depth": "depth_8U",
+            "rowSize": width,
+            "data": picture.ravel().tolist(),
+        },
+    }
+
+
+def scans_log(scratch: Path, scenario: Scenario) -> LogStream:
+    """The lidar's turns as depth maps, with a time for each column."""
+    times = lidar_times(scenario)
+    stamps = scenario.unix_ns(times)
+    return LogStream(
+        kind="DepthMap",
+        logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "lidar"),
+        samples=(_depth_map(scratch, scenario, number, time) for number, time in enumerate(times.tolist())),
+    )
+
+
+def _depth_map(scratch: Path, scenario: Scenario, number: int, start_s: float) -> Sample:
+    distances = np.load(View(kind="lidar", number=number, time_s=start_s).path(scratch))
+    azimuth, elevation, time = _angles(scenario, start_s)
+    stamps = scenario.unix_ns(time)
+    return {
+        "ref_time": micros(int(stamps[0])),
+        "timestamps": [micros(stamp) for stamp in stamps.tolist()],
+        "vertical_projection": "polar",
+        "horizontal_projection": "polar",
+        "vertical_interval": [-float(elevation[0]), -float(elevation[-1])],
+        "horizontal_interval": [float(azimuth[0]), float(azimuth[-1])],
+        "vertical_size": distances.shape[0],
+        "horizontal_size": distances.shape[1],
+        "distances": distances.ravel().tolist(),
+        "remissions": [],
+    }
+
+
+def cloud_log(scratch: Path, scenario: Scenario) -> LogStream:
+    """Some turns as points in the lidar's frame, as the mapping has them."""
+    times = lidar_times(scenario)
+    every = round(scenario.numbers["rates_hz"]["lidar"] / scenario.numbers["rates_hz"]["cloud"])
+    stamps = scenario.unix_ns(times[::every])
+    chosen = list(enumerate(times.tolist()))[::every]
+    return LogStream(
+        kind="Pointcloud",
+        logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "cloud"),
+        samples=(_cloud(scratch, scenario, number, time) for number, time in chosen),
+    )
+
+
+def _cloud(scratch: Path, scenario: Scenario, number: int, start_s: float) -> Sample:
+    distances = np.load(View(kind="lidar", number=number, time_s=start_s).path(scratch)).astype(float)
+    azimuth, elevation, _ = _angles(scenario, start_s)
+    row, column = np.nonzero(np.isfinite(distances))
+    far = distances[row, column]
+    across = far * np.cos(elevation[row])
+    seen = np.column_stack(
+        [across * np.cos(azimuth[column]), across * np.sin(azimuth[column]), far * np.sin(elevation[row])]
+    )
+    stamp = int(scenario.unix_ns(floats([start_s]))[0])
+    return {"metadata": {"timeStamp": micros(stamp)}, "data": {"points": seen.tolist(), "colors": [], "intensity": []}}

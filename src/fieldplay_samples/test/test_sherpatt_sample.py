@@ -1,0 +1,138 @@
+"""The sample of SherpaTT: the logs' layout, and that odometry, satellites, wheels, lidar and cameras agree."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+import tifffile
+from scipy.spatial.transform import Rotation
+
+from fieldplay_samples.errors import OptionError
+from fieldplay_samples.robots.sherpatt import legs_from_numbers
+from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.writers.scenarios import numbers_of
+
+NUMBERS = numbers_of("sherpatt")
+TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 90}
+ODOMETRY, DGPS = "/mcs_sensor_processing.rigid_body_state_out", "/dgps.imu_pose"
+JOINTS, SCANS = "/mcs_sensor_processing.joints_status_all", "/velodyne_lidar.laser_scans"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sherpatt") / "logs"
+    return write_sample("sherpatt", out, SampleOptions(seconds=8.0, seed=2, settings=TINY, workers=1)).path
+
+
+def log(folder: Path, name: str) -> dict[str, Any]:
+    data = (folder / name).read_bytes()
+    found: dict[str, Any] = msgpack.unpackb(data, raw=False, strict_map_key=False, use_list=False)
+    return found
+
+
+def truth(folder: Path) -> dict[str, np.ndarray]:
+    with (folder.parent / f"{folder.name}.truth.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+
+
+def test_every_stream_has_as_many_times_as_samples(folder: Path) -> None:
+    names = sorted(path.name for path in folder.glob("*.msg") if not path.stem.endswith(("_tf", "_camera")))
+    assert len(names) == 7
+    for name in names:
+        content = log(folder, name)
+        for stream in (key for key in content if not key.endswith(".meta")):
+            times = content[f"{stream}.meta"]["timestamps"]
+            assert len(times) == len(content[stream]) > 0
+            assert list(times) == sorted(times)
+
+
+def test_odometry_goes_the_way_of_the_truth_but_for_its_slip(folder: Path) -> None:
+    samples, true = log(folder, "sherpa_tt_mcs_Logger_InFuse.msg")[ODOMETRY], truth(folder)
+    assert samples[0]["pos"] == pytest.approx((0, 0, 0), abs=1e-9)
+    way = np.linalg.norm(np.diff([sample["pos"] for sample in samples], axis=0), axis=1).sum()
+    steps = np.diff(np.column_stack([true["x_m"], true["y_m"], true["z_m"]]), axis=0)
+    assert way == pytest.approx(np.linalg.norm(steps, axis=1).sum() * 1.015, rel=1e-3)
+    assert {(sample["sourceFrame"], sample["targetFrame"]) for sample in samples} == {("body", "odometry")}
+
+
+def test_the_satellite_unit_looks_down_and_north(folder: Path) -> None:
+    samples, true = log(folder, "dgps_Logger_InFuse.msg")[DGPS], truth(folder)
+    place = np.array([sample["pos"] for sample in samples])
+    unit = Rotation.from_quat([sample["orient"] for sample in samples])
+    body_in_unit = np.array(NUMBERS["frames"]["dgps_body"])
+    body = place + unit.apply(body_in_unit[:3])
+    moved = np.array([true[f"{axis}_m"][-1] - true[f"{axis}_m"][0] for axis in "yxz"]) * [1, 1, -1]
+    assert body[-1] - body[0] == pytest.approx(moved, abs=0.08)
+    up = (unit * Rotation.from_quat(body_in_unit[3:])).apply([0, 0, 1])
+    assert (up[:, 2] < -0.9).all()  # the third axis of the frame points down
+
+
+def test_the_wheels_roll_as_far_as_the_rover_drives(folder: Path) -> None:
+    samples, true = log(folder, "sherpa_tt_mcs_Logger_Joints_InFuse.msg")[JOINTS], truth(folder)
+    names = samples[0]["names"]
+    places = [names.index(f"omega_{suffix}") for suffix in NUMBERS["legs"]["suffixes"]]
+    turned = np.array([[sample["elements"][place]["position"] for place in places] for sample in samples])
+    rolled = 0.2 * np.abs(np.diff(turned, axis=0)).sum(axis=0).mean()
+    assert rolled == pytest.approx(true["travelled_m"][-1], rel=0.05)
+    phi = [sample["elements"][names.index("phi_rear_left")]["position"] for sample in samples]
+    assert np.abs(phi).max() < 2.8798
+    assert "arm_joint_1" in names
+
+
+def test_the_legs_bring_the_wheels_to_the_ground() -> None:
+    legs = legs_from_numbers(NUMBERS["legs"])
+    assert legs.depth_m == pytest.approx(0.6485, abs=0.002)  # struts, wheel column and wheel, added up by hand
+    assert np.abs(legs.places_m) == pytest.approx(np.full((4, 2), 1.0237), abs=0.002)
+
+
+def test_the_lidar_meets_the_ground_below_it(folder: Path) -> None:
+    scan = log(folder, "velodyne_lidar_Logger_InFuse.msg")[SCANS][0]
+    rows, columns = scan["vertical_size"], scan["horizontal_size"]
+    distances = np.array(scan["distances"]).reshape(rows, columns)
+    assert len(scan["timestamps"]) == columns
+    lowest = np.median(distances[-1])
+    expected = (0.6485 + 0.442 + 0.09081) / np.sin(scan["vertical_interval"][1])
+    assert lowest == pytest.approx(expected, rel=0.15)
+
+
+def test_pictures_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> None:
+    content = log(folder, "recording_20181127-111500_000000000.msg")
+    left, right = (content[f"/hcru1/pt_stereo_rect/{side}/image"] for side in ("left", "right"))
+    data = left[0]["data"]
+    assert (data["rows"], data["cols"], data["rowSize"]) == (772, 1032, 1032)
+    assert len(data["data"]) == 772 * 1032
+    assert {type(value) for value in data["data"][:50]} == {int}
+    stamps = [frame["metadata"]["timeStamp"]["microseconds"] for frame in left]
+    assert stamps == [frame["metadata"]["timeStamp"]["microseconds"] for frame in right]
+    assert stamps[0] == 1543311000 * 10**9
+    assert np.abs(np.subtract(data["data"], right[0]["data"]["data"])).mean() > 1
+
+
+def test_settings_have_pairs_of_frames_as_keys_and_the_baseline_at_the_right_camera(folder: Path) -> None:
+    frames = log(folder, "recording_20181127-111500_tf.msg")
+    assert frames["tcp", "camera_left"]["translation"] == (0.15, 0.045, 0.26)
+    cameras = log(folder, "recording_20181127-111500_camera.msg")
+    assert [cameras[f"/hcru1/pt_stereo_rect/{side}/camera_info"]["baseline"] for side in ("left", "right")] == [
+        0.0,
+        0.0900125,
+    ]
+
+
+def test_the_surface_is_the_ground_that_the_rover_stands_on(folder: Path) -> None:
+    with tifffile.TiffFile(folder / "2018_11_27_dsm.tif") as file:
+        page = file.pages[0]
+        heights, scale, tie = page.asarray(), page.tags[33550].value, page.tags[33922].value
+    assert heights[0, 0] == NUMBERS["surface"]["nodata"]
+    surface, true = NUMBERS["surface"], truth(folder)
+    row = int((tie[4] - surface["northing_of_start"]) / scale[1])
+    column = int((surface["easting_of_start"] - tie[3]) / scale[0])
+    assert heights[row, column] - surface["offset"] == pytest.approx(true["z_m"][0] - 0.6485, abs=0.15)
+
+
+def test_a_frame_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="dgps_frame: expected ned or nwu"):
+        write_sample("sherpatt", tmp_path / "out", SampleOptions(settings={"dgps_frame": "enu"}))
