@@ -16,7 +16,7 @@ from fieldplay_player.encoders import ENCODERS
 from fieldplay_player.pictures import RAW
 
 FILES = sorted((Path(__file__).parents[1] / "config" / "datasets").glob("*.yaml"))
-TOPIC = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
+TOPIC = re.compile(r"/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
 FRAME = re.compile(r"[a-z][a-z0-9_]*")
 
 

@@ -1,4 +1,7 @@
-"""The arrow of dependence: bringup -> player -> archive, player -> kinematics, and ROS only where it is said."""
+"""The arrow of dependence: bringup -> player -> archive, player -> fusion and kinematics, ROS only where it is said.
+
+Of the samples the player has the command alone.
+"""
 
 import ast
 import subprocess
@@ -12,10 +15,10 @@ SRC = Path(__file__).parents[1] / "src"
 MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_archive": set(),
     "fieldplay_kinematics": set(),
-    "fieldplay_player": {"fieldplay_archive", "fieldplay_kinematics", "fieldplay_samples"},  # samples: its command
+    "fieldplay_player": {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_samples"},
     "fieldplay_fusion": {"fieldplay_archive", "fieldplay_kinematics"},
     "fieldplay_samples": set(),
-    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_player", "fieldplay_samples"},
+    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_fusion", "fieldplay_player", "fieldplay_samples"},
 }
 ROS_FILES = (
     "/nodes/",

@@ -1,7 +1,6 @@
 """An open archive: its streams, and what was noticed about it."""
 
 import math
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
-from fieldplay_archive.files import Files, last_part
+from fieldplay_archive.files import Files
+from fieldplay_archive.revolutions import RevolutionFinder
 from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream, Tables
@@ -114,11 +114,12 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
 
 
 def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) -> list[Table]:
-    spec = archive.spec.tables[key].rows_spec()
+    spec, turning = archive.spec.tables[key].rows_spec(), archive.spec.tables[key].turning
     tables: list[Table] = []
     for files, name in places:
+        watch = RevolutionFinder(turning, name, archive.defects) if turning is not None else None
         try:
-            table = Table(files, name, spec, archive.defects, plausible_ns=plausible_ns(archive.spec))
+            table = Table(files, name, spec, archive.defects, plausible_ns=plausible_ns(archive.spec), watch=watch)
         except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
@@ -138,12 +139,13 @@ def _columns_of(table: Table) -> set[str]:
 
 def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
     """The names of the files of one kind; that there are none is reported, or noted where it is usual."""
-    names = files.matching(wanted.files)
+    names = files.matching(wanted.files, wanted.folder)
     if not names and wanted.optional:
         archive.notes.append(f"no file for '{key}'")
     elif not names:
         message = f"expected files for '{key}' of this name, got none; the rest plays"
-        archive.defects(Defect(file=wanted.files, kind="missing_file", stream=key, message=message))
+        place = f"{wanted.folder}/{wanted.files}" if wanted.folder else wanted.files
+        archive.defects(Defect(file=place, kind="missing_file", stream=key, message=message))
     return names
 
 
@@ -153,9 +155,11 @@ def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) 
     for pattern, why in spec.leftovers.items():
         for name in files.matching(pattern):
             archive.notes.append(f"{name}: {why}")
-    known = [table.files for table in spec.tables.values()] + [rows.files for rows in spec.rows.values()]
-    expression = re.compile("|".join(f"(?:{pattern})" for pattern in (*known, *spec.leftovers)), re.IGNORECASE)
-    others = [name for name in files.names if name not in read and not expression.fullmatch(last_part(name))]
+    patterns = [(table.files, table.folder) for table in spec.tables.values()]
+    patterns += [(rows.files, rows.folder) for rows in spec.rows.values()]
+    patterns += [(pattern, "") for pattern in spec.leftovers]
+    known = {*read, *(name for pattern, folder in patterns for name in files.matching(pattern, folder))}
+    others = [name for name in files.names if name not in known]
     if others:
         shown = ", ".join(others[:OTHERS_SHOWN]) + (", ..." if len(others) > OTHERS_SHOWN else "")
         archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")

@@ -41,10 +41,17 @@ class Files(AbstractContextManager["Files"], ABC):
     def size(self, name: str) -> int:
         """The length of a file in bytes."""
 
-    def matching(self, pattern: str) -> list[str]:
-        """The names, at any depth, whose last part matches a regular expression as a whole, regardless of case."""
+    def matching(self, pattern: str, folder: str = "") -> list[str]:
+        """The names, at any depth, whose last part matches a regular expression as a whole, regardless of case.
+
+        With `folder`, those that lie, at any depth, in a folder whose name matches this one.
+        """
         expression = re.compile(pattern, re.IGNORECASE)
-        return [name for name in self.names if expression.fullmatch(last_part(name))]
+        names = [name for name in self.names if expression.fullmatch(last_part(name))]
+        if not folder:
+            return names
+        inside = re.compile(folder, re.IGNORECASE)
+        return [name for name in names if any(inside.fullmatch(part) for part in folders_of(name))]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -53,6 +60,11 @@ class Files(AbstractContextManager["Files"], ABC):
 
     def close(self) -> None:
         """Let go of what is open."""
+
+
+def folders_of(name: str) -> list[str]:
+    """The names of the folders that a file lies in, the outermost first."""
+    return name.replace("\\", "/").split("/")[:-1]
 
 
 def last_part(name: str) -> str:

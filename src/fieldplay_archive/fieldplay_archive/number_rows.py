@@ -3,8 +3,9 @@
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ SHOWN = 40  # characters of a faulty text that a message shows
 
 
 TIME = "time"
+COUNT = "count"  # the column that tells how many numbers a row's list has
 IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold
 
 
@@ -25,7 +27,8 @@ class Dialect:
     """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over.
 
     With `blanks` the delimiter is the comma, and blanks part fields as well, as in the logs of some robots. `extract`
-    gives, for a column, the regular expression whose first group is the number in its text.
+    gives, for a column, the regular expression whose first group is the number in its text. With `partial` a row of
+    which a number is none is kept, with NaN in its place; it is a fault all the same.
     """
 
     columns: tuple[str, ...]  # in the order of the file
@@ -33,13 +36,14 @@ class Dialect:
     decimal_comma: bool = False
     blanks: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
+    partial: bool = False
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The columns of plain numbers, in the order of the file."""
         return tuple(name for name in self.columns if not (is_clock(name) or name.startswith(IGNORED)))
 
-    @property
+    @cached_property
     def clocks(self) -> tuple[str, ...]:
         """The columns of times, that of the rows first."""
         return (TIME, *(name for name in self.columns if is_clock(name) and name != TIME))
@@ -62,7 +66,8 @@ class BadLine(NamedTuple):
 class NumberRows:
     """The rows of a block: times (n,) and other clocks (n, m), numbers (n, k), lines (n,) from 0.
 
-    The columns stand in the order of Dialect.clocks, the first left out, and of Dialect.numbers.
+    The columns stand in the order of Dialect.clocks, the first left out, and of Dialect.numbers. Where rows have lists
+    of any length behind their columns, these are `lists` (n, m), NaN behind the end of each.
     """
 
     stamp_ns: NDArray[np.int64]
@@ -70,6 +75,7 @@ class NumberRows:
     values: NDArray[np.float64]
     line: NDArray[np.int64]
     bad: tuple[BadLine, ...]
+    lists: NDArray[np.float64] | None = None
 
     def only(self, keep: NDArray[np.bool_]) -> "NumberRows":
         """The rows to keep (n,)."""
@@ -79,7 +85,12 @@ class NumberRows:
             clock_ns=self.clock_ns[keep],
             values=self.values[keep],
             line=self.line[keep],
+            lists=None if self.lists is None else self.lists[keep],
         )
+
+    def with_bad(self, more: tuple[BadLine, ...]) -> "NumberRows":
+        """The same rows, and more lines of which something is told."""
+        return replace(self, bad=tuple(sorted((*self.bad, *more))))
 
 
 def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
@@ -177,17 +188,28 @@ def _checked(
         good &= is_time
     columns = [frame[name].to_numpy() for name in dialect.numbers]
     values = np.stack(columns, axis=1) if columns else np.zeros((frame.height, 0))
-    good &= np.isfinite(values).all(axis=1)
+    finite = np.isfinite(values)
+    whole = good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
     rows = NumberRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
-    if good.all():
+    if whole.all():
         return rows
     lines = block.splitlines()
-    faults = [_fault(int(line[row]), lines[row], dialect) for row in np.flatnonzero(~good)]
-    return replace(rows.only(good), bad=tuple(sorted((*bad, *faults))))
+    faults = [fault for row in np.flatnonzero(~whole) for fault in _faults(int(line[row]), lines[row], dialect)]
+    if dialect.partial:
+        rows = replace(rows, values=np.where(finite, values, np.nan))
+    return replace(rows.only(good if dialect.partial else whole), bad=tuple(sorted((*bad, *faults))))
 
 
-def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
+def _faults(number: int, line: bytes, dialect: Dialect) -> list[BadLine]:
+    """What is wrong with a line: the first fault, or each of them where the rest of it is kept."""
+    found = list(_faulty_fields(number, line, dialect))
+    if not found:
+        return [BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")]
+    return found if dialect.partial else found[:1]
+
+
+def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLine]:
     for name, part in zip(dialect.columns, line.split(dialect.delimiter.encode()), strict=True):
         if name.startswith(IGNORED):
             continue
@@ -197,12 +219,12 @@ def _fault(number: int, line: bytes, dialect: Dialect) -> BadLine:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
             got = "nothing" if not text else f"'{_shown(part)}'"
-            return BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
+            yield BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
+            continue
         if not math.isfinite(value):
-            return BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
-        if is_clock(name) and abs(value) > LARGEST_INTEGER_PART:
-            return BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is none")
-    return BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")
+            yield BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
+        elif is_clock(name) and abs(value) > LARGEST_INTEGER_PART:
+            yield BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is none")
 
 
 def _number_in(name: str, text: str, dialect: Dialect) -> str:

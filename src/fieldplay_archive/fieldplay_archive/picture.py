@@ -29,7 +29,7 @@ PNG_CHANNELS = {0: 1, 2: 3, PNG_PALETTE: 3, 4: 2, 6: 4}
 
 BMP_HEADER = struct.Struct("<2sIHHII")  # type, size, -, -, begin of the pixels, size of the second header
 BMP_SHORT, BMP_LONG = struct.Struct("<HHHH"), struct.Struct("<iiHHII")
-BMP_SHORT_SIZE, BMP_LONG_SIZE = 12, 40
+BMP_SHORT_SIZE, BMP_LONG_SIZE, BMP_TYPE_SIZE = 12, 40, 14
 BMP_RUNS = (1, 2, 4, 5)  # compressed: the length of the pixels is in the header
 BMP_BITS = (1, 2, 4, 8, 16, 24, 32)
 
@@ -47,6 +47,30 @@ class Picture:
     def __post_init__(self) -> None:
         if self.width < 1 or self.height < 1:
             raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {self.width} x {self.height}")
+
+
+class BmpHeader(NamedTuple):
+    """How the pixels of a BMP are laid out; its palette lies between the end of the header and the pixels."""
+
+    width: int
+    height: int  # negative from the top down
+    bits: int  # of a pixel
+    compression: int
+    length: int  # bytes of compressed pixels
+    begin: int  # of the pixels
+    end: int  # of the header
+    palette_entry: int  # bytes
+
+    @property
+    def step(self) -> int:
+        """Bytes of a row, which is filled up to four; not of compressed pixels."""
+        return (self.width * self.bits + 31) // 32 * 4
+
+    def palette(self, data: bytes) -> NDArray[np.uint8]:
+        """Blue, green, red (n, 3)."""
+        entries = np.frombuffer(data[self.end : self.begin], np.uint8)
+        whole = len(entries) // self.palette_entry * self.palette_entry
+        return entries[:whole].reshape(-1, self.palette_entry)[:, :3]
 
 
 class _Format(NamedTuple):
@@ -189,48 +213,41 @@ def _check_png(data: bytes) -> None:
         raise ArchiveError("expected a PNG with pixels, got none")
 
 
-def _bmp_header(data: bytes) -> Picture:
-    width, height, bits = _bmp_numbers(data)[:3]
-    channels = 4 if bits == 32 else 3
-    if bits <= 8 and _has_grey_palette(data):
-        channels = 1
-    return Picture(format="bmp", width=width, height=abs(height), channels=channels, bits=8)
-
-
-def _bmp_numbers(data: bytes) -> tuple[int, ...]:
-    """Width, height (negative from the top down), bits of a pixel, compression, bytes of compressed pixels."""
-    size = _unpacked(BMP_HEADER, data, 0)[-1]
+def bmp_header(data: bytes) -> BmpHeader:
+    """The header of a BMP, of either of its forms; ArchiveError where it is none or cut off."""
+    *_, begin, size = _unpacked(BMP_HEADER, data, 0)
+    compression = length = 0
     if size == BMP_SHORT_SIZE:
         width, height, _, bits = _unpacked(BMP_SHORT, data, BMP_HEADER.size)
-        compression = length = 0
     elif size >= BMP_LONG_SIZE:
         width, height, _, bits, compression, length = _unpacked(BMP_LONG, data, BMP_HEADER.size)
     else:
         raise ArchiveError(f"expected a BMP header of {BMP_SHORT_SIZE}, {BMP_LONG_SIZE} or more bytes, got {size}")
     if bits not in BMP_BITS and compression not in BMP_RUNS:
         raise ArchiveError(f"expected BMP pixels of {', '.join(map(str, BMP_BITS))} bits, got {bits}")
-    return width, height, bits, compression, length
+    entry = 3 if size == BMP_SHORT_SIZE else 4
+    return BmpHeader(width, height, bits, compression, length, begin, BMP_TYPE_SIZE + size, entry)
 
 
-def _has_grey_palette(data: bytes) -> bool:
-    *_, begin, size = _unpacked(BMP_HEADER, data, 0)
-    _need(data, begin)
-    colour = 3 if size == BMP_SHORT_SIZE else 4
-    entries = np.frombuffer(data[14 + size : begin], np.uint8)
-    blue, green, red = entries[: len(entries) // colour * colour].reshape(-1, colour)[:, :3].T
-    return bool(((blue == green) & (green == red)).all())
+def _bmp_picture(data: bytes) -> Picture:
+    header = bmp_header(data)
+    channels = 4 if header.bits == 32 else 3
+    if header.bits <= 8:
+        _need(data, header.begin)
+        blue, green, red = header.palette(data).T
+        channels = 1 if bool(((blue == green) & (green == red)).all()) else 3
+    return Picture(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=8)
 
 
 def _check_bmp(data: bytes) -> None:
-    _bmp_header(data)
-    width, height, bits, compression, length = _bmp_numbers(data)
-    begin = _unpacked(BMP_HEADER, data, 0)[-2]
-    row = (width * bits + 31) // 32 * 4  # rows are filled up to four bytes
-    _need(data, begin + (length if compression in BMP_RUNS else row * abs(height)))
+    _bmp_picture(data)
+    header = bmp_header(data)
+    is_packed = header.compression in BMP_RUNS
+    _need(data, header.begin + (header.length if is_packed else header.step * abs(header.height)))
 
 
 FORMATS = (
     _Format(b"\xff\xd8\xff", _jpeg_header, _check_jpeg),
     _Format(PNG_START, _png_header, _check_png),
-    _Format(b"BM", _bmp_header, _check_bmp),
+    _Format(b"BM", _bmp_picture, _check_bmp),
 )

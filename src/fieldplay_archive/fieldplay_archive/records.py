@@ -16,14 +16,17 @@ Kind = TypeVar("Kind", bound="Record")
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of one row of a column; a text stands for the length of the record's field of that name."""
+    """The shape of one row of a column; a text is the length of the record's field of that name, None is any."""
 
-    sides: tuple[int | str, ...] = ()
+    sides: tuple[int | str | None, ...] = ()
 
 
 Stamps = Annotated[NDArray[np.int64], Shape()]
 Numbers = Annotated[NDArray[np.float64], Shape()]
 Codes = Annotated[NDArray[np.int8], Shape()]
+Bytes = Annotated[NDArray[np.uint8], Shape()]
+Counts = Annotated[NDArray[np.int64], Shape()]
+Lists = Annotated[NDArray[np.float64], Shape((None,))]
 Vectors = Annotated[NDArray[np.float64], Shape((3,))]
 Quaternions = Annotated[NDArray[np.float64], Shape((4,))]
 Covariances = Annotated[NDArray[np.float64], Shape((3, 3))]
@@ -40,9 +43,9 @@ class Record:
     def __post_init__(self) -> None:
         for name, shape in _shapes(type(self)).items():
             value = getattr(self, name)
-            sides = (len(getattr(self, side)) if isinstance(side, str) else side for side in shape.sides)
+            sides = tuple(len(getattr(self, side)) if isinstance(side, str) else side for side in shape.sides)
             wanted = (len(self.stamp_ns), *sides)
-            if value is not None and value.shape != wanted:
+            if value is not None and not _fits(value.shape, wanted):
                 raise ValueError(f"{type(self).__name__}.{name}: expected shape {wanted}, got {value.shape}")
 
     def __len__(self) -> int:
@@ -52,6 +55,10 @@ class Record:
         """The rows chosen by a mask or by their indices, of a record that is all columns of numbers."""
         columns = {name: getattr(self, name) for name in _shapes(type(self))}
         return replace(self, **{name: value[chosen] for name, value in columns.items() if value is not None})
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    return len(shape) == len(wanted) and all(side in (None, got) for got, side in zip(shape, wanted, strict=True))
 
 
 def _shapes(kind: type[object]) -> dict[str, Shape]:
@@ -169,15 +176,81 @@ class ClockReading(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Batteries(Record):
+    """Voltages of a battery."""
+
+    voltage_v: Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LaserScans(Record):
+    """Scans about z, counter-clockwise from x: range j < count of a row lies at angle_min + j increments.
+
+    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN.
+    """
+
+    angle_min_rad: Numbers
+    angle_increment_rad: Numbers
+    ranges_m: Lists
+    count: Counts
+    range_min_m: Numbers
+    range_max_m: Numbers
+    scan_time_s: Numbers
+    time_increment_s: Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wrench(Record):
+    """Forces and torques in the frame."""
+
+    force_n: Vectors
+    torque_nm: Vectors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Code(Record):
+    """Small numbers that stand for something, as the archive has them."""
+
+    code: Bytes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Values(Record):
+    """Plain numbers whose order the dataset's page tells; NaN where there is none."""
+
+    values: Lists
+
+
+@dataclass(frozen=True)
+class State:
+    """How a part of a robot is, in the words of diagnostic_msgs: level 0 is fine, 1 a warning, 2 an error."""
+
+    name: str
+    level: int
+    message: str
+    values: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnostics(Record):
+    """How the parts of a robot are: row i is in `states[place[i]]`."""
+
+    states: tuple[tuple[State, ...], ...]
+    place: Counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Pictures(Record):
     """Pictures as the archive holds them, each read when it is asked for.
 
-    `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places.
+    `load` gives the bytes of one row's file, or its pixels where they are not `packed`; `names` are the places. Pixels
+    that no PNG can hold, such as floats, are not `packable`: they are sent as they are, whatever is asked for.
     """
 
     names: tuple[str, ...]
     load: Callable[[int], "bytes | Pixels"]
     packed: bool = True
+    packable: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,10 +11,14 @@ import yaml
 
 from fieldplay_archive.checked import build
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.marked_lines import MarkedLines, MarkedSpec
 from fieldplay_archive.nmea import NmeaSpec
+from fieldplay_archive.revolutions import Turning
 from fieldplay_archive.table_format import TableSpec
 
 DATASETS = "datasets"
+ALWAYS = "always"
+SWITCH = re.compile(r"(?!map_tf$)[a-z][a-z0-9_]*_tf")  # map_tf is of the static tree
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as quick, where PyYAML was built with it
 
 
@@ -33,11 +37,17 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFiles:
-    """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says."""
+    """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
+
+    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell.
+    """
 
     files: str
+    folder: str = ""
     layouts: tuple[tuple[str, ...], ...] = ()
     nmea: bool = False  # no table but a log of NMEA sentences
+    marked: MarkedLines | None = None  # no table but a log of marked lines
+    turning: Turning | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     optional: bool = False
@@ -47,17 +57,20 @@ class TableFiles:
 
     def __post_init__(self) -> None:
         titles = (pattern for patterns in self.header.values() for pattern in patterns)
-        for pattern in (self.files, *self.extract.values(), *titles):
+        for pattern in (self.files, self.folder, *self.extract.values(), *titles):
             _compile(pattern)
-        if bool(self.layouts) == self.nmea:
-            raise ValueError("expected layouts, or nmea: true and none")
+        if bool(self.layouts) + self.nmea + (self.marked is not None) != 1:
+            raise ValueError("expected one of layouts, nmea: true and marked")
+        layouts = [self.marked.columns] if self.marked else self.layouts
         for name in self.ranges:
-            if not all(name in layout for layout in self.layouts):
+            if not all(name in layout for layout in layouts):
                 raise ValueError(f"ranges: expected a column of all layouts, got '{name}'")
 
-    def rows_spec(self) -> TableSpec | NmeaSpec:
+    def rows_spec(self) -> TableSpec | NmeaSpec | MarkedSpec:
         if self.nmea:
             return NmeaSpec(ranges=self.ranges)
+        if self.marked is not None:
+            return MarkedSpec(marked=self.marked, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(
             layouts=self.layouts,
             header=self.header,
@@ -70,13 +83,15 @@ class TableFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class RowFiles:
-    """Files that are one row each, as pictures and clouds, by a regular expression of their name."""
+    """Files that are one row each, as pictures and clouds, by regular expressions of their name and of a folder."""
 
     files: str
+    folder: str = ""
     optional: bool = False
 
     def __post_init__(self) -> None:
         _compile(self.files)
+        _compile(self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +138,14 @@ class StreamSpec:
     child_frame: str = ""
     camera: str = ""
     latched: bool = False  # kept for those who come late: a state rather than a measurement
+    tf: str = ""  # of odometry: it is sent on /tf too, where the switch of this name is on; `always` needs none
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.tf and not (self.tf == ALWAYS or SWITCH.fullmatch(self.tf)):
+            raise ValueError(f"tf: expected '{ALWAYS}' or the name of a switch, such as nav_tf, got '{self.tf}'")
+        if self.tf and not (self.frame and self.child_frame):
+            raise ValueError("tf: expected a frame and a child_frame beside it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,15 +157,18 @@ class DerivedSpec:
     topic: str
     name: str = ""  # of the node
     node: str = ""  # the program that computes it live; none where another's does so beside its own
+    package: str = "fieldplay_kinematics"  # that has the program
     frame: str = ""
     child_frames: tuple[str, ...] = ()
     odom_tf: bool = False  # its transforms begin with odom -> base_link, unless somebody else publishes that
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def node_parameters(self) -> dict[str, Any]:
-        """What the node must be told of frames and numbers."""
+        """What the node must be told of frames and numbers; a list is of numbers or of names."""
         numbers = {
-            name: [float(item) for item in value] if isinstance(value, list) else value
+            name: [item if isinstance(item, str) else float(item) for item in value]
+            if isinstance(value, list)
+            else value
             for name, value in self.settings.items()
         }
         return {"frame": self.frame, "child_frames": list(self.child_frames), **numbers}
@@ -178,11 +203,16 @@ class DatasetSpec:
     cameras: Mapping[str, Camera] = field(default_factory=dict)
     extrinsics: tuple[Extrinsic, ...] = ()
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    projections: tuple[Extrinsic, ...] = ()  # sensors in cameras by rows of their own, beside the tree
     leftovers: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedSpec, ...] = ()
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
+    skip_gaps_s: float = (
+        0.0  # a launch passes over longer stretches without a message, unless told otherwise; 0 is never
+    )
+    tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 
     def __post_init__(self) -> None:
         for pattern in (*self.detect, *self.leftovers):

@@ -112,6 +112,30 @@ class FileStream:
         return self._convert(tuple(self._names[part]), self._stamp_ns[part])
 
 
+class HeldStream:
+    """A stream of few rows, such as states that seldom change, which is held in memory; in the order of time."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        stamps = record.stamp_ns
+        self.spans = [Span(int(stamps[0]), int(stamps[-1]), len(stamps))] if len(stamps) else []
+
+    def load(self, _: int) -> Record:
+        return self._record
+
+
+class JoinedStream:
+    """Several streams of one kind of record as one."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._places = [(stream, index) for stream in streams for index in range(len(stream.spans))]
+        self.spans = [stream.spans[index] for stream, index in self._places]
+
+    def load(self, index: int) -> Record:
+        stream, place = self._places[index]
+        return stream.load(place)
+
+
 class UntilStream:
     """What a stream of numbers holds up to a time, that included."""
 

@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from typing import Protocol
 
 import numpy as np
@@ -52,15 +53,25 @@ class RowsSpec(Protocol):
     def format_from_head(self, head: bytes) -> RowsFormat: ...
 
 
+class Watch(Protocol):
+    """What is shown each block of a table while it is looked through; see RevolutionFinder."""
+
+    def add(self, rows: "Rows") -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Rows in the order of their times: times (n,), other clocks (n, m), numbers (n, k), lines (n,) from 1."""
+    """Rows in the order of their times: times (n,), other clocks (n, m), numbers (n, k), lines (n,) from 1.
+
+    Where rows have lists, these are `lists` (n, m), NaN behind the end of each, and `count` is a column; else (n, 0).
+    """
 
     dialect: Dialect
     stamp_ns: NDArray[np.int64]
     clock_ns: NDArray[np.int64]
     values: NDArray[np.float64]
     line: NDArray[np.int64]
+    lists: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.stamp_ns)
@@ -93,6 +104,7 @@ class Rows:
             clock_ns=self.clock_ns[chosen],
             values=self.values[chosen],
             line=self.line[chosen],
+            lists=self.lists[chosen],
         )
 
 
@@ -113,13 +125,23 @@ class Table:
 
     Every line that is no row is reported once, when the table is looked through, and so are gaps, times that stand
     still or run backward, and numbers out of their range, whose rows count. `repeated` are the rows that have the time
-    of the row before where that is no defect.
+    of the row before where that is no defect. `watch` sees each block's rows as they are read later.
     """
 
+    looks_for_gaps = True
+
     def __init__(
-        self, files: Files, name: str, spec: RowsSpec, report: Report, *, plausible_ns: tuple[int, int]
+        self,
+        files: Files,
+        name: str,
+        spec: RowsSpec,
+        report: Report,
+        *,
+        plausible_ns: tuple[int, int],
+        watch: Watch | None = None,
     ) -> None:
         self.name = name
+        self.watch = watch
         self._files = files
         self._report = report
         self._plausible_ns = plausible_ns
@@ -151,14 +173,16 @@ class Table:
         """The rows of a block; safe to call from several threads."""
         with self._lock:
             if index not in self._kept:
-                block = self.blocks[index]
-                self._file.seek(block.offset)
-                parsed = self._parse(self._file.read(block.size))
-                self._kept[index] = self._sorted(parsed.only(self._possible(parsed)), block)
+                self._kept[index] = self._read(self.blocks[index], self._file)
                 if len(self._kept) > KEPT_BLOCKS:
                     self._kept.popitem(last=False)
             self._kept.move_to_end(index)
             return self._kept[index]
+
+    def _read(self, block: Block, file: BufferedReader) -> Rows:
+        file.seek(block.offset)
+        parsed = self._parse(file.read(block.size))
+        return self._sorted(parsed.only(self._possible(parsed)), block)
 
     def rows_between(self, first_ns: int, last_ns: int) -> Rows:
         """All rows with first_ns <= time <= last_ns."""
@@ -193,6 +217,7 @@ class Table:
             clock_ns=rows.clock_ns,
             values=rows.values,
             line=rows.line + block.first_line,
+            lists=np.zeros((len(rows.stamp_ns), 0)) if rows.lists is None else rows.lists,
         )
         if (np.diff(rows.stamp_ns) >= 0).all():
             return unsorted
@@ -210,11 +235,14 @@ class Table:
             if not len(rows.stamp_ns):
                 continue
             self._report_all(defects_of_order(self.name, rows, first_line, self._steps(rows, previous_ns)))
-            self._report_all(defects_of_gaps(self.name, rows, first_line, gaps))
+            if self.looks_for_gaps:
+                self._report_all(defects_of_gaps(self.name, rows, first_line, gaps))
             self._report_all(defects_of_ranges(self.name, rows, first_line, self._ranges))
             previous_ns = int(rows.stamp_ns[-1])
             first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
             self.blocks.append(Block(offset, len(text), first_line, len(rows.stamp_ns), first_ns, last_ns))
+            if self.watch is not None:
+                self.watch.add(self._sorted(rows, self.blocks[-1]))
 
     def _steps(self, rows: NumberRows, previous_ns: int | None) -> NDArray[np.int64]:
         """The steps between rows, without those of rows whose repeated time is only counted."""
@@ -280,4 +308,12 @@ def joined(dialect: Dialect, parts: list[Rows]) -> Rows:
         clock_ns=np.concatenate([np.zeros((0, clocks), np.int64), *(part.clock_ns for part in parts)]),
         values=np.concatenate([np.zeros((0, numbers)), *(part.values for part in parts)]),
         line=np.concatenate([np.zeros(0, np.int64), *(part.line for part in parts)]),
+        lists=_joined_lists([part.lists for part in parts]),
     )
+
+
+def _joined_lists(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Lists one below the other, as wide as the widest."""
+    width = max((part.shape[1] for part in parts), default=0)
+    wide = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.nan) for part in parts]
+    return np.concatenate([np.zeros((0, width)), *wide])

@@ -123,3 +123,11 @@ def test_certain_files_of_a_folder_are_those_and_no_others(tmp_path: Path) -> No
         (tmp_path / name).write_text(name)
     with ListedFiles(tmp_path, ["b.txt"]) as files:
         assert (files.names, files.matching(r".*\.txt"), files.read("b.txt")) == (["b.txt"], ["b.txt"], b"b.txt")
+
+
+def test_files_of_one_name_are_told_apart_by_a_folder_at_any_depth(tmp_path: Path) -> None:
+    names = ["A/log.txt", "set/B/log.txt", "set/B/deep/log.txt", "set/Bc/log.txt", "log.txt", "B"]
+    files = ListedFiles(tmp_path, names)
+    assert files.matching(r"LOG\.txt", "b|x") == ["set/B/deep/log.txt", "set/B/log.txt"]
+    assert files.matching(r"log\.txt", "set") == sorted(name for name in names if name.startswith("set/"))
+    assert len(files.matching(r"log\.txt")) == 5

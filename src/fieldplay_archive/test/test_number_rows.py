@@ -135,3 +135,14 @@ def test_a_text_without_the_number_that_is_sought_is_told() -> None:
         (1, "short_row", "expected 4 columns, got 3: '2,a,2'"),
     ]
     assert rows.line.tolist() == [2]
+
+
+def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> None:
+    dialect = Dialect(("time", "x", "y"), ",", partial=True)
+    rows = rows_from_block(b"1,2,3\n2,a,inf\n3,,5\nsoon,6,b\n5,7,8,9\n", dialect)
+    assert rows.stamp_ns.tolist() == [1_000000000, 2_000000000, 3_000000000]
+    np.testing.assert_array_equal(rows.values, [[2, 3], [np.nan, np.nan], [np.nan, 5]])
+    assert [(bad.line, bad.kind) for bad in rows.bad] == [
+        (1, "not_a_number"), (1, "not_finite"), (2, "not_a_number"), (3, "not_a_number"), (3, "not_a_number"),
+        (4, "long_row"),
+    ]  # fmt: skip

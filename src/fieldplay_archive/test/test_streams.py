@@ -8,7 +8,7 @@ import pytest
 from fieldplay_archive import tables as tables_module
 from fieldplay_archive.files import open_files
 from fieldplay_archive.records import Temperature
-from fieldplay_archive.streams import EvenStream, Tables, TableStream, UntilStream
+from fieldplay_archive.streams import EvenStream, HeldStream, JoinedStream, Tables, TableStream, UntilStream
 from fieldplay_archive.table_format import TableSpec
 from fieldplay_archive.tables import Table
 
@@ -120,3 +120,21 @@ def test_days_of_rows_are_spread_without_running_over(made: Made) -> None:
     stream = EvenStream(numbered(made, [0, 1, 2, 90_000_000]))
     stamps = stream.load(0).stamp_ns
     assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]
+
+
+def test_a_stream_that_is_held_has_one_span_or_none() -> None:
+    record = Temperature(stamp_ns=np.array([3, 5, 9]) * S, temperature_deg_c=np.zeros(3))
+    held = HeldStream(record)
+    assert [(span.first_ns, span.last_ns, span.count) for span in held.spans] == [(3 * S, 9 * S, 3)]
+    assert held.load(0) is record
+    assert HeldStream(record.only(np.zeros(3, bool))).spans == []
+
+
+def test_joined_streams_load_each_its_own_spans(made: Made) -> None:
+    whole = numbered(made, list(range(0, 200, 10)))
+    streams = [whole, UntilStream(whole, START * S + 50 * MS)]
+    joined = JoinedStream(streams)
+    assert len(joined.spans) == sum(len(stream.spans) for stream in streams) > 2
+    for index, span in enumerate(joined.spans):
+        stamps = joined.load(index).stamp_ns
+        assert stamps[0] == span.first_ns and stamps[-1] <= span.last_ns

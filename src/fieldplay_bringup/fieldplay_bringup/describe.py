@@ -8,9 +8,11 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 
-from fieldplay_archive.spec import DatasetSpec
+from fieldplay_archive.spec import DatasetSpec, Parameter
 from fieldplay_player.dds_profile import use_profile
+from fieldplay_player.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_player.opening import spec_of_dataset
+from fieldplay_player.projecting.live import overlay_parameters
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
 from launch.substitutions import LaunchConfiguration
@@ -43,16 +45,37 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
         flag("loop", "false", "Begin again at the end."),
         flag("paused", "false", "Wait for the player's service ~/resume."),
         value("clock", "0.0", "How often /clock is published, in Hz; 0 is never."),
+        value(
+            "skip_gaps", str(spec.skip_gaps_s), "Longer stretches without a message are passed over, in s; 0 is never."
+        ),
         value("images", "raw", "How pictures are sent.", ["raw", "compressed", "both"]),
         value("namespace", spec.namespace, "Before all topics."),
         value("frame_prefix", "", "Before all frames."),
         flag("kinematics", "true", "Compute what the dataset's description names: wheels, arms, odometry."),
-        flag("odom_tf", "true", "Publish odom -> base_link; false where a SLAM stack does."),
+        *(flag(name, str(is_on).lower(), text) for name, is_on, text in _switches(spec)),
         flag("map_tf", "true", "Publish map -> odom, from the first true pose; false where a SLAM stack does."),
         value("stamps", "archive", "The times in the messages.", ["archive", "now"]),
+        value("overlay", "", "LASER,CAMERA: publish <camera>/overlay, the pictures with the laser's points in them."),
         flag("rviz", "false", "Start RViz with the dataset's view."),
         value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
+        *(value(name, str(p.default), p.help, [*map(str, p.choices)] or None) for name, p in _of_nodes(spec).items()),
     ]
+
+
+def _of_nodes(spec: DatasetSpec) -> dict[str, Parameter]:
+    """The dataset's parameters that are settings of what is computed."""
+    settings = {name for derived in spec.derived for name in derived.settings}
+    return {name: parameter for name, parameter in spec.parameters.items() if name in settings}
+
+
+def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
+    """The switches of tf: name, default, meaning. odom_tf is an argument of all datasets."""
+    found = [(ODOM_TF, switches(spec).get(ODOM_TF, True), "Publish odom -> base_link; false where a SLAM stack does.")]
+    for name, is_on in switches(spec).items():
+        sent = ", ".join(f"{s.frame} -> {s.child_frame} from {s.topic}" for s in spec.streams if s.tf == name)
+        if name != ODOM_TF:
+            found.append((name, is_on, f"Publish {sent}, unless the odometry's node places that frame."))
+    return found
 
 
 def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
@@ -61,6 +84,8 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
     started = [*_fast_dds(), _player(spec, values, share)]
     if values["kinematics"]:
         started += _kinematics(spec, values)
+    if values["overlay"]:
+        started.append(_overlay(spec, values))
     if values["rviz"]:
         view = share / "config" / "rviz" / f"{spec.name}.rviz"
         started.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)]))
@@ -79,9 +104,14 @@ def _fast_dds() -> list[LaunchDescriptionEntity]:
 
 
 def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
-    passed = ("rate", "start", "duration", "clock")
-    parameters = {name: float(values[name]) for name in passed}
+    passed = ("rate", "start", "duration", "clock", "skip_gaps")
+    parameters: dict[str, Any] = {name: float(values[name]) for name in passed}
     parameters |= {name: values[name] for name in ("loop", "paused", "images", "stamps", "on_end")}
+    parameters |= {name: bool(values[name]) for name in switches(spec)}
+    if is_computed(spec):
+        parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
+    if _of_nodes(spec):
+        parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in _of_nodes(spec)]
     model = share / "urdf" / f"{spec.robot}.urdf"
     return Node(
         package="fieldplay_player",
@@ -113,12 +143,13 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             "frame_prefix": str(values["frame_prefix"]),
             "use_sim_time": float(values["clock"]) > 0,
             **derived.node_parameters(),
+            **{name: values[name] for name in _of_nodes(spec) if name in derived.settings},
         }
         if derived.odom_tf:
             parameters["odom_tf"] = values["odom_tf"]
         made.append(
             Node(
-                package="fieldplay_kinematics",
+                package=derived.package,
                 executable=derived.node,
                 name=derived.name,
                 namespace=str(values["namespace"]),
@@ -127,3 +158,15 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             )
         )
     return made
+
+
+def _overlay(spec: DatasetSpec, values: Values) -> Node:
+    parameters = overlay_parameters(spec, str(values["overlay"]), images=str(values["images"]))
+    return Node(
+        package="fieldplay_fusion",
+        executable="overlay",
+        name="overlay",
+        namespace=str(values["namespace"]),
+        output="screen",
+        parameters=[{"use_sim_time": float(values["clock"]) > 0, **parameters}],
+    )

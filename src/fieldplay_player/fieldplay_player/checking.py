@@ -7,9 +7,11 @@ import numpy as np
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect
 from fieldplay_player.feeds import Feed
+from fieldplay_player.lander_arm_checks import check_lander_arm
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import DATA, feeds_of_archive
 from fieldplay_player.pose_checks import check_poses
+from fieldplay_player.rotor_checks import check_rotors
 
 Progress = Callable[[float, int], None]
 
@@ -38,6 +40,8 @@ def check_settings(archive: Archive) -> None:
     for dataset_check in archive.checks:
         dataset_check(archive)
     check_poses(archive)
+    check_lander_arm(archive)
+    check_rotors(archive)
 
 
 def _all(feed: Feed) -> range:

@@ -185,6 +185,79 @@ def _joints(record: records.Joints, stream: StreamSpec) -> Bytes:
     return data
 
 
+@encodes(records.Batteries, "sensor_msgs/msg/BatteryState")
+def _batteries(record: records.Batteries, stream: StreamSpec) -> Bytes:
+    data, rows = stamped_rows(stream.type, record, stream.frame)
+    for name in ("temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
+        rows[name] = np.nan  # not measured
+    rows["voltage"], rows["present"] = record.voltage_v, 1
+    return data
+
+
+@encodes(records.LaserScans, "sensor_msgs/msg/LaserScan")
+def _laser_scans(record: records.LaserScans, stream: StreamSpec) -> Bytes:
+    counts = np.unique(record.count)
+    if len(counts) > 1:
+        raise ValueError(f"expected scans of one length, got {counts.tolist()}: see parts_of_one_size")
+    data, rows = stamped_rows(stream.type, record, stream.frame, {"ranges": int(counts.sum())})
+    rows["angle_min"], rows["angle_increment"] = record.angle_min_rad, record.angle_increment_rad
+    rows["angle_max"] = record.angle_min_rad + (record.count - 1) * record.angle_increment_rad
+    rows["scan_time"], rows["time_increment"] = record.scan_time_s, record.time_increment_s
+    rows["range_min"], rows["range_max"] = record.range_min_m, record.range_max_m
+    if len(counts):
+        rows["ranges"] = record.ranges_m[:, : counts[0]]
+    return data
+
+
+def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
+    """The rows of a record, parted by the size of their messages; each part is encoded on its own."""
+    if isinstance(record, records.Diagnostics):
+        return [np.flatnonzero(record.place == place) for place in np.unique(record.place)]
+    if isinstance(record, records.LaserScans):
+        return [np.flatnonzero(record.count == count) for count in np.unique(record.count)]
+    return [np.arange(len(record))]
+
+
+@encodes(records.Diagnostics, "diagnostic_msgs/msg/DiagnosticArray")
+def _diagnostics(record: records.Diagnostics, stream: StreamSpec) -> Bytes:
+    places = np.unique(record.place)
+    if len(places) > 1:
+        raise ValueError(f"expected rows in one state, got {len(places)}: see parts_of_one_size")
+    states = record.states[places[0]] if len(places) else ()
+    texts: dict[str, Constant] = {"status": len(states)}
+    for i, state in enumerate(states):
+        path = f"status[{i}]"
+        texts |= {f"{path}.name": state.name, f"{path}.message": state.message, f"{path}.values": len(state.values)}
+        for j, (key, value) in enumerate(state.values):
+            texts |= {f"{path}.values[{j}].key": key, f"{path}.values[{j}].value": value}
+    data, rows = stamped_rows(stream.type, record, stream.frame, texts)
+    for i, state in enumerate(states):
+        rows[f"status[{i}].level"] = state.level
+    return data
+
+
+@encodes(records.Wrench, "geometry_msgs/msg/WrenchStamped")
+def _wrench(record: records.Wrench, stream: StreamSpec) -> Bytes:
+    data, rows = stamped_rows(stream.type, record, stream.frame)
+    set_axes(rows, "wrench.force", record.force_n)
+    set_axes(rows, "wrench.torque", record.torque_nm)
+    return data
+
+
+@encodes(records.Code, "std_msgs/msg/UInt8")
+def _code(record: records.Code, stream: StreamSpec) -> Bytes:
+    data, rows = layout_of(stream.type, {}).rows(len(record))
+    rows["data"] = record.code
+    return data
+
+
+@encodes(records.Values, "std_msgs/msg/Float64MultiArray")
+def _values(record: records.Values, stream: StreamSpec) -> Bytes:
+    data, rows = layout_of(stream.type, {"data": record.values.shape[1]}).rows(len(record))
+    rows["data"] = record.values
+    return data
+
+
 @encodes(records.ClockReading, "sensor_msgs/msg/TimeReference")
 def _clock(record: records.ClockReading, stream: StreamSpec) -> Bytes:
     data, rows = stamped_rows(stream.type, record, stream.frame, {"source": record.source})

@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.records import Record
 from fieldplay_archive.spec import StreamSpec
 from fieldplay_archive.streams import Span, Stream
-from fieldplay_player.bag.payloads import Payloads, PiecePayloads, RowPayloads
-from fieldplay_player.encoders import encode
+from fieldplay_player.bag.payloads import MergedPayloads, Payloads, PiecePayloads, RowPayloads
+from fieldplay_player.encoders import encode, parts_of_one_size
 
 Pieces = Sequence[bytes | memoryview]
 
@@ -58,6 +59,23 @@ class RowMessages:
 
 
 @dataclass(frozen=True, eq=False)
+class SizedMessages:
+    """SpanMessages of several sizes: parts of one size each, and the rows (ascending) that each part has."""
+
+    parts: Sequence[tuple[RowMessages, NDArray[np.intp]]]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made: list[tuple[Payloads, NDArray[np.int64]]] = []
+        for messages, own in self.parts:
+            place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+            wanted = np.flatnonzero(own[place] == rows)
+            if len(wanted):
+                made.append((messages.payloads(place[wanted])[0], wanted))
+        return MergedPayloads(made), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
 class SingleMessages:
     """SpanMessages that are made one by one; a row that gives none is defective."""
 
@@ -76,6 +94,14 @@ def feed_of_numbers(stream: Stream, spec: StreamSpec, topic: str, rank: int) -> 
 
     def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
         record = stream.load(index)
-        return record.stamp_ns, RowMessages(encode(record, spec))
+        return record.stamp_ns, messages_of_record(record, spec)
 
     return Feed(topic=topic, msgtype=spec.type, spans=stream.spans, load=load, rank=rank, stream=spec.id)
+
+
+def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
+    """The messages of a record of numbers, of one size or of several."""
+    parts = parts_of_one_size(record)
+    if len(parts) <= 1:
+        return RowMessages(encode(record, spec))
+    return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])

@@ -12,7 +12,9 @@ from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.checking import Progress
 from fieldplay_player.feeds import Feed
 from fieldplay_player.options import Selection
-from fieldplay_player.outlets import INFO, feeds_of_archive
+from fieldplay_player.outlets import INFO, MOVING, feeds_of_archive
+
+BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
 def _summary(feed: Feed, times: _Times) -> StreamSummary:
     length = (times.last_ns or 0) - (times.first_ns or 0)
     return StreamSummary(
-        id=f"{feed.stream}.camera_info" if feed.rank == INFO else feed.stream,
+        id=feed.stream + BESIDE.get(feed.rank, ""),
         topic=feed.topic,
         type=feed.msgtype,
         count=times.count,

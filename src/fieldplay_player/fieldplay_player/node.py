@@ -30,7 +30,8 @@ from fieldplay_player.bag.errors import BagError
 from fieldplay_player.checking import check_settings
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.errors import PlayError
-from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters
+from fieldplay_player.moving_frames import check_switches, live_switches
+from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.opening import open_dataset
 from fieldplay_player.play_options import PlayOptions
@@ -63,11 +64,13 @@ class Player(Node):
         namespace = options.selection.namespace or ""
         super().__init__(NAME, namespace=namespace)
         declared_values(self)
+        check_switches(archive.spec, options.selection)
         self.options = _without_clock(self, options)
         self._archive = archive
         self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._group = ReentrantCallbackGroup()
-        selection = replace(options.selection, namespace=self.get_namespace())
+        tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
+        selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
         self._program, self._feeds = program_of_archive(archive, selection)
         waits = options.wait_for_subscribers > 0
         self._is_complete = False
@@ -259,14 +262,18 @@ def given_values() -> tuple[dict[str, Any], str | None]:
 
 def declared_values(node: Node) -> dict[str, Any]:
     """Declare all parameters; their values."""
-    return {
-        name: node.declare_parameter(
-            name,
-            parameter.default,
-            ParameterDescriptor(description=parameter.help, read_only=True, dynamic_typing=True),
-        ).value
-        for name, parameter in PARAMETERS.items()
-    }
+    return {name: _declared(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
+
+
+def declared_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:
+    """Declare the switches of the dataset's tf; how they stand."""
+    meaning = "A switch of the dataset's tf; odom_tf of one that a node computes: whether it does."
+    return switches_of_parameters({name: _declared(node, name, value, meaning) for name, value in defaults.items()})
+
+
+def _declared(node: Node, name: str, default: Any, meaning: str) -> Any:
+    descriptor = ParameterDescriptor(description=meaning, read_only=True, dynamic_typing=True)
+    return node.declare_parameter(name, default, descriptor).value
 
 
 def _without_clock(node: Node, options: PlayOptions) -> PlayOptions:

@@ -34,6 +34,7 @@ PARAMETERS = {
     "loop_stamps": Parameter("restart", "Whether the times of a further round 'restart' or 'continue'."),
     "paused": Parameter(False, "Wait for the service ~/resume before anything but what stands at all times leaves."),
     "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
+    "skip_gaps": Parameter(0.0, "Pass over stretches without a message that are longer, in seconds; 0 is never."),
     "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
     "frame_prefix": Parameter("", "Before all frames."),
     "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
@@ -66,12 +67,18 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
     return PlayOptions(
         selection=selection,
         clock_hz=given["clock"],
+        skip_gaps_s=given["skip_gaps"],
         wait_timeout_s=given["wait_timeout"],
         qos_overrides=_path(given["qos_overrides"]),
         urdf=_path(given["urdf"]),
         **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
         **{name: given[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
     )
+
+
+def switches_of_parameters(values: Mapping[str, Any]) -> dict[str, bool]:
+    """The switches of the dataset's tf, whose parameters are called as they are."""
+    return {name: bool(_typed(name, value, True)) for name, value in values.items()}
 
 
 def dataset_parameters(value: Any) -> dict[str, Any]:

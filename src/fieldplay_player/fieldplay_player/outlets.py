@@ -19,8 +19,9 @@ from fieldplay_player.bag.payloads import MergedPayloads, Payloads
 from fieldplay_player.clouds import CLOUD, feed_of_clouds
 from fieldplay_player.derived import Place, feeds_of_derived
 from fieldplay_player.feeds import Feed, SpanMessages, feed_of_numbers
+from fieldplay_player.moving_frames import check_switches, feed_of_moving_frame, sends_odom_tf, streams_on_tf
 from fieldplay_player.options import Selection
-from fieldplay_player.pictures import RAW, feeds_of_pictures, natural_images
+from fieldplay_player.pictures import RAW, feeds_of_pictures, images_of
 from fieldplay_player.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_player.timeline import Piece, Source, Stretch, Timeline
 
@@ -49,6 +50,7 @@ def window_of(archive: Archive, selection: Selection) -> Window:
 
 def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     """What the archive's streams become, and the static tree, in the order that holds at equal times."""
+    check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     feeds = []
     edges = static_edges(archive.spec)
@@ -56,20 +58,15 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
         edges += map_edges(archive, window.first_ns)
     if edges:
         feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
+    on_tf = streams_on_tf(archive, selection, {edge.child for edge in edges})
     for spec in archive.spec.streams:
         if spec.id in archive.streams:
-            feeds += _feeds_of_stream(archive, archive.streams[spec.id], spec, selection)
+            stream, spec = archive.streams[spec.id], _with_prefix(spec, selection.frame_prefix)
+            feeds += _feeds_of_stream(archive, stream, spec, selection)
+            if spec.id in on_tf:
+                feeds.append(feed_of_moving_frame(stream, spec, MOVING))
     if selection.derived:
-        feeds += feeds_of_derived(
-            archive,
-            Place(
-                topic=lambda name: full_topic(archive, selection, name),
-                frame_prefix=selection.frame_prefix,
-                tf_rank=MOVING,
-                rank=DATA,
-                first_ns=window.first_ns,
-            ),
-        )
+        feeds += feeds_of_derived(archive, _place_of_derived(archive, selection, window))
     wanted = re.compile(selection.topics)
     chosen = [feed for feed in feeds if feed.standing or wanted.search(feed.topic)]
     if not any(feed.stream for feed in chosen):
@@ -77,17 +74,23 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     return sorted(chosen, key=lambda feed: feed.rank)
 
 
+def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:
+    return Place(
+        topic=lambda name: full_topic(archive, selection, name),
+        frame_prefix=selection.frame_prefix,
+        tf_rank=MOVING,
+        rank=DATA,
+        first_ns=window.first_ns,
+        odom_tf=sends_odom_tf(archive.spec, selection),
+        static=static_edges(archive.spec),
+    )
+
+
 def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selection: Selection) -> list[Feed]:
     topic = full_topic(archive, selection, spec.topic)
-    prefix = selection.frame_prefix
-    spec = replace(
-        spec,
-        frame=prefix + spec.frame if spec.frame else "",
-        child_frame=prefix + spec.child_frame if spec.child_frame else "",
-    )
     if spec.type == RAW:
         camera = archive.spec.cameras.get(spec.camera)
-        images = selection.images or natural_images(stream)
+        images = images_of(stream, selection.images)
         ranks = (INFO, DATA)
         return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
     if spec.type == CLOUD:
@@ -95,8 +98,15 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
     return [replace(feed_of_numbers(stream, spec, topic, DATA), latched=spec.latched)]
 
 
+def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:
+    frames = {name: getattr(spec, name) for name in ("frame", "child_frame")}
+    return replace(spec, **{name: prefix + frame for name, frame in frames.items() if frame})
+
+
 def full_topic(archive: Archive, selection: Selection, name: str) -> str:
-    """A topic of the dataset with its namespace before it."""
+    """A topic of the dataset with its namespace before it; one that begins with a slash has none, as /diagnostics."""
+    if name.startswith("/"):
+        return name
     namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
     return "/" + "/".join(part.strip("/") for part in (namespace, name) if part.strip("/"))
 

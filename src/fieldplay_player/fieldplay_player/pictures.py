@@ -22,6 +22,7 @@ from fieldplay_player.feeds import Feed, Pieces, SingleMessages, SpanMessages
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 KEPT = 12  # pictures that several topics share, as the archive holds them
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
+MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
 
 Images = Literal["raw", "compressed", "both"]
 
@@ -90,6 +91,14 @@ def natural_images(stream: Stream) -> Images:
     return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
 
 
+def images_of(stream: Stream, wanted: Images | None) -> Images:
+    """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
+    record = stream.load(0) if len(stream.spans) else None
+    if isinstance(record, Pictures) and not record.packable:
+        return "raw"
+    return wanted or natural_images(stream)
+
+
 def feeds_of_pictures(
     stream: Stream,
     spec: StreamSpec,
@@ -145,18 +154,21 @@ def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces
 
 def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
     data = shared.data(record, row)
+    encoding = data.encoding if isinstance(data, Pixels) else ""
     if isinstance(data, Pixels):
         data = _packed(shared, data, record.names[row])
     if data is None:
         return None
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
+    if encoding in MOSAICS:
+        kind = f"{encoding}; png compressed "  # as image_transport writes it, whose reader takes the kind from here
     return (_head(COMPRESSED, record, row, {"header.frame_id": frame, "format": kind}), _length(data), data)
 
 
 def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
     """Pixels as a PNG, without loss."""
     bits = 16 if pixels.encoding.endswith("16") else 8
-    channels = PACKABLE.get(pixels.encoding, 0)
+    channels = {**PACKABLE, **MOSAICS}.get(pixels.encoding, 0)
     row = pixels.width * channels * bits // 8
     if not row or pixels.step < row:
         known = ", ".join(PACKABLE)

@@ -18,7 +18,10 @@ READ_AHEAD_MB = 128
 
 @dataclass(frozen=True, kw_only=True)
 class PlayOptions:
-    """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never."""
+    """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never.
+
+    `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never.
+    """
 
     selection: Selection = field(default_factory=Selection)
     rate: float = 1.0
@@ -26,6 +29,7 @@ class PlayOptions:
     loop_stamps: LoopStamps = "restart"
     paused: bool = False
     clock_hz: float = 0.0
+    skip_gaps_s: float = 0.0
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
@@ -37,7 +41,7 @@ class PlayOptions:
     def __post_init__(self) -> None:
         _check("rate", self.rate, is_rate(self.rate), "a number above 0")
         _check("read_ahead_mb", self.read_ahead_mb, is_rate(self.read_ahead_mb), "a number above 0")
-        for name in ("clock_hz", "wait_for_subscribers", "wait_timeout_s"):
+        for name in ("clock_hz", "skip_gaps_s", "wait_for_subscribers", "wait_timeout_s"):
             value = getattr(self, name)
             _check(name, value, math.isfinite(value) and value >= 0, "0 or more")
         start, duration = self.selection.start_s, self.selection.duration_s

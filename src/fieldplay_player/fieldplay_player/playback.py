@@ -15,6 +15,7 @@ from fieldplay_player.reading import Message
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
+LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
 
 
 class _Tick(NamedTuple):
@@ -55,6 +56,7 @@ class Playback:
         self._stamps = OutgoingStamps(options.stamps, self._time)
         self._watch = LagWatch()
         self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
+        self._longest_ns = round(options.skip_gaps_s * NS_PER_S)
         self._next_tick_ns = self._lag_ns = 0
         self._paused, self._held = options.paused, options.wait_for_subscribers > 0
         self._stopped = self._busy = self._ended = False
@@ -98,11 +100,13 @@ class Playback:
         if ahead is Gap.WAITING:
             self._time.wait(self._changed, None)
             return None
-        now = self._time.now()
+        now, head_ns = self._time.now(), self._position_ns
         self._bound_ns = self._bound_of(ahead)
         if not self._clock.runs:  # only now, with the first message at hand, does time go on
             self._clock.run_from(self._position_ns)
             self._next_tick_ns = now
+        if self._longest_ns and isinstance(ahead, Message) and ahead.stamp_ns - head_ns > self._longest_ns:
+            self._clock.run_from(ahead.stamp_ns - min(LEAD_NS, self._longest_ns))
         if self._tick_ns and self._next_tick_ns <= now:
             late = self._next_tick_ns + self._tick_ns <= now
             self._next_tick_ns = (now if late else self._next_tick_ns) + self._tick_ns

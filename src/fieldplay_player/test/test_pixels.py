@@ -13,7 +13,7 @@ from fieldplay_archive.records import Pictures, Pixels
 from fieldplay_archive.spec import Camera, StreamSpec
 from fieldplay_archive.streams import Span
 from fieldplay_player.cdr.layout import typestore
-from fieldplay_player.pictures import COMPRESSED, INFO, RAW, feeds_of_pictures, natural_images
+from fieldplay_player.pictures import COMPRESSED, INFO, RAW, feeds_of_pictures, images_of, natural_images
 
 SPEC = StreamSpec(id="eye", topic="eye/image_raw", type=RAW, frame="eye")
 COLOURS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -85,7 +85,7 @@ def test_filled_up_rows_and_other_encodings_are_packed_too(sent: Sent) -> None:
     [
         ({"data": BGR.data[:-1]}, "expected 4 rows of 18 bytes, got 71 bytes", set()),
         ({"width": 0}, "expected a picture of at least 1 x 1 pixels, got 0 x 4", set()),
-        ({"encoding": "bayer_rggb8"}, "expected pixels that a PNG can hold", {RAW}),
+        ({"encoding": "yuv422"}, "expected pixels that a PNG can hold", {RAW}),
         ({"step": 9, "data": BGR.data[:36]}, "got bgr8 in rows of 9 bytes", {RAW}),
     ],
 )
@@ -119,3 +119,18 @@ def test_a_rectification_of_another_length_is_refused() -> None:
             width=6, height=4, fx=5.0, fy=5.0, cx=3.0, cy=2.0, distortion_model="plumb_bob", distortion=(),
             rectification=(1.0,),
         )  # fmt: skip
+
+
+def test_a_mosaic_is_packed_as_it_is_and_its_kind_told_as_image_transport_does(sent: Sent) -> None:
+    message = sent(Pixels(height=4, width=18, encoding="bayer_gbrg8", step=18, data=COLOURS.tobytes()))[COMPRESSED]
+    assert message.format == "bayer_gbrg8; png compressed "
+    np.testing.assert_array_equal(cv2.imdecode(message.data, cv2.IMREAD_UNCHANGED), COLOURS.reshape(4, 18))
+
+
+def test_pixels_that_cannot_be_packed_go_out_as_they_are_whatever_is_wanted() -> None:
+    class Floats(Stream):
+        def load(self, index: int) -> Pictures:
+            return replace(super().load(index), packable=False)
+
+    assert [images_of(Floats(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw"] * 3
+    assert [images_of(Stream(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw", "compressed", "both"]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from fieldplay_player.bag.channels import Qos
+from fieldplay_player.cli.main import make_parser
 from fieldplay_player.errors import PlayError
-from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters
+from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.options import Selection
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.qos_overrides import Offer, offer_of, overrides_from_file
@@ -21,6 +22,7 @@ DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
         ({"rate": 0.0}, "rate: expected a number above 0, got 0.0"),
         ({"rate": float("inf")}, "rate: expected a number above 0, got inf"),
         ({"clock_hz": -1.0}, "clock_hz: expected 0 or more"),
+        ({"skip_gaps_s": -0.5}, "skip_gaps_s: expected 0 or more"),
         ({"wait_timeout_s": float("nan")}, "wait_timeout_s: expected 0 or more"),
         ({"read_ahead_mb": 0}, "read_ahead_mb: expected a number above 0"),
         ({"loop_stamps": "grow"}, "loop_stamps: expected one of restart, continue, got 'grow'"),
@@ -41,7 +43,8 @@ def test_the_defaults_of_the_node_are_those_of_playing_but_raw_pictures_and_a_wa
 
 def test_values_of_parameters_become_options() -> None:
     values = DEFAULTS | {
-        "rate": 2, "start": 1, "duration": 3, "clock": 100, "images": "both", "topics": 5, "qos_overrides": "/q.yaml",
+        "rate": 2, "start": 1, "duration": 3, "clock": 100, "images": "both", "topics": 5, "skip_gaps": 5,
+        "qos_overrides": "/q.yaml",
         "dataset_parameters": ["gyro_unit:=rad/s", "steering_zero_deg:=90"],
     }  # fmt: skip
     options = options_of_parameters(values, "rover")
@@ -53,7 +56,14 @@ def test_values_of_parameters_become_options() -> None:
         namespace="rover",
         parameters={"gyro_unit": "rad/s", "steering_zero_deg": 90},
     )
-    assert (options.rate, options.clock_hz, options.qos_overrides) == (2.0, 100.0, Path("/q.yaml"))
+    assert (options.rate, options.clock_hz, options.skip_gaps_s) == (2.0, 100.0, 5.0)
+    assert options.qos_overrides == Path("/q.yaml")
+
+
+def test_the_command_line_passes_over_gaps_only_where_it_is_told_to() -> None:
+    parser = make_parser()
+    assert parser.parse_args(["play", "archive"]).skip_gaps == 0.0
+    assert parser.parse_args(["play", "archive", "--skip-gaps", "7.5"]).skip_gaps == 7.5
 
 
 @pytest.mark.parametrize(
@@ -71,6 +81,12 @@ def test_values_of_parameters_become_options() -> None:
 def test_values_of_parameters_without_sense_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(PlayError, match=message):
         options_of_parameters(DEFAULTS | values, None)
+
+
+def test_switches_are_on_or_off() -> None:
+    assert switches_of_parameters({"nav_tf": False, "odom_tf": True}) == {"nav_tf": False, "odom_tf": True}
+    with pytest.raises(PlayError, match="nav_tf: expected true or false, got 'no'"):
+        switches_of_parameters({"nav_tf": "no"})
 
 
 def test_an_override_replaces_what_it_names(tmp_path: Path) -> None:

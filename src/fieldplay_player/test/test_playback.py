@@ -334,6 +334,54 @@ def test_it_waits_for_the_subscribers() -> None:
     assert stage.time.answers[0] == "waiting for subscribers"
 
 
+def with_a_gap(**options: Any) -> Stage:
+    """Messages at 0 and 100 ms, then none until 10 s, then at 10.1 and 11 s; gaps above 2 s are passed over."""
+    times = [0, 100, 10_000, 10_100, 11_000]
+    messages = [Message(1, ARCHIVE + ms * MS, b"%d" % k) for k, ms in enumerate(times)]
+    return Stage(messages=messages, **{"skip_gaps_s": 2.0, **options})
+
+
+def test_a_long_gap_is_passed_over_to_shortly_before_the_next_message() -> None:
+    assert with_a_gap().run()[1:] == [(0, b"0"), (100, b"1"), (200, b"2"), (300, b"3"), (1200, b"4")]
+    assert with_a_gap(skip_gaps_s=0.0).run()[3:] == [(10_000, b"2"), (10_100, b"3"), (11_000, b"4")]
+    assert with_a_gap(skip_gaps_s=9.9).run()[3:] == [(10_000, b"2"), (10_100, b"3"), (11_000, b"4")]
+    assert with_a_gap(skip_gaps_s=0.05, rate=2.0).run()[1:] == [
+        (0, b"0"), (25, b"1"), (50, b"2"), (75, b"3"), (100, b"4"),
+    ]  # fmt: skip
+
+
+def test_the_clock_jumps_over_the_gap_with_the_play_head_and_then_goes_on() -> None:
+    stage = with_a_gap(clock_hz=20.0)
+    stage.run()
+    told = [(at // MS, stamp // MS) for at, stamp in stage.sink.clocks]
+    assert told[:8] == [(0, 0), (50, 50), (100, 100), (150, 9950), (200, 10_000), (250, 10_050), (300, 10_100),
+                        (350, 10_150)]  # fmt: skip
+
+
+def test_pauses_seeks_and_rates_hold_beside_a_gap_that_is_passed_over() -> None:
+    stage = with_a_gap()
+    stage.at(150, stage.playback.pause)
+    stage.at(500, lambda: (stage.playback.status().position_ns - ARCHIVE) // MS)
+    stage.at(600, stage.playback.resume)
+    stage.at(700, stage.playback.seek, ARCHIVE + 5000 * MS)
+    stage.at(850, stage.playback.set_rate, 3.0)
+    assert stage.run()[3:] == [(650, b"2"), (800, b"2"), (866, b"3"), (1166, b"4")]
+    assert stage.time.answers == [None, 9950, None, True, True]
+
+
+def test_a_seek_into_a_gap_that_is_short_from_there_is_waited_for() -> None:
+    stage = with_a_gap()
+    stage.at(50, stage.playback.seek, ARCHIVE + 8500 * MS)
+    assert stage.run()[2:] == [(1550, b"2"), (1650, b"3"), (2550, b"4")]
+
+
+def test_each_round_of_a_loop_passes_over_the_gap() -> None:
+    stage = with_a_gap(loop=True, loop_stamps="continue")
+    stage.at(1600, stage.playback.stop)
+    sent = stage.run()
+    assert sent[5:9] == [(1200, b"4"), (1300, b"0+11100000000"), (1400, b"1+11100000000"), (1500, b"2+11100000000")]
+
+
 def test_a_fault_of_the_reading_comes_out() -> None:
     stage = Stage()
 

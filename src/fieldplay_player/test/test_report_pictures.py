@@ -9,10 +9,10 @@ import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 from scipy.spatial.transform import Rotation
 
+from fieldplay_fusion.picture_decoding import PictureError, pixels_from_compressed, pixels_from_image
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Frames
 from fieldplay_player.report.panels.cameras import CameraPanel
-from fieldplay_player.report.panels.picture_decoding import PictureError, pixels_from_compressed, pixels_from_image
 from fieldplay_player.report.panels.projection import Seen, frames_in_picture, lens_from_info, overlay
 from fieldplay_player.report.panels.transforms import TransformPanel
 from fieldplay_player.report.recording import Recording

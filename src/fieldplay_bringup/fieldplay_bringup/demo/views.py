@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay_fusion.picture_decoding import pixels_from_compressed
 from fieldplay_player.report.frames import Frames
 from fieldplay_player.report.html.plane import plane_of_points
 from fieldplay_player.report.panels.cloud_decoding import points_from_cloud
-from fieldplay_player.report.panels.picture_decoding import pixels_from_compressed
 from fieldplay_player.report.panels.projection import Seen, frames_in_picture, lens_from_info
 from fieldplay_player.report.panels.relief import relief_of_points
 

@@ -19,6 +19,7 @@ from fieldplay_player import checking, conversion, inspection
 from fieldplay_player.cli.interrupts import interrupts_held
 from fieldplay_player.cli.progress import progress_bar
 from fieldplay_player.errors import PlayError
+from fieldplay_player.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_player.opening import open_dataset
 from fieldplay_player.options import Selection
 
@@ -75,13 +76,15 @@ def check(chosen: argparse.Namespace) -> int:
 
 def convert(chosen: argparse.Namespace) -> int:
     """An archive into a bag."""
-    _require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
     if chosen.storage == "sqlite3" and chosen.compression != "none":
         raise UsageError("--compression is for --storage mcap")
     options = conversion.BagOptions(
         storage=chosen.storage, compression=chosen.compression, overwrite=chosen.overwrite, strict=chosen.strict
     )
     with _opened(chosen) as archive:
+        if sends_odom_tf(archive.spec, _selection(chosen)) and not chosen.derived:
+            raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
         try:
             checking.check_settings(archive)
             with progress_bar("converting", "messages", sys.stderr) as bar, interrupts_held() as stop_if_wanted:
@@ -99,7 +102,7 @@ def convert(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
+def require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
     """OUT must not be there, nor touch the archive, which is never written to."""
     source, target = archive.resolve(), out.resolve()
     if target.is_relative_to(source):
@@ -162,6 +165,7 @@ def _selection(chosen: argparse.Namespace) -> Selection:
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,
         derived=getattr(chosen, "derived", False),  # of convert alone
+        tf=dict(chosen.tf),
     )
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import argcomplete
@@ -16,6 +17,7 @@ from fieldplay_archive.spec import dataset_files
 from fieldplay_player.bag.errors import BagError
 from fieldplay_player.cli import commands
 from fieldplay_player.cli.interrupts import Interrupted, interrupts_at_once
+from fieldplay_player.cli.projecting import add_projecting, project
 from fieldplay_player.cli.reporting import report
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
@@ -94,15 +96,17 @@ def make_parser(*, samples: bool = False) -> argparse.ArgumentParser:
     convert = command("convert", commands.convert, "write an archive, or a part of it, into a rosbag2 bag")
     play = command("play", commands.play, "play an archive as live topics (needs ROS 2)")
     page = command("report", report, "draw a page (HTML) about an archive or a rosbag2 bag")
+    drawing = command("project", project, "draw a laser's points into a camera's picture, coloured by range")
     sampling = command("sample", commands.list_datasets, "write a synthetic archive in a dataset's published layout")
     if samples:
         _add_samples(sampling)
-    for sub in (info, check, convert, play, page):
+    for sub in (info, check, convert, play, page, drawing):
         _add_archive(sub)
     for sub in (info, check):
         sub.add_argument("--json", action="store_true", help="print JSON")
     convert.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
     page.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
+    add_projecting(drawing)
     for sub in (convert, play):
         _add_selection(sub)
     convert.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
@@ -136,6 +140,16 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
     )
+    for option, is_on, text in (("--tf", True, "on"), ("--no-tf", False, "off")):
+        parser.add_argument(
+            option,
+            dest="tf",
+            action="append",
+            default=[],
+            metavar="NAME",
+            type=partial(_switch, is_on=is_on),
+            help=f"switch a part of the dataset's tf {text}, such as nav_tf; docs/datasets/ names them",
+        )
     parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
     parser.add_argument("--frame-prefix", default="", help="before all frames")
 
@@ -151,6 +165,13 @@ def _add_playing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
     parser.add_argument("--loop", action="store_true", help="begin again at the end")
     parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
+    parser.add_argument(
+        "--skip-gaps",
+        type=_seconds,
+        default=0.0,
+        metavar="S",
+        help="pass over stretches without a message that are longer; 0 is never",
+    )
     parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
     parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")
     parser.add_argument("--on-end", choices=("exit", "pause"), default="exit", help="what to do at the end")
@@ -172,6 +193,10 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= LONGEST_S:
         raise argparse.ArgumentTypeError(f"expected seconds, from 0 to {LONGEST_S:g}, got '{text}'")
     return seconds
+
+
+def _switch(name: str, *, is_on: bool) -> tuple[str, bool]:
+    return name, is_on
 
 
 def _expression(text: str) -> str:

@@ -21,6 +21,7 @@ def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
         loop=chosen.loop,
         paused=chosen.paused,
         clock_hz=chosen.clock,
+        skip_gaps_s=chosen.skip_gaps,
         stamps=chosen.stamps,
         on_end=chosen.on_end,
         loop_stamps=chosen.loop_stamps,

@@ -7,7 +7,10 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_archive.streams import Stream
 from fieldplay_player.derived.ackermann import ackermann_odometry
 from fieldplay_player.derived.arms import arm_tcp
-from fieldplay_player.derived.making import Place
+from fieldplay_player.derived.integrity import sensor_integrity
+from fieldplay_player.derived.lander_arm import lander_arm
+from fieldplay_player.derived.making import Place, with_parameters
+from fieldplay_player.derived.skid_steer import skid_steer_odometry
 from fieldplay_player.derived.steered_wheels import expected_wheels, wheel_odometry, wheel_poses
 from fieldplay_player.feeds import Feed
 
@@ -17,6 +20,9 @@ KINDS: dict[str, Callable[[DerivedSpec, Sequence[Stream], Place], list[Feed]]] =
     "ackermann_odometry": ackermann_odometry,
     "arm_tcp": arm_tcp,
     "expected_wheels": expected_wheels,
+    "lander_arm": lander_arm,
+    "sensor_integrity": sensor_integrity,
+    "skid_steer_odometry": skid_steer_odometry,
     "wheel_odometry": wheel_odometry,
     "wheel_poses": wheel_poses,
 }
@@ -28,5 +34,7 @@ def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
         feed
         for spec in archive.spec.derived
         if all(name in archive.streams for name in spec.streams)
-        for feed in KINDS[spec.kind](spec, [archive.streams[name] for name in spec.streams], place)
+        for feed in KINDS[spec.kind](
+            with_parameters(spec, archive.parameters), [archive.streams[name] for name in spec.streams], place
+        )
     ]

@@ -59,6 +59,7 @@ def ackermann_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Plac
     odometry = _odometry(spec, joints, place.first_ns)
     frame, (base, *children) = place.frame_prefix + spec.frame, [place.frame_prefix + f for f in spec.child_frames]
     odom_spec = StreamSpec(id="derived", topic=spec.topic, type=ODOMETRY, frame=frame, child_frame=base)
+    first = 0 if place.odom_tf else 1
 
     def odom(index: int) -> Rows:
         stamp_ns, found = odometry.rows(index)
@@ -69,13 +70,14 @@ def ackermann_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Plac
         if found is None:
             return stamp_ns, NO_ROWS
         parents = [frame, *([base] * len(children))]
-        return stamp_ns, tf_rows(parents, [base, *children], stamp_ns, transforms_of_odometry(found))
+        edges = parents[first:], [base, *children][first:]
+        return stamp_ns, tf_rows(*edges, stamp_ns, transforms_of_odometry(found)[:, first:])
 
     def path(index: int) -> tuple[Stamps, SpanMessages]:
         _, found = odometry.rows(index)
         return path_messages(frame, [] if found is None else found.growths)
 
-    return [
+    feeds = [
         feed_of_rows(joints, place.topic(spec.topic), ODOMETRY, rank=place.rank, make=odom),
         Feed(
             topic=place.topic(PATH_TOPIC),
@@ -86,5 +88,7 @@ def ackermann_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Plac
             latched=True,
             stream="derived",
         ),
-        feed_of_rows(joints, "/tf", TF, rank=place.tf_rank, make=tf),
     ]
+    if place.odom_tf or children:
+        feeds.append(feed_of_rows(joints, "/tf", TF, rank=place.tf_rank, make=tf))
+    return feeds

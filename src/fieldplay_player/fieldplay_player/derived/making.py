@@ -1,14 +1,16 @@
 """What all that is derived needs: where it goes, feeds of it, and odometry that goes on from span to span."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive import records
+from fieldplay_archive.spec import DerivedSpec
 from fieldplay_archive.streams import Stream
+from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import Array
 from fieldplay_player.feeds import Feed, RowMessages, SpanMessages
 
@@ -31,6 +33,13 @@ class Place:
     tf_rank: int
     rank: int
     first_ns: int  # rows before it are not there, as they are not for a node
+    odom_tf: bool = True  # whether an odometry places its base on /tf
+    static: Sequence[Edge] = ()  # the dataset's own static tree, without prefix
+
+
+def with_parameters(spec: DerivedSpec, parameters: Mapping[str, Any]) -> DerivedSpec:
+    """The same, where a parameter of the dataset that is called as a setting takes its place."""
+    return replace(spec, settings={name: parameters.get(name, value) for name, value in spec.settings.items()})
 
 
 def feed_of_rows(stream: Stream, topic: str, msgtype: str, *, rank: int, make: Callable[[int], Rows]) -> Feed:

@@ -118,7 +118,7 @@ def wheel_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Place) -
             return stamp_ns, NO_ROWS
         return stamp_ns, tf_rows([frame], [child], stamp_ns, robots.planar_transforms(found.poses)[:, None])
 
-    return [
-        feed_of_rows(streams[0], place.topic(spec.topic), ODOMETRY, rank=place.rank, make=odom),
-        feed_of_rows(streams[0], "/tf", TF, rank=place.tf_rank, make=tf),
-    ]
+    feeds = [feed_of_rows(streams[0], place.topic(spec.topic), ODOMETRY, rank=place.rank, make=odom)]
+    if place.odom_tf:
+        feeds.append(feed_of_rows(streams[0], "/tf", TF, rank=place.tf_rank, make=tf))
+    return feeds

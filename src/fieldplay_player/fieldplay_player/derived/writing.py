@@ -19,16 +19,23 @@ TF, ODOMETRY, POSES = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "geomet
 
 def tf_rows(parents: Sequence[str], children: Sequence[str], stamp_ns: NDArray[np.int64], transforms: Array) -> Bytes:
     """TFMessages with one transform for each child, from parent_T_child (n, children, 4, 4)."""
+    quaternions = quaternion_from_rotation(transforms[..., :3, :3])
+    return tf_rows_from_poses(parents, children, stamp_ns, transforms[..., :3, 3], quaternions)
+
+
+def tf_rows_from_poses(
+    parents: Sequence[str], children: Sequence[str], stamp_ns: NDArray[np.int64], places: Array, quaternions: Array
+) -> Bytes:
+    """TFMessages with one transform for each child: its place (n, children, 3) and quaternion (n, children, 4)."""
     texts: dict[str, str | int] = {"transforms": len(children)}
     for index, (parent, child) in enumerate(zip(parents, children, strict=True)):
         texts[f"transforms[{index}].header.frame_id"] = parent
         texts[f"transforms[{index}].child_frame_id"] = child
     data, rows = layout_of(TF, texts).rows(len(stamp_ns))
-    quaternions = quaternion_from_rotation(transforms[..., :3, :3])
     for index in range(len(children)):
         path = f"transforms[{index}]"
         set_stamp(rows, f"{path}.header.stamp", stamp_ns)
-        set_axes(rows, f"{path}.transform.translation", transforms[:, index, :3, 3])
+        set_axes(rows, f"{path}.transform.translation", places[:, index])
         set_axes(rows, f"{path}.transform.rotation", quaternions[:, index], "xyzw")
     return data
 

@@ -8,6 +8,8 @@ from fieldplay_player.report.html.markup import Html, element
 from fieldplay_player.report.html.page import Section, page_of_sections
 from fieldplay_player.report.html.ticks import count_text, duration_text, size_text, utc_text
 from fieldplay_player.report.panel import Panel
+from fieldplay_player.report.panels.arm_views import ArmPanel
+from fieldplay_player.report.panels.bearings import BearingPanel
 from fieldplay_player.report.panels.cameras import CameraPanel
 from fieldplay_player.report.panels.clouds import CloudPanel
 from fieldplay_player.report.panels.joints import JointPanel
@@ -21,22 +23,24 @@ from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Progress, Source
 from fieldplay_player.report.stream_times import StreamTimes
 
-VIEWS = (TrajectoryPanel, CameraPanel, CloudPanel, ScanPanel)  # what one looks for first
+VIEWS = (TrajectoryPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)  # what one looks for first
 
 
 def recorded(source: Source, progress: Progress) -> tuple[Recording, list[Panel]]:
     """Read a source once: what is known of it, and the panels that have heard its messages."""
     recording = Recording(subject=source.subject, findings=source.findings)
     frames = recording.frames
-    views: list[Panel] = [TrajectoryPanel(frames), CameraPanel(), CloudPanel(), ScanPanel()]
+    views: list[Panel] = [TrajectoryPanel(frames), ArmPanel(frames), CameraPanel(), CloudPanel(), ScanPanel()]
+    views.append(BearingPanel(frames))
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
-    by_type = {msgtype: panel for panel in panels for msgtype in panel.msgtypes}
+    types = {msgtype for panel in panels for msgtype in panel.msgtypes}
+    by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}
     for topic in source.topics:
         recording.streams[topic] = StreamTimes()
     for batch in source.batches(progress):
         recording.streams.setdefault(batch.topic, StreamTimes()).add(batch.stamp_ns)
-        if batch.parts and batch.topic.msgtype in by_type:
-            by_type[batch.topic.msgtype].add(batch)
+        for panel in by_type.get(batch.topic.msgtype, ()) if batch.parts else ():
+            panel.add(batch)
     for topic in source.topics:
         recording.streams.setdefault(topic, StreamTimes())
     for times in recording.streams.values():

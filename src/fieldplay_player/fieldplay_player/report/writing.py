@@ -1,11 +1,10 @@
 """The page's file, which appears when it is complete, and replaces nothing but an earlier page."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
-from fieldplay_player.bag.errors import BagError
 from fieldplay_player.report.html.page import GENERATOR
+from fieldplay_player.whole_files import write_whole
 
 SUFFIX = ".html"
 LOOKED_AT = 2048  # bytes in which the sign of an earlier page stands
@@ -35,20 +34,6 @@ def is_report(path: Path) -> bool:
 
 def write_page(out: Path, page: str) -> int:
     """Put the page in its place, whole or not at all; its size in bytes."""
-    made = [folder for folder in out.parents if not folder.exists()]
     data = page.encode("utf-8", "replace")
-    partial = out.with_name(f".{out.name}.partial-{os.getpid()}")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        os.replace(partial, out)
-    except BaseException as error:
-        with suppress(OSError):
-            partial.unlink()
-        with suppress(OSError):
-            for folder in made:
-                folder.rmdir()
-        if isinstance(error, OSError):
-            raise BagError(f"cannot write {out}: {error.strerror or error}") from error
-        raise
+    write_whole(out, data)
     return len(data)

@@ -6,9 +6,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_fusion.colour_map import colour_map
 from fieldplay_player.report.html.markup import Html, void
 
 JPEG_QUALITY, WEBP_QUALITY = 80, 82
+LOSSLESS = 101  # as OpenCV has it
 
 Pixels = NDArray[np.uint8]
 
@@ -21,6 +23,11 @@ def photo(pixels: Pixels, *, alternative: str) -> Html:
 def drawing(pixels: Pixels, *, alternative: str) -> Html:
     """A picture (h, w, 4) in BGRA as WebP, whose transparent parts show what is behind."""
     return _image(pixels, "webp", [cv2.IMWRITE_WEBP_QUALITY, WEBP_QUALITY], alternative=alternative)
+
+
+def exact_drawing(pixels: Pixels, *, alternative: str) -> Html:
+    """A picture (h, w, 4) in BGRA as WebP without any loss, for one of few and sharp cells."""
+    return _image(pixels, "webp", [cv2.IMWRITE_WEBP_QUALITY, LOSSLESS], alternative=alternative)
 
 
 def fitted(pixels: Pixels, widest: int) -> Pixels:
@@ -39,14 +46,6 @@ def _image(pixels: Pixels, kind: str, options: list[int], *, alternative: str) -
     source = f"data:image/{kind};base64,{base64.b64encode(data.tobytes()).decode()}"
     height, width = pixels.shape[:2]
     return void("img", src=Html(source), alt=alternative, width=width, height=height)
-
-
-def colour_map(values: NDArray[np.float64]) -> Pixels:
-    """Colours (..., 3) in BGR of shares from 0 to 1 (...), dark to light, which colour-blind people can read too."""
-    levels = np.clip(np.nan_to_num(values) * 255, 0, 255).astype(np.uint8)
-    return np.asarray(cv2.applyColorMap(levels.reshape(-1, 1), cv2.COLORMAP_VIRIDIS), np.uint8).reshape(
-        *levels.shape, 3
-    )
 
 
 def gradient() -> str:

@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_fusion.picture_decoding import (
+    PictureError,
+    pixels_from_compressed,
+    pixels_from_image,
+)
 from fieldplay_player.report.columns import decoded, time_of_header
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.page import Section, cards
 from fieldplay_player.report.html.pictures import fitted, photo
 from fieldplay_player.report.html.ticks import number_text
-from fieldplay_player.report.panels.picture_decoding import (
-    PictureError,
-    pixels_from_compressed,
-    pixels_from_image,
-)
 from fieldplay_player.report.panels.projection import Lens, frames_in_picture, lens_from_info, overlay
 from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Batch, Topic

@@ -6,7 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_player.report.html.pictures import Pixels, colour_map
+from fieldplay_fusion.colour_map import colour_map
+from fieldplay_player.report.html.pictures import Pixels
 from fieldplay_player.report.html.plane import Plane
 
 LARGEST, SMALLEST = 720, 240  # cells across
