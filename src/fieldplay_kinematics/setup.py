@@ -1,7 +1,15 @@
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_kinematics"
-NODES = ("ackermann_odometry", "arm_tcp", "joint_transforms", "wheel_odometry", "wheel_poses")
+NODES = (
+    "ackermann_odometry",
+    "arm_tcp",
+    "joint_transforms",
+    "lander_arm_tcp",
+    "skid_steer_odometry",
+    "wheel_odometry",
+    "wheel_poses",
+)
 
 setup(
     name=NAME,

@@ -8,6 +8,7 @@ import numpy as np
 from fieldplay_kinematics.transforms import (
     Array,
     inverse_from_transform,
+    rotation_about_axis,
     rotation_from_fixed_xyz,
     rotation_from_moving_xyz,
     rotation_from_quaternion,
@@ -16,6 +17,8 @@ from fieldplay_kinematics.transforms import (
 
 Numbers = Sequence[float]
 MM = 1e-3
+FLU_FROM_FRD = np.array([1.0, -1.0, -1.0])  # forward right down, of vectors and of turns about these axes
+OPTICAL_FROM_FLU = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 
 class Published(Protocol):
@@ -59,11 +62,30 @@ def _m_matrix(translation: Numbers, rotation: Numbers) -> Array:
     return transform_from_rotation(nearest @ turned, translation)
 
 
+def _m_deg_fixed_xyz_frd(translation: Numbers, rotation: Numbers) -> Array:
+    turn = rotation_from_fixed_xyz(np.radians(rotation) * FLU_FROM_FRD)
+    return transform_from_rotation(turn, np.asarray(translation) * FLU_FROM_FRD)
+
+
+def _m_deg_laser_in_camera(translation: Numbers, rotation: Numbers) -> Array:
+    turn = rotation_from_moving_xyz(np.radians(rotation)).T @ OPTICAL_FROM_FLU
+    return transform_from_rotation(turn, -np.asarray(translation))
+
+
+def _m_deg_turned_laser_in_camera(translation: Numbers, rotation: Numbers) -> Array:
+    quarter = transform_from_rotation(rotation_about_axis(0, np.pi / 2), np.zeros(3))
+    return _m_deg_laser_in_camera(translation, rotation) @ quarter
+
+
 CONVENTIONS: Mapping[str, Callable[[Numbers, Numbers], Array]] = {
     "mm_deg_moving_xyz": _mm_deg_moving_xyz,  # t in mm, R = Rx(a) Ry(b) Rz(c), angles in degrees
     "m_deg_fixed_xyz": _m_deg_fixed_xyz,  # t in m, R = Rz(c) Ry(b) Rx(a), angles in degrees
     "m_quaternion_xyzw": _m_quaternion_xyzw,  # t in m, the quaternion of any length
     "m_matrix": _m_matrix,  # t in m, R row by row: the rotation nearest to these nine numbers
+    "m_deg_fixed_xyz_frd": _m_deg_fixed_xyz_frd,  # as m_deg_fixed_xyz, both frames forward right down; here both FLU
+    # A laser (FLU) in an optical frame: p = Phi^T q - t, Phi = Rx(a) Ry(b) Rz(c), q the point on the optical axes
+    "m_deg_laser_in_camera": _m_deg_laser_in_camera,
+    "m_deg_turned_laser_in_camera": _m_deg_turned_laser_in_camera,  # the laser turned by 90 degrees about its x before
 }
 
 

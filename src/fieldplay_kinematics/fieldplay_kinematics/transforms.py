@@ -37,6 +37,13 @@ def rotation_from_moving_xyz(angles: ArrayLike) -> Array:
     return x @ y @ z
 
 
+def rotation_from_vector(vector: ArrayLike) -> Array:
+    """Rotations (..., 3, 3) about vectors (..., 3) by their lengths in rad; exact for small ones too."""
+    vector = np.asarray(vector, float)
+    half = np.linalg.norm(vector, axis=-1, keepdims=True) / 2
+    return rotation_from_quaternion(np.concatenate([vector * np.sinc(half / np.pi) / 2, np.cos(half)], axis=-1))
+
+
 def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Array:
     """Transforms from rotations (..., 3, 3) and translations (..., 3), which broadcast."""
     rotation, translation = np.asarray(rotation, float), np.asarray(translation, float)

@@ -51,3 +51,24 @@ def test_a_tree_that_no_rows_support_and_an_unknown_convention_are_refused() -> 
         edges_from_published(rows, {"a": ["c"]})
     with pytest.raises(ValueError, match=r"expected a convention of .*, got 'inch'"):
         transform_from_published(Row("a", "b", (0, 0, 0), (0, 0, 0), "inch"))
+
+
+def test_rows_forward_right_down_become_forward_left_up_on_both_sides() -> None:
+    row = Row("base", "sensor", (1, 2, 3), (10, -20, 30), "m_deg_fixed_xyz_frd")
+    flip = np.diag([1, -1, -1])
+    found = transform_from_published(row)
+    expected = flip @ Rotation.from_euler("xyz", (10, -20, 30), degrees=True).as_matrix() @ flip
+    np.testing.assert_allclose(found[:3, :3], expected, atol=1e-12)
+    np.testing.assert_allclose(found[:3, 3], [1, -2, -3])
+
+
+def test_a_laser_in_a_camera_is_found_as_its_report_means_it() -> None:
+    angles, delta, bearing = np.radians([5, -3, 2]), np.array([0.4, -0.3, 0.1]), np.radians(25)
+    phi = Rotation.from_euler("XYZ", angles).as_matrix()
+    point = 7 * np.array([np.sin(bearing), 0, np.cos(bearing)])  # right, down, ahead of the laser
+    flu = np.array([point[2], -point[0], -point[1], 1])
+    row = Row("camera", "laser", tuple(delta), tuple(np.degrees(angles)), "m_deg_laser_in_camera")
+    np.testing.assert_allclose((transform_from_published(row) @ flu)[:3], phi.T @ point - delta, atol=1e-12)
+    row.convention = "m_deg_turned_laser_in_camera"  # on its side: what is to its right is down
+    turned = phi.T @ np.array([0, point[0], point[2]]) - delta
+    np.testing.assert_allclose((transform_from_published(row) @ flu)[:3], turned, atol=1e-12)

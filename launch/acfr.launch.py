@@ -1,0 +1,9 @@
+"""ACFR's Marulan datasets: the player, and the odometry of the wheels. Arguments: ros2 launch ... --show-args."""
+
+from fieldplay_bringup.describe import describe
+from launch import LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Everything that belongs to the dataset."""
+    return describe("acfr")
