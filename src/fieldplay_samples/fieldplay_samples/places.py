@@ -1,5 +1,6 @@
 """Where a sample goes, and whether it may: nothing is ever written over that is not a sample of ours."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,10 @@ class Places:
     archive: Path
     truth: Path
     record: Path
+
+    def beside(self, name: str) -> Path:
+        """A further file of truth, as `OUT.<name>.npz`."""
+        return self.truth.with_name(f"{self.truth.name.removesuffix('.truth.csv')}.{name}.npz")
 
 
 def places_of(out: Path, *, zipped: bool) -> Places:
@@ -39,6 +44,10 @@ def is_intact(record: Record, places: Places) -> bool:
     """Whether archive and truth are as they were written."""
     if not (places.archive.exists() and places.truth.is_file()):
         return False
+    if any(not places.beside(name).is_file() for name in record.beside):
+        return False
+    if any(digest_of_path(places.beside(name)) != digest for name, digest in record.beside.items()):
+        return False
     digests = digest_of_path(places.archive), digest_of_path(places.truth)
     return digests == (record.archive_digest, record.truth_digest)
 
@@ -54,6 +63,14 @@ def refuse_what_is_not_ours(record: Record | None, places: Places) -> None:
     others = sorted(set(files_of(archive)) - set(record.files))
     if others:
         raise OccupiedError(f"{archive} holds {others[0]}, which is not the sample's: {REMEDY}")
+
+
+def refuse_others_beside(record: Record | None, places: Places, names: Iterable[str]) -> None:
+    """OccupiedError unless the places of further files of truth are free, or hold those of the sample that is there."""
+    known = record.beside if record is not None else {}
+    for path in (places.beside(name) for name in names if name not in known):
+        if path.exists() or path.is_symlink():
+            raise OccupiedError(f"{path} is there already and not a sample made here: {REMEDY}")
 
 
 def _refuse_whatever_is_there(places: Places) -> None:

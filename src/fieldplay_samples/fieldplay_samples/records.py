@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """A sample's record: dataset and options, digests of this package's source and of the sample, its files' names."""
+    """A sample's record: dataset and options, digests of this package's source and of the sample, its files' names.
+
+    `beside` has the digests of further files of truth beside the archive, by their names.
+    """
 
     dataset: str
     options: dict[str, Any]
@@ -23,6 +26,7 @@ class Record:
     archive_digest: str
     truth_digest: str
     files: list[str]
+    beside: dict[str, str] = field(default_factory=dict)
     made_by: str = MAKER
 
 

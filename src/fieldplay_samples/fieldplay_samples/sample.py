@@ -2,6 +2,7 @@
 
 OUT is a folder, or `OUT.zip` with one folder inside. Beside it stand `OUT.truth.csv` (see truth.py) and
 `OUT.sample.json`, how it was made: by it a sample that is there already, whole and as asked for, is used again.
+A dataset may have further truth of its own, `OUT.<name>.npz`.
 """
 
 import importlib
@@ -17,9 +18,16 @@ from typing import Any, Protocol, cast
 
 from fieldplay_samples import writers
 from fieldplay_samples.errors import OptionError, UnknownDatasetError
-from fieldplay_samples.places import Places, is_intact, places_of, record_at, refuse_what_is_not_ours
+from fieldplay_samples.places import (
+    Places,
+    is_intact,
+    places_of,
+    record_at,
+    refuse_others_beside,
+    refuse_what_is_not_ours,
+)
 from fieldplay_samples.records import Record, digest_of_path, files_of, source_digest, write_record
-from fieldplay_samples.truth import Truth, write_truth
+from fieldplay_samples.truth import Truth, write_arrays, write_truth
 from fieldplay_samples.zipping import zip_folder
 
 Progress = Callable[[int, int], None]  # how many steps are done, of how many
@@ -84,8 +92,14 @@ def write_sample(
     with _folder_beside(places.archive) as scratch:
         content = scratch / "content"
         content.mkdir()
-        write_truth(scratch / "truth", writer.write_archive(content, options, progress or _no_progress))
+        truth = writer.write_archive(content, options, progress or _no_progress)
+        refuse_others_beside(record, places, truth.arrays)
+        write_truth(scratch / "truth", truth)
+        (scratch / "beside").mkdir()
+        write_arrays(scratch / "beside", truth)
         _take_over(scratch, places, dataset=dataset, options=options)
+        for name in set(record.beside if record is not None else ()) - set(truth.arrays):
+            places.beside(name).unlink(missing_ok=True)
     return SampleResult(path=places.archive, truth=places.truth, reused=False)
 
 
@@ -142,6 +156,7 @@ def _folder_beside(archive: Path) -> Iterator[Path]:
 def _take_over(scratch: Path, places: Places, *, dataset: str, options: SampleOptions) -> None:
     """Move what was made to its place, the archive last."""
     made = scratch / "content"
+    beside = sorted((scratch / "beside").iterdir())
     if places.archive.suffix == ".zip":
         made = scratch / "zip"
         zip_folder(scratch / "content", made, inside=places.archive.stem)
@@ -153,11 +168,14 @@ def _take_over(scratch: Path, places: Places, *, dataset: str, options: SampleOp
         archive_digest=digest_of_path(made),
         truth_digest=digest_of_path(scratch / "truth"),
         files=files_of(made),
+        beside={path.stem: digest_of_path(path) for path in beside},
     )
     write_record(scratch / "record", record)
     if places.archive.is_dir():
         shutil.rmtree(places.archive)
     (scratch / "truth").replace(places.truth)
+    for path in beside:
+        path.replace(places.beside(path.stem))
     (scratch / "record").replace(places.record)
     made.replace(places.archive)
 

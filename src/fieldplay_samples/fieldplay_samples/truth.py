@@ -1,8 +1,10 @@
 """The truth behind a sample: where the robot was, beside the archive and never in it."""
 
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +19,15 @@ POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw", "vx_m_s", "vy_m_s", "vz_m_s
 class Truth:
     """Poses map_T_base (n, 4, 4) and velocities (n, 3) in the map's axes (east north up) at stamps (n,) in ns.
 
-    `others` are more columns (n,), with their units in their names.
+    `others` are more columns (n,), with their units in their names. `arrays` are more files of truth by name, each of
+    arrays by name that have stamps of their own.
     """
 
     stamp_ns: NDArray[np.int64]
     map_T_base: Floats
     velocity_m_s: Floats
     others: Mapping[str, Floats] = field(default_factory=dict)
+    arrays: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
 
 
 def write_truth(path: Path, truth: Truth) -> None:
@@ -33,3 +37,12 @@ def write_truth(path: Path, truth: Truth) -> None:
     stamps = Column(name="stamp_ns", values=truth.stamp_ns)
     others = [Column(name=name, values=values, decimals=9) for name, values in truth.others.items()]
     write_table(path, [stamps, *columns(POSE, pose, 9), *others])
+
+
+def write_arrays(folder: Path, truth: Truth) -> None:
+    """Write further files of truth into a folder, each as `<name>.npz`."""
+    for name, arrays in truth.arrays.items():
+        with zipfile.ZipFile(folder / f"{name}.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            for key, values in arrays.items():
+                with archive.open(f"{key}.npy", "w") as stream:
+                    np.save(stream, values)

@@ -35,6 +35,14 @@ class Stub:
         return Truth(stamp_ns=np.array([5]), map_T_base=np.eye(4)[None], velocity_m_s=np.zeros((1, 3)))
 
 
+class Telling(Stub):
+    """A writer that has further truth to tell."""
+
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+        arrays = {"airborne": {"stamp_ns": np.array([5, 7]), "kind": np.array([0, 1], np.uint8)}}
+        return replace(super().write_archive(folder, options, progress), arrays=arrays)
+
+
 class Failing(Stub):
     """A writer that does not come to its end."""
 
@@ -81,6 +89,31 @@ def test_a_damaged_sample_is_made_anew(stub: Stub, tmp_path: Path, damaged: str)
     assert not written(tmp_path / "a").reused
     assert (tmp_path / "a/data.csv").read_text()
     assert written(tmp_path / "a").reused
+
+
+def test_further_truth_stands_beside_the_sample_and_belongs_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
+    written(tmp_path / "a")
+    with np.load(tmp_path / "a.airborne.npz") as arrays:
+        assert {name: values.tolist() for name, values in arrays.items()} == {"stamp_ns": [5, 7], "kind": [0, 1]}
+    assert written(tmp_path / "a").reused
+    (tmp_path / "a.airborne.npz").write_text("")
+    assert not written(tmp_path / "a").reused
+    monkeypatch.setattr(sampling, "_writer", lambda _: Stub())
+    written(tmp_path / "a", replace(OPTIONS, seed=2))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.sample.json", "a.truth.csv"]
+
+
+def test_further_truth_is_not_written_over_what_is_someone_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
+    (tmp_path / "a.airborne.npz").write_text("mine")
+    with pytest.raises(OccupiedError, match=r"a\.airborne\.npz is there already"):
+        written(tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.airborne.npz"]
 
 
 @pytest.mark.parametrize("path", ["a", "a.truth.csv", "a.sample.json"])

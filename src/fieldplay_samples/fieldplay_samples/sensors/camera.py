@@ -9,7 +9,17 @@ from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 
-__all__ = ["Camera", "camera_from_numbers", "depth", "pixels_from_points", "rays", "render"]
+__all__ = [
+    "Camera",
+    "camera_from_numbers",
+    "depth",
+    "developed",
+    "enlarged",
+    "pixels_from_points",
+    "rays",
+    "render",
+    "seen",
+]
 
 Array = NDArray[np.float64]
 FARTHEST_M = 250.0
@@ -20,13 +30,22 @@ def render(
     scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
 ) -> NDArray[np.uint8]:
     """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
+    towards, hits = seen(scene, camera, world_T_camera, shrink=shrink)
+    return enlarged(developed(radiance(scene, hits, towards, sun=sun or Sun())), camera, shrink)
+
+
+def seen(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
+    """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
     towards = _world_rays(camera, world_T_camera, shrink)
-    hits = _cast(scene, camera, towards, shrink=shrink)
-    linear = radiance(scene, hits, towards, sun=sun or Sun())
-    small = _developed(linear).reshape(*rays(camera, shrink).shape)
+    return towards, _cast(scene, camera, towards, shrink=shrink)
+
+
+def enlarged(small: NDArray[np.uint8], camera: Camera, shrink: int) -> NDArray[np.uint8]:
+    """The full picture (height, width, c) of the colours (n, c) of its rays, by interpolation."""
+    small = small.reshape(*rays(camera, shrink).shape[:2], -1)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
     picture = cv2.resize(small, full, interpolation=cv2.INTER_CUBIC) if shrink > 1 else small
-    return np.ascontiguousarray(picture[: camera.height, : camera.width])
+    return np.ascontiguousarray(picture.reshape(full[1], full[0], -1)[: camera.height, : camera.width], np.uint8)
 
 
 def depth(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:
@@ -47,8 +66,8 @@ def _cast(scene: Scene, camera: Camera, towards: Rays, *, shrink: int) -> Hits:
     return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 
 
-def _developed(linear: Array) -> NDArray[np.uint8]:
-    """Eight bits of a linear colour (n, 3), brightened in the dark and bent gently below white."""
+def developed(linear: Array) -> NDArray[np.uint8]:
+    """Eight bits of linear colours (n, 3), brightened in the dark and bent gently below white."""
     exposed = EXPOSURE * linear
     bent = exposed / (1 + 0.25 * exposed)
     return (255 * np.clip(bent, 0.0, 1.0) ** (1 / 2.2) + 0.5).astype(np.uint8)

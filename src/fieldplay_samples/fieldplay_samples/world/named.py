@@ -15,7 +15,7 @@ KINDS: dict[str, type[Noise] | type[Furrows]] = {"noise": Noise, "furrows": Furr
 
 
 def terrain_named(name: str, *, seed: int) -> Terrain:
-    """The ground `name` (volcano, ploughed_field), deterministic by seed."""
+    """The ground `name` (volcano, ploughed_field, grassland), deterministic by seed."""
     entry = _worlds()[name]
     layers = tuple(_layer(**layer) for layer in entry["layers"])
     return Terrain(

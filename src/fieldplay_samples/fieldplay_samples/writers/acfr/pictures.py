@@ -1,0 +1,188 @@
+"""The pictures of the visual and the infra-red camera, each on its own: the work of the processes.
+
+Where the vehicle stands, what is behind the air stays the same: a process casts its rays once.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.robots.argo import camera_of
+from fieldplay_samples.sensors.camera import Camera, developed, enlarged, seen
+from fieldplay_samples.sensors.thermal import Thermal, levels, warmth_c
+from fieldplay_samples.sensors.weather import depth_for_eye, veiled
+from fieldplay_samples.world.light import Sun, radiance
+from fieldplay_samples.world.rays import Rays
+from fieldplay_samples.writers.acfr.lines import marked_lines, stamp_texts, write_lines
+from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.world import World
+
+FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
+LOG = "VideoLogAscii.txt"
+FARTHEST_M = 250.0
+GRABBED = 2  # pixels of the infra-red picture, each way, for one of the sensor
+STREAK_LEVELS = {"visual": (25.0, 90.0), "ir": (-45.0, -10.0)}  # drops are light, and cold
+Picture = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage:
+    """What every view needs: the scenario, the world, and where the files go."""
+
+    scenario: Scenario
+    world: World
+    folder: Path
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Behind:
+    """What is behind the air: rays (n,), how far off what they meet is, its colours (n, 3) or degrees (n, 1)."""
+
+    rays: Rays
+    distance_m: Floats
+    values: Floats
+
+
+def picture_times(scenario: Scenario, camera: str) -> Floats:
+    """When a camera takes pictures (n,)."""
+    rate = float(scenario.settings[f"{camera}_rate_hz"])
+    first = min(scenario.numbers["pictures"]["offset_s"][camera], 0.5 / rate)
+    return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate + first)
+
+
+def picture_names(scenario: Scenario, camera: str) -> list[str]:
+    """The names of a camera's pictures: the time, `-0` in place of its point."""
+    stamps = scenario.unix_ns(picture_times(scenario, camera))
+    return [f"Image{text.replace('.', '-0')}.bmp" for text in stamp_texts(stamps)]
+
+
+def write_log(folder: Path, scenario: Scenario, camera: str) -> None:
+    """Write the list of a camera's pictures and their times."""
+    names = [f"VISION_FRAME {name}" for name in picture_names(scenario, camera)]
+    stamps = scenario.unix_ns(picture_times(scenario, camera))
+    write_lines(folder / FOLDERS[camera] / LOG, marked_lines(stamps, names))
+
+
+def make_picture(stage: Stage, camera: str, number: int) -> None:
+    """Make one picture and write it."""
+    scenario = stage.scenario
+    picture = picture_of(stage, camera, number)
+    path = stage.folder / FOLDERS[camera] / "Images" / picture_names(scenario, camera)[number]
+    if camera == "visual":
+        picture = _mosaic(scenario, picture) if scenario.settings["bayer"] else picture[..., ::-1]
+    _, data = cv2.imencode(".bmp", np.ascontiguousarray(picture))
+    path.write_bytes(data.tobytes())
+
+
+def picture_of(stage: Stage, camera: str, number: int) -> Picture:
+    """A picture, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
+    scenario = stage.scenario
+    time_s = float(picture_times(scenario, camera)[number])
+    behind = _standing_still(stage, camera) if scenario.is_static else _behind(stage, camera, time_s)
+    rng = scenario.rng(f"picture {camera} {number}")
+    model, shrink = camera_here(scenario, camera), _shrink(scenario, camera)
+    small = (_through_air if camera == "visual" else _warm)(scenario, behind, time_s)
+    picture = enlarged(small, model, shrink).astype(np.float32)
+    if camera == "ir":
+        picture = _blurred(picture[..., 0], scenario.numbers["thermal"]["blur_px"])
+    picture = _with_streaks(scenario, camera, picture, time_s=time_s, rng=rng)
+    picture += scenario.numbers["pictures"]["noise_levels"][camera] * rng.standard_normal(picture.shape, np.float32)
+    result = np.clip(np.round(picture), 0, 255).astype(np.uint8)
+    return result if camera == "visual" else result[..., 0]
+
+
+def camera_here(scenario: Scenario, camera: str) -> Camera:
+    """A camera as its pictures are stored."""
+    if camera == "visual":
+        return camera_of(scenario.robot, camera)
+    left, top = (int(scenario.settings[name]) for name in ("ir_clip_left_px", "ir_clip_top_px"))
+    return camera_of(scenario.robot, camera, left_px=left, top_px=top)
+
+
+def sun_of(scenario: Scenario) -> Sun:
+    """Where the sun stands."""
+    azimuth, height = np.radians([scenario.numbers["sun"][key] for key in ("azimuth_deg", "height_deg")])
+    return Sun(azimuth_rad=float(azimuth), height_rad=float(height))
+
+
+def _shrink(scenario: Scenario, camera: str) -> int:
+    shrink = int(scenario.settings["image_shrink"])
+    return shrink if camera == "visual" else max(GRABBED, shrink // 2)
+
+
+@lru_cache(maxsize=4)
+def _standing_still(stage: Stage, camera: str) -> Behind:
+    return _behind(stage, camera, 0.0)
+
+
+def _behind(stage: Stage, camera: str, time_s: float) -> Behind:
+    scenario, world = stage.scenario, stage.world
+    pose = scenario.poses_at(floats([time_s]))[0] @ scenario.robot.base_T_camera[camera]
+    rays, hits = seen(world.scene, camera_here(scenario, camera), pose, shrink=_shrink(scenario, camera))
+    sun = sun_of(scenario)
+    if camera == "visual":
+        values = radiance(world.scene, hits, rays, sun=sun)
+    else:
+        model = Thermal(**scenario.numbers["thermal"])
+        values = warmth_c(model, world.scene, hits, rays=rays, stuff_c=world.warmth_c, sun=sun)[:, None]
+    return Behind(rays=rays, distance_m=np.minimum(hits.distance_m, FARTHEST_M), values=values)
+
+
+def _depth(scenario: Scenario, behind: Behind, time_s: float) -> Floats:
+    times = np.full(len(behind.distance_m), time_s)
+    return depth_for_eye(scenario.weather, behind.rays, behind.distance_m, time_s=times)
+
+
+def _through_air(scenario: Scenario, behind: Behind, time_s: float) -> Picture:
+    linear = veiled(behind.values, _depth(scenario, behind, time_s), scenario.weather.colour)
+    return developed(scenario.numbers["pictures"]["exposure"] * linear)
+
+
+def _warm(scenario: Scenario, behind: Behind, time_s: float) -> Picture:
+    """What is in the air has the air's temperature."""
+    depth = scenario.weather.thermal * _depth(scenario, behind, time_s)
+    degrees = veiled(behind.values, depth, (0.0,))[:, 0]
+    return np.asarray(np.round(levels(Thermal(**scenario.numbers["thermal"]), degrees)), np.uint8)
+
+
+def _with_streaks(
+    scenario: Scenario, camera: str, picture: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Drops that fall through the picture while it is taken: the nearer the longer."""
+    rain = scenario.weather.rain
+    count = round(rain.streaks * float(rain.strength(floats([time_s]))[0]))
+    height, width = picture.shape[:2]
+    layer = np.zeros((height, width), np.float32)
+    begins = rng.uniform(0.0, 1.0, (count, 2)) * [width, height]
+    lengths = height / 25.0 * rng.uniform(0.2, 1.0, count) ** 2 * 2.0
+    ends = begins + np.stack([0.12 * lengths, lengths], axis=1)
+    low, high = STREAK_LEVELS[camera]
+    for begin, end, level in zip(begins, ends, rng.uniform(low, high, count), strict=True):
+        _line(layer, begin, end, level=float(level))
+    return np.asarray(picture + _blurred(layer, 0.9), np.float32)
+
+
+def _blurred(layer: NDArray[np.float32], deviation_px: float) -> NDArray[np.float32]:
+    """A layer (h, w), smoothed (h, w, 1)."""
+    return np.asarray(cv2.GaussianBlur(layer, (0, 0), deviation_px), np.float32)[..., None]
+
+
+def _line(layer: NDArray[np.float32], begin: Any, end: Any, *, level: float) -> None:
+    first, last = (tuple(np.round(point).astype(int).tolist()) for point in (begin, end))
+    cv2.line(layer, first, last, level, 2)
+
+
+def _mosaic(scenario: Scenario, picture: Picture) -> Picture:
+    """One colour of each pixel (h, w), as behind the camera's filter."""
+    numbers = scenario.numbers["pictures"]
+    result = np.empty(picture.shape[:2], np.uint8)
+    for row, colours in enumerate((numbers["bayer_first_row"], numbers["bayer_second_row"])):
+        for column, colour in enumerate(colours):
+            result[row::2, column::2] = picture[row::2, column::2, colour]
+    return result
