@@ -1,0 +1,1 @@
+"""Several sensors together: points in pictures, sensors against each other. What needs ROS lives in `nodes/`."""

@@ -1,0 +1,1 @@
+"""ROS nodes: they subscribe, call the functions of this package, and publish."""

@@ -1,0 +1,181 @@
+"""Points of one sensor in the pictures of another: pixels, depths, and which of the points the picture shows.
+
+A camera's frame is optical: z forward, x right, y down. Pixel (0, 0) is the centre of the first pixel.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.polynomial import polynomial
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+PLUMB_BOB, RATIONAL, FISHEYE = "plumb_bob", "rational_polynomial", "equidistant"
+MODELS = {"": PLUMB_BOB, "plumb_bob": PLUMB_BOB, "rational": RATIONAL, "rational_polynomial": RATIONAL,
+          "equidistant": FISHEYE, "fisheye": FISHEYE}  # fmt: skip
+COEFFICIENTS = {PLUMB_BOB: (0, 4, 5), RATIONAL: (0, 4, 5, 8, 12, 14), FISHEYE: (0, 4)}
+USED = 8  # of a rational lens: thin prisms and a tilted sensor are not known here
+NEAREST_M = 0.01
+SAME_SHAPE = 0.01  # by which the ratio of a picture's sides may differ from the camera's
+REAL = 1e-7  # imaginary part of a root that is real but for rounding
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CameraModel:
+    """Matrix K (3, 3) in pixels, distortion as the model orders it, size of the pictures.
+
+    Models: `plumb_bob` (k1 k2 p1 p2 k3), `rational_polynomial` (k4 k5 k6 besides), `equidistant` or `fisheye` (k1..k4).
+    """
+
+    matrix: Array
+    distortion: Array
+    model: str
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ValueError(f"expected a distortion model of {', '.join(filter(None, MODELS))}, got '{self.model}'")
+        counts = COEFFICIENTS[self.kind]
+        if self.distortion.shape not in {(count,) for count in counts} or self.distortion[USED:].any():
+            wanted = " or ".join(str(count) for count in counts if count <= USED)
+            raise ValueError(f"{self.model}: expected {wanted} coefficients, got {self.distortion.tolist()}")
+        focal = self.matrix[[0, 1], [0, 1]] if self.matrix.shape == (3, 3) else np.zeros(2)
+        if not (np.isfinite(self.matrix).all() and np.isfinite(self.distortion).all() and (focal > 0).all()):
+            raise ValueError(f"expected a camera matrix of focal lengths above 0, got {self.matrix.tolist()}")
+        if min(self.width, self.height) < 1:
+            raise ValueError(f"expected pictures of 1 x 1 pixels or more, got {self.width} x {self.height}")
+
+    @property
+    def kind(self) -> str:
+        """The model by one name."""
+        return MODELS[self.model]
+
+    @cached_property
+    def fold(self) -> float:
+        """How far out the lens still puts further out what is further out: a fitted polynomial may turn back there.
+
+        A tangent of the angle from the axis; of an equidistant camera the angle itself.
+        """
+        return _fold_of_angle(self.distortion) if self.kind == FISHEYE else _fold_of_tangent(_padded(self.distortion))
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Pixels u v (n, 2), NaN where a point has none; depths along the axis (n,) in m; what the picture shows (n,)."""
+
+    pixels: Array
+    depths: Array
+    is_visible: NDArray[np.bool_]
+
+
+def camera_from_numbers(
+    matrix: ArrayLike, distortion: ArrayLike, model: str, *, width: int, height: int
+) -> CameraModel:
+    """A camera of the 9 numbers of K and those of its distortion, as in sensor_msgs/CameraInfo."""
+    numbers = np.asarray(matrix, np.float64)
+    return CameraModel(
+        matrix=numbers.reshape(3, 3) if numbers.size == 9 else numbers,
+        distortion=np.asarray(distortion, np.float64).reshape(-1),
+        model=model,
+        width=int(width),
+        height=int(height),
+    )
+
+
+def camera_of_size(camera: CameraModel, width: int, height: int) -> CameraModel | None:
+    """The camera for pictures scaled to a size (pixels); None where the shape is another, as of cut pictures."""
+    if (width, height) == (camera.width, camera.height):
+        return camera
+    scale = np.array([width / camera.width, height / camera.height])
+    if abs(scale[0] / scale[1] - 1) > SAME_SHAPE:
+        return None
+    matrix = camera.matrix.copy()
+    matrix[:2] *= scale[:, None]
+    matrix[:2, 2] += (scale - 1) / 2  # the outer edges of the pictures meet, not the centres of the first pixels
+    return replace(camera, matrix=matrix, width=width, height=height)
+
+
+def projection_from_points(camera: CameraModel, camera_t_sensor: Array, points: ArrayLike) -> Projection:
+    """Where the camera sees points (n, 3) in m of a sensor that stands at camera_T_sensor (4, 4), or (n, 4, 4)."""
+    points = np.asarray(points, np.float64).reshape(-1, 3)
+    is_number: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1), np.bool_)
+    points = np.where(is_number[:, None], points, 0.0)
+    seen = (camera_t_sensor[..., :3, :3] @ points[:, :, None])[..., 0] + camera_t_sensor[..., :3, 3]
+    pixels, has_pixel = pixels_from_points(camera, seen)
+    has_pixel &= is_number
+    pixels[~has_pixel] = np.nan
+    inside = (pixels >= -0.5).all(axis=1) & (pixels < [camera.width - 0.5, camera.height - 0.5]).all(axis=1)
+    return Projection(pixels, seen[:, 2], has_pixel & inside)
+
+
+def pixels_from_points(camera: CameraModel, points: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Pixels (n, 2) of points (n, 3) in the optical frame, and which points have one: in front, not beyond the fold."""
+    if camera.kind == FISHEYE:
+        plane, has_pixel = _plane_of_fisheye(camera, points)
+    else:
+        plane, has_pixel = _plane_of_pinhole(camera, points)
+    pixels: Array = plane @ camera.matrix[:2, :2].T + camera.matrix[:2, 2]
+    return pixels, has_pixel
+
+
+def _plane_of_pinhole(camera: CameraModel, points: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Where points are put in the plane z = 1, by OpenCV's equations."""
+    has_pixel = points[:, 2] > NEAREST_M
+    x, y = (points[:, :2] / np.where(has_pixel, points[:, 2], 1.0)[:, None]).T
+    square = x * x + y * y
+    has_pixel &= square < camera.fold**2
+    square = np.where(has_pixel, square, 0.0)
+    k1, k2, p1, p2, k3, k4, k5, k6 = _padded(camera.distortion)
+    radial = (1 + square * (k1 + square * (k2 + square * k3))) / (1 + square * (k4 + square * (k5 + square * k6)))
+    moved_x = x * radial + 2 * p1 * x * y + p2 * (square + 2 * x * x)
+    moved_y = y * radial + p1 * (square + 2 * y * y) + 2 * p2 * x * y
+    return np.stack([moved_x, moved_y], axis=-1), has_pixel
+
+
+def _plane_of_fisheye(camera: CameraModel, points: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The same for a lens that bends by the angle from the axis, which may see more than a half space."""
+    across = np.hypot(points[:, 0], points[:, 1])
+    angle = np.arctan2(across, points[:, 2])
+    has_pixel = (angle < camera.fold) & (np.hypot(across, points[:, 2]) > NEAREST_M)
+    coefficients = camera.distortion if len(camera.distortion) else np.zeros(4)
+    radius = angle * polynomial.polyval(angle**2, np.concatenate([[1.0], coefficients]))
+    on_axis = across < 1e-12
+    scale = np.where(on_axis, 0.0, radius / np.where(on_axis, 1.0, across))
+    return points[:, :2] * scale[:, None], has_pixel
+
+
+def _padded(distortion: Array) -> Array:
+    return np.concatenate([distortion[:USED], np.zeros(max(0, USED - len(distortion)))])
+
+
+def _fold_of_tangent(distortion: Array) -> float:
+    """The least r > 0 where r N(r2) / D(r2) has no slope or no value."""
+    k1, k2, _, _, k3, k4, k5, k6 = distortion
+    over, under = np.array([1, k1, k2, k3]), np.array([1, k4, k5, k6])
+    slope = polynomial.polysub(
+        polynomial.polymul(polynomial.polyadd(over, _twice_grown(over)), under),
+        polynomial.polymul(over, _twice_grown(under)),
+    )
+    return float(np.sqrt(min(_first_root(slope), _first_root(under))))
+
+
+def _fold_of_angle(distortion: Array) -> float:
+    """The least angle where angle * (1 + k1 angle2 + ...) has no slope, half a turn at most."""
+    slope = np.concatenate([[1.0], distortion * (3 + 2 * np.arange(len(distortion)))])
+    return float(min(np.sqrt(_first_root(slope)), np.pi))
+
+
+def _twice_grown(coefficients: Array) -> Array:
+    """2 s p'(s) of a polynomial p."""
+    return 2.0 * np.arange(len(coefficients)) * coefficients
+
+
+def _first_root(coefficients: Array) -> float:
+    """The least root above 0 of a polynomial, inf where there is none."""
+    trimmed = np.trim_zeros(coefficients, "b")
+    roots = polynomial.polyroots(trimmed) if len(trimmed) > 1 else np.zeros(0)
+    real = roots.real[(np.abs(roots.imag) < REAL * np.maximum(np.abs(roots), 1.0)) & (roots.real > 0)]
+    return float(real.min(initial=np.inf))

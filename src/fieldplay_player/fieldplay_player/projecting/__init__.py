@@ -1,0 +1,1 @@
+"""Points of a laser in the pictures of a camera, out of an archive."""
