@@ -1,0 +1,104 @@
+"""Text of lines `key = value`, in blocks below headings: numbers, `[ a b c ]`, and matrices over several lines."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEXT_LINE = "\x1f"  # where a value goes on in the next line
+LONGEST_HEADING, SHOWN = 200, 40  # characters
+IN_BRACKETS = re.compile(r"\[[^\[\]=]*\]")
+OF_NUMBERS = frozenset(" \t[](),;\x1f+-0123456789.eElIO")
+PARTED_SIGN = re.compile(r"(?<![\w.])([+-])\s+(?=[\d.])")
+BREAKS = re.compile(r"[\s\[\](),;]+")
+MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " "})
+LETTERS = str.maketrans({"l": "1", "I": "1", "O": "0"})  # as programs that read print mistake them
+ENDS = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as it counts: where it stands in the file, from 1, and its text, brackets closed. Key "" is none."""
+
+    number: int
+    text: str
+    key: str = ""
+    value: str = ""
+
+    def matches(self, heading: re.Pattern[str]) -> re.Match[str] | None:
+        """Whether it is a heading of a kind; a long line is none."""
+        return heading.fullmatch(self.text) if len(self.text) <= LONGEST_HEADING else None
+
+    @property
+    def shown(self) -> str:
+        """Its beginning, fit for a message."""
+        return "".join(sign if sign.isprintable() else "\ufffd" for sign in self.text[:SHOWN])
+
+
+def lines_of_text(data: bytes) -> list[Line]:
+    """The lines that hold something, what goes on over several joined: those with a key, and the others."""
+    found: list[Line] = []
+    for number, text in _joined(_decoded(data)):
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if equals and key[:1].isalpha():
+            found.append(Line(number, text.strip(), key, value))
+        elif found and found[-1].key and OF_NUMBERS.issuperset(text) and any(map(str.isdigit, text)):
+            last = found[-1]
+            found[-1] = Line(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
+        else:
+            found.append(Line(number, text.strip()))
+    return found
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig").translate(MINUS)
+    except UnicodeDecodeError:
+        return data.decode("latin-1").translate(MINUS)
+
+
+def _joined(text: str) -> Iterator[tuple[int, str]]:
+    """The lines with their numbers, none within brackets; empty ones left out."""
+    text = ENDS.sub("\n", text)
+    text = IN_BRACKETS.sub(lambda found: found[0].replace("\n", NEXT_LINE), text)
+    number = 1
+    for line in text.split("\n"):
+        if line.strip():
+            yield number, line
+        number += 1 + line.count(NEXT_LINE)
+
+
+def plain_key(key: str) -> str:
+    """A key whatever it lost: without underscores, blanks and points, in lower case, each l as 1."""
+    return re.sub(r"[^a-z0-9]", "", key.lower()).replace("l", "1")
+
+
+def numbers_of_value(value: str) -> NDArray[np.float64] | None:
+    """The numbers of a value: a scalar (), a vector (n,) or, where it stands in equal lines, a matrix (m, n).
+
+    None where it holds something else. A sign that stands apart from its number belongs to it.
+    """
+    lines = [_tokens(line) for line in PARTED_SIGN.sub(r"\1", value).split(NEXT_LINE)]
+    rows = [[_number(token) for token in line] for line in lines if line]
+    if not rows or any(number is None for row in rows for number in row):
+        return None
+    if len(rows) > 1 and len({len(row) for row in rows}) == 1:
+        return np.array(rows, float)
+    flat = np.array([number for row in rows for number in row], float)
+    return flat[0].reshape(()) if len(flat) == 1 and "[" not in value else flat
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for token in BREAKS.split(text) if token]
+
+
+def _number(token: str) -> float | None:
+    for text in (token, token.translate(LETTERS)):
+        try:
+            number = float(text) if not text.lower().startswith("0x") else float(int(text, 16))
+        except ValueError:
+            continue
+        return number if np.isfinite(number) else None
+    return None

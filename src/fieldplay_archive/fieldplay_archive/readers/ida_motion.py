@@ -1,0 +1,208 @@
+"""The rows of *_eu.csv: which column is which by heading, label or place, and the time of each in UTC."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.number_rows import IGNORED, TIME, Dialect, NumberRows, rows_from_block
+from fieldplay_archive.pds4 import LabelledTable
+from fieldplay_archive.readers.ida_products import Product
+from fieldplay_archive.spacecraft_clock import SpacecraftClock
+from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.table_format import TableFormat, TableSpec, format_from_head, normal_title
+
+SMALLEST_READING_S = 100_000_000  # below, column 1 is no reading of the clock but seconds after something
+STAT = "stat"
+FORCES = ("fr", "ft", "fz")
+INVALID = -99999.0
+BARE_HEX = re.compile(r"[0-9A-Fa-f]{8}")
+MARKED_HEX = re.compile(r"0[xX]([0-9A-Fa-f]+)")
+LETTERS = re.compile(r"[A-Fa-f]")
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionFormat:
+    """How one file is written: the columns in its order, and what makes UTC of its times.
+
+    `dialect` has the dataset's columns, whatever the file's order is (`own`); what a file lacks is NaN.
+    """
+
+    dialect: Dialect
+    own: Dialect
+    first_byte: int
+    first_line: int
+    mapping: str
+    clock: SpacecraftClock
+    shift_ns: int  # what makes readings of the clock of the times in column 1
+    special: Mapping[str, tuple[float, ...]]
+    hexadecimal: bool
+
+    def rows(self, block: bytes) -> NumberRows:
+        """The rows of a block of whole lines."""
+        rows = rows_from_block(self._without_hexadecimal(block), self.own)
+        stamp_ns = self.clock.unix_ns_from_reading(rows.stamp_ns + self.shift_ns)
+        return replace(rows, stamp_ns=stamp_ns, values=self._values(rows.values))
+
+    def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        wanted, had = self.dialect.numbers, self.own.numbers
+        places = [place for place, name in enumerate(wanted) if name in had]
+        values = np.full((len(own), len(wanted)), np.nan)
+        values[:, places] = own[:, [had.index(wanted[place]) for place in places]]
+        for name, constants in self.special.items():
+            if constants and name in wanted:
+                column = values[:, wanted.index(name)]
+                column[np.isin(column, constants)] = np.nan
+        return values
+
+    def _without_hexadecimal(self, block: bytes) -> bytes:
+        """The block with the states of the motors in decimal."""
+        if STAT not in self.own.columns or not (self.hexadecimal or b"x" in block or b"X" in block):
+            return block
+        place, delimiter = self.own.columns.index(STAT), self.own.delimiter
+        lines = block.decode("latin-1").split("\n")
+        return "\n".join(_decimal(line, place, delimiter, bare=self.hexadecimal) for line in lines).encode("latin-1")
+
+
+def _decimal(line: str, place: int, delimiter: str, *, bare: bool) -> str:
+    cells = line.split(delimiter)
+    if place < len(cells):
+        text = cells[place].strip().strip('"')
+        marked = MARKED_HEX.fullmatch(text)
+        digits = marked[1] if marked else text if bare and re.fullmatch(r"[0-9A-Fa-f]+", text) else ""
+        if digits:
+            cells[place] = str(int(digits, 16))
+    return delimiter.join(cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionSpec:
+    """What is known of one file of rows before it is read: the dataset's columns, its product, the clock."""
+
+    layouts: Sequence[Sequence[str]]
+    ranges: Mapping[str, tuple[float, float]]
+    product: Product
+    clock: SpacecraftClock
+    tell: Tell  # of where the label does not fit
+    note: Tell
+    repeated_times: bool = True
+
+    def format_from_head(self, head: bytes) -> MotionFormat:
+        """How a file is written that begins so; ArchiveError if its columns or its times cannot be told."""
+        described = self.product.described
+        table = None if described is None else described.table
+        found = self._format(head, table)
+        if table is not None:
+            self._compare(head, found, table)
+        names = tuple(found.dialect.columns)
+        own = Dialect(names, found.dialect.delimiter, found.dialect.decimal_comma, partial=True)
+        return MotionFormat(
+            dialect=Dialect(tuple(self.layouts[0]), ",", partial=True),
+            own=own,
+            first_byte=found.first_byte,
+            first_line=found.first_line,
+            mapping=found.mapping,
+            clock=self.clock,
+            shift_ns=self._shift_ns(head[found.first_byte :], own),
+            special=_special(names, table),
+            hexadecimal=_is_hexadecimal(head[found.first_byte :], own),
+        )
+
+    def _format(self, head: bytes, table: LabelledTable | None) -> TableFormat:
+        """By the heading where it names the columns, else by the label, else by the number of columns."""
+        labelled = [] if table is None else columns_of_label(table, self.layouts[0])
+        try:
+            sniffed = format_from_head(head, TableSpec(layouts=self.layouts, header=_titles(self.layouts[0])))
+        except ArchiveError:
+            if not labelled:
+                raise
+            sniffed = format_from_head(head, TableSpec(layouts=[labelled]))
+        if sniffed.mapping == "header" or len(labelled) != len(sniffed.dialect.columns):
+            return sniffed
+        return replace(sniffed, dialect=replace(sniffed.dialect, columns=tuple(labelled)), mapping="label")
+
+    def _compare(self, head: bytes, found: TableFormat, table: LabelledTable) -> None:
+        """Tell where the label says something else than the file has."""
+        columns, label = found.dialect.columns, self.product.label_file
+        described = self.product.described
+        said = table.offset if described is None or described.header_bytes is None else described.header_bytes
+        if said is not None and said != found.first_byte:
+            self.tell(f"expected a heading of {said} bytes by the label {label}, got {found.first_byte}")
+        count = table.said_fields if table.said_fields is not None else len(table.fields)
+        if count != len(columns) or len(table.fields) not in (0, count):
+            expected = f"expected {count} columns by the label {label}, which names {len(table.fields)}"
+            self.tell(f"{expected}, got {len(columns)}")
+        elif found.mapping == "header" and (wrong := _difference(columns_of_label(table, self.layouts[0]), columns)):
+            self.tell(f"{wrong} by the label {label}; the heading counts")
+        if table.delimiter and table.delimiter != found.dialect.delimiter:
+            self.tell(f"expected '{table.delimiter}' between columns by the label, got '{found.dialect.delimiter}'")
+        if table.line_end and (b"\r\n" in head) != (table.line_end == b"\r\n"):
+            self.tell(f"expected lines that end in {table.line_end!r} by the label {label}, got others")
+
+    def _shift_ns(self, rows: bytes, own: Dialect) -> int:
+        """What makes readings of the clock of column 1: nothing, or what lets it start with the file."""
+        first = rows_from_block(rows, own).stamp_ns[:1]
+        if not len(first):
+            raise ArchiveError("expected a row with a time in column 1, got none in the beginning of the file")
+        if int(first[0]) >= SMALLEST_READING_S * NS_PER_S:
+            return 0
+        start_ns = self.product.start_ns
+        if start_ns is None:
+            message = "column time: expected readings of the clock, or a name or label that tells the first one"
+            raise ArchiveError(f"{message}, got {int(first[0]) / NS_PER_S:.9g} s")
+        self.note(self.product.file)
+        return start_ns - int(first[0])
+
+
+def columns_of_label(table: LabelledTable, known: Sequence[str]) -> list[str]:
+    """The dataset's names of a label's columns; where one is unknown, or one comes twice, it is passed over."""
+    titles = _titles(known)
+    names: list[str] = []
+    for place, labelled in enumerate(table.fields):
+        title = normal_title(labelled.name)
+        name = next((name for name, patterns in titles.items() if re.fullmatch(patterns[0], title)), "")
+        names.append(name if name and name not in names else f"{IGNORED}{place}")
+    return names if TIME in names and not table.groups else []
+
+
+def _titles(columns: Sequence[str]) -> dict[str, tuple[str]]:
+    """Regular expressions of how the columns are called: `_` may be lost, l and 1 mistaken for each other."""
+    return {name: (_lenient("elapsed_time" if name == "elapsed_hr" else name),) for name in columns}
+
+
+def _lenient(name: str) -> str:
+    return "".join({"_": "_?", "l": "[l1]", "1": "[1l]"}.get(sign, sign) for sign in name)
+
+
+def _difference(labelled: Sequence[str], columns: Sequence[str]) -> str:
+    """The first column that a label names otherwise than the heading."""
+    for place, (said, got) in enumerate(zip(labelled, columns, strict=False), start=1):
+        if said != got and not said.startswith(IGNORED) and not got.startswith(IGNORED):
+            return f"expected column {place} to be {said}, got {got},"
+    return ""
+
+
+def _special(columns: Sequence[str], table: LabelledTable | None) -> dict[str, tuple[float, ...]]:
+    """The numbers that stand for none, by column: those of the label, and the one of the forces that is always so."""
+    found: dict[str, tuple[float, ...]] = {name: (INVALID,) for name in FORCES}
+    if table is not None and len(table.fields) == len(columns):
+        for name, labelled in zip(columns, table.fields, strict=True):
+            found[name] = (*found.get(name, ()), *labelled.special)
+    return found
+
+
+def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
+    """Whether the states of the motors are hexadecimal without a mark: some with letters, or all of eight digits."""
+    if STAT not in own.columns:
+        return False
+    place = own.columns.index(STAT)
+    lines = (line.split(own.delimiter) for line in rows.decode("latin-1").splitlines())
+    texts = [cells[place].strip().strip('"') for cells in lines if len(cells) == len(own.columns)]
+    bare = [text for text in texts if not MARKED_HEX.fullmatch(text)]
+    with_letters = [text for text in bare if LETTERS.search(text) and re.fullmatch(r"[0-9A-Fa-f]+", text)]
+    return len(with_letters) > 1 or (bool(bare) and all(BARE_HEX.fullmatch(text) for text in bare))

@@ -1,0 +1,19 @@
+"""The settings of the lander's arm as its dataset's description has them."""
+
+from typing import Any
+
+import yaml
+
+from fieldplay_archive.spec import LOADER, dataset_files
+
+
+def described() -> dict[str, Any]:
+    """The whole description."""
+    found: dict[str, Any] = yaml.load(dataset_files()["ida"].read_text("utf-8"), LOADER)
+    return found
+
+
+def arm_settings(**others: Any) -> dict[str, Any]:
+    """Those of the arm, some of them others."""
+    (arm,) = (derived for derived in described()["derived"] if derived["kind"] == "lander_arm")
+    return {**arm["settings"], **others}

@@ -1,0 +1,239 @@
+"""IDA's text files: states, histories and parameters, whole and damaged."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_ida as tiny
+from ida_messages import Messages, defects_of, messages_of, notes_of, places_of
+from tiny_ida import Motion, TinyIda
+
+from fieldplay_archive.readers.ida_products import name_from_file, reading_ns
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.options import Selection
+
+STATUS, HISTORY, PARAMETERS = "006_arm_float.txt", "000_system_float.txt", "012.txt"
+GEOMETRY = Selection(topics="geometry|joint_states$")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> TinyIda:
+    return TinyIda(tmp_path / "bundle")
+
+
+def statuses(found: Messages, name: str) -> list[tuple[int, Any]]:
+    return [(at, status) for at, m in found["/diagnostics"] for status in m.status if status.name == f"ida: {name}"]
+
+
+def values(status: Any) -> dict[str, str]:
+    return {value.key: value.value for value in status.values}
+
+
+def test_a_status_file_gives_joints_poses_and_diagnostics_at_its_times(bundle: TinyIda) -> None:
+    bundle.write_text(89, STATUS, tiny.arm_status("615088547.25") + tiny.system_status("615088547.5"))
+    found = messages_of(bundle.root)
+    ((stamp, joints),) = found["status/joint_states"]
+    assert stamp == tiny.utc_ns("615088547.25")
+    assert joints.position.tolist() == [-0.1, -0.32, 1.01, 0.134]
+    assert found["status/joint_states_pot"][0][1].position.tolist() == [-0.1005, -0.3205, 1.0105, 0.1345]
+    ((stamp, pose),) = found["status/via_pose"]
+    place = pose.pose.position
+    assert (stamp, place.x, place.y, place.z) == (tiny.utc_ns("615088547.5"), 0.210, 0.036, -1.580)
+    assert found["status/target_joints"][0][1].position.tolist() == [0.026, -0.389, 1.378, 0.125]
+    ((_, arm),) = statuses(found, "arm status")
+    ((_, system),) = statuses(found, "system status")
+    assert values(arm)["ra_status.mtr.pwr_on"] == "[ 1 0 0 0 ]"
+    assert values(system)["sys_status.task_args"] == "23 RA_SEND_DATA"
+    assert (arm.level, system.level, system.message) == (0, 0, "no fault")
+    assert defects_of(bundle.root) == []
+
+
+def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
+    arm = tiny.arm_status("615088547.25", over_current="0 1 0 0")
+    bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", fault="0x00000000 0x00000040"))
+    found = messages_of(bundle.root)
+    levels = [(s.level, s.message) for name in ("arm status", "system status") for _, s in statuses(found, name)]
+    assert levels == [(1, "mtr.over_current"), (2, "fault_status")]
+
+
+def test_several_blocks_in_a_file_are_told_apart_though_some_lack_keys(bundle: TinyIda) -> None:
+    short = tiny.arm_status("615088549").replace("ra_status.ace.calib_OK = 1\n", "")
+    blocks = [tiny.arm_status("615088547"), tiny.arm_status("615088548"), short, tiny.arm_status("615088550")]
+    bundle.write_text(89, STATUS, "".join(blocks))
+    stamps = [stamp for stamp, _ in messages_of(bundle.root)["status/joint_states"]]
+    assert stamps == [tiny.utc_ns(str(615088547 + second)) for second in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n", "\r\n"),
+        ("\n", "\r"),
+        ("_", " "),
+        ("_", ""),
+        ("-0.1 ", "- 0.1 "),
+        ("ace.calib", "ace.ca1ib"),
+        ("ra_status.ace.calib_OK = 1", "ra_status.ace.calib_OK = 1 \xb0C"),
+        (" = ", "="),
+        ("[ -0.1 -0.32", "[ -0.1\n   -0.32"),
+        ("1.01 0.134", "l.0l 0.134"),
+        ("[", ""),
+    ],
+)
+def test_the_damages_of_text_versions_cost_nothing(bundle: TinyIda, old: str, new: str) -> None:
+    text = tiny.arm_status("615088547.25")
+    assert old in text
+    bundle.write_text(89, STATUS, text.replace(old, new))
+    assert defects_of(bundle.root) == []
+    ((stamp, joints),) = messages_of(bundle.root)["status/joint_states"]
+    assert (stamp, joints.position.tolist()) == (tiny.utc_ns("615088547.25"), [-0.1, -0.32, 1.01, 0.134])
+
+
+def test_keys_without_their_prefix_are_understood(bundle: TinyIda) -> None:
+    bundle.write_text(89, STATUS, tiny.arm_status("615088547.25").replace("ra_status.", ""))
+    bundle.write_text(85, HISTORY, tiny.system_status("615088547.5").replace("sys_status.", ""))
+    found = messages_of(bundle.root)
+    assert found["status/joint_states"][0][0] == tiny.utc_ns("615088547.25")
+    assert found["status/via_pose"][0][0] == tiny.utc_ns("615088547.5")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "line"),
+    [
+        ("ra_status.time = 615088547.25\n", "", "implausible_time", 1),
+        ("615088547.25", "yesterday", "implausible_time", 7),
+        ("615088547.25", "12.5", "implausible_time", 7),
+        ("[ -0.1 -0.32 1.01 0.134 ]", "[ -0.1 -0.32 ]", "not_a_number", 5),
+        ("[ -0.1 -0.32 1.01 0.134 ]", "[ -0.1 -0.32 1.01 abc ]", "not_a_number", 5),
+        ("ra_status.mtr.pwr_on = ", "\x00\x01garbage ", "not_key_value", 3),
+    ],
+)
+def test_what_is_wrong_in_a_block_is_told_with_its_line(
+    bundle: TinyIda, old: str, new: str, kind: str, line: int
+) -> None:
+    text = tiny.arm_status("615088547.25")
+    assert old in text
+    path = bundle.write_text(89, STATUS, text.replace(old, new) + tiny.arm_status("615088548"))
+    assert places_of(defects_of(bundle.root)) == [(kind, path.name, line)]
+    found = messages_of(bundle.root)
+    assert found["status/joint_states_pot"][-1][0] == tiny.utc_ns("615088548")
+
+
+def test_a_history_counts_down_to_the_latest(bundle: TinyIda) -> None:
+    bundle.write_text(85, HISTORY, tiny.history(range(299, -1, -1), latest_s=615089000.0))
+    found = messages_of(bundle.root)
+    assert len(found["status/via_joints"]) == len(statuses(found, "system status")) == 300
+    assert found["status/via_joints"][0][0] == tiny.utc_ns("615088701")
+    assert defects_of(bundle.root) == []
+
+
+def test_points_that_a_history_lacks_are_told(bundle: TinyIda) -> None:
+    points = [299, 298, 295, 294, 293]
+    path = bundle.write_text(85, HISTORY, tiny.history(points, latest_s=615089000.0))
+    defects = defects_of(bundle.root)
+    block = tiny.history([299], latest_s=615089000.0).count("\n")
+    assert places_of(defects) == [("missing_points", path.name, 1 + place * block) for place in (2, 4)]
+    assert "expected 297 points before the latest, got 295" in defects[0].message
+    assert "its end 293 before" in defects[1].message
+    assert len(messages_of(bundle.root)["status/via_joints"]) == 5
+
+
+def test_a_state_that_several_files_hold_counts_once(bundle: TinyIda) -> None:
+    bundle.write_text(89, STATUS, tiny.system_status("615088998"))
+    bundle.write_text(85, HISTORY, tiny.history(range(9, -1, -1), latest_s=615089000.0))
+    bundle.write_text(85, HISTORY, tiny.history(range(9, -1, -1), latest_s=615089004.0), start_s=615088600)
+    stamps = [stamp for stamp, _ in messages_of(bundle.root)["status/via_joints"]]
+    assert stamps == [tiny.utc_ns(str(second)) for second in range(615088991, 615089005)]
+    assert any(note.endswith("they count once: 7") for note in notes_of(bundle.root))
+
+
+def test_the_newest_parameters_before_the_data_stand_at_their_begin_and_later_ones_at_their_time(
+    bundle: TinyIda,
+) -> None:
+    bundle.write_motion(Motion())
+    for start, length in ((614000000, "0.1"), (615000000, "0.029609"), (615088548, "0.3")):
+        text = tiny.PARAMETERS.replace("615000000.500", f"{start}.500").replace("0.029609", length)
+        bundle.write_text(86, PARAMETERS, text, start_s=start)
+    rows = messages_of(bundle.root, GEOMETRY)["arm/geometry"]
+    assert [stamp for stamp, _ in rows] == [tiny.utc_ns("615088547"), tiny.utc_ns("615088548.5")]
+    assert [message.data[0] for _, message in rows] == [0.029609, 0.3]
+    assert any(
+        "_0209_615000000_" in n and "the lengths of the arm are those of 'sis'" in n for n in notes_of(bundle.root)
+    )
+
+
+def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -> None:
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    ((_, message),) = messages_of(bundle.root)["arm/geometry"]
+    data = message.data
+    assert len(data) == 208
+    np.testing.assert_array_equal(data[:8], [0.029609, 0.976664007, 0.857989013, 0, -0.056456, -0.140837997, 0, 0])
+    np.testing.assert_array_equal(data[12:16], [-0.01501, 0, 0.105240002, 0])
+    np.testing.assert_array_equal(data[24:28], [-0.560000002, -0.055, -0.150000006, 1.570799947])
+    assert data[36] == 0.2993 and np.isnan(data[[16, 20, 28, 32, 37]]).all()
+    np.testing.assert_array_equal(data[40:44], [3.711, 0.046825, -0.051123, 0.997594])
+    assert np.isnan(data[44:48]).all()
+    np.testing.assert_array_equal(data[48:52], [np.nan, np.nan, 1.4944, np.nan])
+    np.testing.assert_array_equal(data[52 + 6 : 52 + 9], [0.481, 0.031, -0.017])
+    third = data[64 + 18 : 64 + 27]
+    np.testing.assert_array_equal(third.reshape(3, 3)[1], [3.94e-28, 2.52613e-4, -2.83e-24])
+    assert np.isnan(data[64:82]).all() and np.isnan(data[91:]).all()
+
+
+def test_without_parameters_nothing_is_told_of_the_arm_and_the_notes_say_whose_lengths_hold(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    ((stamp, message),) = messages_of(bundle.root, GEOMETRY)["arm/geometry"]
+    assert stamp == tiny.utc_ns("615088547") and np.isnan(message.data).all()
+    assert any("the named set 'naif'" in note for note in notes_of(bundle.root))
+    assert any("the named set 'sis', as dh_set says" in note for note in notes_of(bundle.root, dh_set="sis"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("_", " "), ("\n", "\r\n"), ("[ -0.056456", "[ - 0.056456"), ("dh.alpha", "dh.a1pha"), ("[", ""), (" = ", "=")],
+)
+def test_parameters_in_a_damaged_print_are_the_same(bundle: TinyIda, old: str, new: str) -> None:
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    expected = messages_of(bundle.root)["arm/geometry"][0][1].data
+    assert old in tiny.PARAMETERS
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace(old, new))
+    assert defects_of(bundle.root) == []
+    np.testing.assert_array_equal(messages_of(bundle.root)["arm/geometry"][0][1].data, expected)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [("acc_g = 3.711", "acc_g = about 3.7", 12), ("acc_g = 3.711", "?!", 12), ("[ 1 0 0 0 ]", "[ 1 0 0 ö ]", 10)],
+)
+def test_a_parameter_that_is_none_is_told_with_its_line(bundle: TinyIda, old: str, new: str, line: int) -> None:
+    path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace(old, new))
+    assert places_of(defects_of(bundle.root)) == [("not_a_parameter", path.name, line)]
+    assert messages_of(bundle.root)["arm/geometry"][0][1].data[0] == 0.029609
+
+
+def test_a_file_without_any_set_is_told(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    path = bundle.write_text(86, PARAMETERS, "nothing\n")
+    assert places_of(defects_of(bundle.root)) == [("unreadable_parameters", path.name, None)]
+
+
+def test_names_and_readings_of_the_clock_are_taken_apart() -> None:
+    name = name_from_file("x/A0089_0062_602047157_602052923_190129195008_006_arm_float.txt")
+    assert name is not None
+    assert (name.apid, name.sol, name.start_s, name.end_s) == (89, 62, 602047157, 602052923)
+    assert (name.tag, name.product) == ("190129195008", "006_arm_float")
+    assert name_from_file("A0087_eu.csv") is None
+    assert reading_ns("1/0615088547-32768") == 615088547_500000000
+    assert reading_ns("615088547") == 615088547_000000000
+    assert reading_ns("p") is None
+
+
+def test_what_a_file_says_of_joints_and_rotors_is_in_the_description(bundle: TinyIda) -> None:
+    more = "Parameter Set: RA_JOINT_PARAMS\nq_min = [ -1 -2 -3 -4 ]\ngear_ratio = [ 1 2 3 4 ]\n"
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + more)
+    with open_dataset(bundle.root) as archive:
+        constants = archive.spec.constants
+    assert (constants["rotor"]["warmth_k_per_j"], constants["rotor"]["loss_w_per_k"]) == (0.2, 0.0885)
+    assert constants["arm_limits"] == {"q_min_rad": [-1, -2, -3, -4], "q_max_rad": [1.4585, 1.307, 4.0478, 3.5887]}
+    assert constants["encoder"]["gear_ratio"] == [1, 2, 3, 4]
