@@ -20,6 +20,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing.actions import ReadyToTest
 
 ODOM, TF = "/acfr/wheels/odom", "/tf"
+LASERS = ("horizontal", "vertical", "port", "starboard")
 TYPES = {
     ODOM: "nav_msgs/msg/Odometry",
     TF: "tf2_msgs/msg/TFMessage",
@@ -35,12 +36,13 @@ TYPES = {
     "/acfr/payload/twist": "geometry_msgs/msg/TwistStamped",
     "/acfr/payload/brakes": "sensor_msgs/msg/JointState",
     "/acfr/payload/setpoints": "sensor_msgs/msg/JointState",
-    **{f"/acfr/laser_{at}/scan": "sensor_msgs/msg/LaserScan" for at in ("horizontal", "vertical", "port", "starboard")},
+    **{f"/acfr/laser_{at}/scan": "sensor_msgs/msg/LaserScan" for at in LASERS},
+    **{f"/acfr/laser_{at}/scan_filtered": "sensor_msgs/msg/LaserScan" for at in LASERS},
     **{f"/acfr/{camera}_camera/image_raw": "sensor_msgs/msg/Image" for camera in ("visual", "ir")},
     **{f"/acfr/{camera}_camera/camera_info": "sensor_msgs/msg/CameraInfo" for camera in ("visual", "ir")},
 }
-COMPARED = (ODOM, TF, "/tf_static")
-SENSORS = {f"laser_{at}" for at in ("horizontal", "vertical", "port", "starboard")}
+COMPARED = (ODOM, TF, "/tf_static", *(f"/acfr/laser_{at}/scan_filtered" for at in LASERS))
+SENSORS = {f"laser_{at}" for at in LASERS}
 SENSORS |= {"radar", "visual_camera", "ir_camera"}
 
 

@@ -214,6 +214,19 @@ def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
     assert first.max() > 0.2
 
 
+def test_a_scan_that_makes_no_sense_is_left_out(stage: Stage) -> None:
+    stage.start(lasers=["front"])
+    stage.tf.publish(tree(front=LASER, radar=RADAR))
+    scans = scan_messages(scans_of(DUSTY, 0.2)[0], "robot/front")
+    for wrong in ({"ranges": []}, {"angle_increment": 0.0}, {"angle_min": float("nan")}):
+        (message,) = scan_messages(scans_of(DUSTY, 0.2)[0].only(slice(0, 1)), "robot/front")
+        for name, value in wrong.items():
+            setattr(message, name, value)
+        stage.lasers["front"].publish(message)
+    stage.play(front=scans)
+    assert len(stage.heard["front/scan_filtered"]) == len(scans)
+
+
 @pytest.mark.parametrize(("name", "value"), [("window_s", 0.0), ("tolerance_m", -0.1)])
 def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected"):

@@ -18,7 +18,10 @@ from sensor_msgs_py import point_cloud2
 
 
 def row_of_scan(scan: LaserScan) -> Scans:
-    """A scan as one row."""
+    """A scan as one row; ValueError where it has no beams, or no step between them."""
+    if not len(scan.ranges) or not np.isfinite([scan.angle_min, 1.0 / (scan.angle_increment or np.nan)]).all():
+        step = f"{len(scan.ranges)} beams from {scan.angle_min} on, {scan.angle_increment} apart"
+        raise ValueError(f"expected a scan of beams with a step between them, got {step}")
     return scans_from_messages(
         np.array([ns_of(scan.header.stamp)]),
         np.array([scan.angle_min]),
