@@ -36,9 +36,18 @@ PerJoint = Annotated[NDArray[np.float64], Shape(("names",))]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
-    """Rows at their times; the shapes of all columns are checked."""
+    """Rows at their times; the shapes of all columns are checked.
+
+    They leave at their stamps, or at `order_ns` where these are others.
+    """
 
     stamp_ns: Stamps
+    order_ns: Stamps | None = None
+
+    @property
+    def leaves_ns(self) -> NDArray[np.int64]:
+        """When the rows (n,) leave."""
+        return self.stamp_ns if self.order_ns is None else self.order_ns
 
     def __post_init__(self) -> None:
         for name, shape in _shapes(type(self)).items():
@@ -212,6 +221,20 @@ class Code(Record):
     """Small numbers that stand for something, as the archive has them."""
 
     code: Bytes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scalars(Record):
+    """One number each, such as a cycle time."""
+
+    values: Numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Integers(Record):
+    """One whole number each, such as a state."""
+
+    values: Counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -171,7 +171,8 @@ class DerivedSpec:
             else value
             for name, value in self.settings.items()
         }
-        return {"frame": self.frame, "child_frames": list(self.child_frames), **numbers}
+        children = {"child_frames": list(self.child_frames)} if self.child_frames else {}  # no list may be empty
+        return {"frame": self.frame, **children, **numbers}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +253,12 @@ def config_folders() -> Iterator[Path]:
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         yield Path(prefix, "share", "fieldplay_bringup", "config")
     yield Path(__file__).resolve().parents[3] / "config"
+
+
+def robot_file(name: str) -> Path | None:
+    """The model of a robot, installed or of the source; none where there is no such file."""
+    files = (folder.parent / "urdf" / f"{name}.urdf" for folder in config_folders())
+    return next((file for file in files if name and file.is_file()), None)
 
 
 def _own_folders() -> Iterator[Path]:

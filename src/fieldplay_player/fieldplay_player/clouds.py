@@ -38,7 +38,7 @@ def feed_of_clouds(stream: Stream, spec: StreamSpec, topic: str, *, report: Repo
         record = stream.load(index)
         if not isinstance(record, Clouds):
             raise TypeError(f"stream {spec.id}: expected clouds, got {type(record).__name__}")
-        return record.stamp_ns, SingleMessages(lambda row: make(record, row))
+        return record.leaves_ns, SingleMessages(lambda row: make(record, row))
 
     return Feed(topic=topic, msgtype=CLOUD, spans=stream.spans, load=load, rank=rank, stream=spec.id)
 

@@ -251,6 +251,22 @@ def _code(record: records.Code, stream: StreamSpec) -> Bytes:
     return data
 
 
+@encodes(records.Scalars, "std_msgs/msg/Float64")
+def _scalars(record: records.Scalars, stream: StreamSpec) -> Bytes:
+    data, rows = layout_of(stream.type, {}).rows(len(record))
+    rows["data"] = record.values
+    return data
+
+
+@encodes(records.Integers, "std_msgs/msg/Int64")
+@encodes(records.Integers, "std_msgs/msg/Int32")
+@encodes(records.Integers, "std_msgs/msg/Bool")
+def _integers(record: records.Integers, stream: StreamSpec) -> Bytes:
+    data, rows = layout_of(stream.type, {}).rows(len(record))
+    rows["data"] = record.values
+    return data
+
+
 @encodes(records.Values, "std_msgs/msg/Float64MultiArray")
 def _values(record: records.Values, stream: StreamSpec) -> Bytes:
     data, rows = layout_of(stream.type, {"data": record.values.shape[1]}).rows(len(record))

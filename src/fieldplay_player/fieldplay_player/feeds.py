@@ -94,7 +94,7 @@ def feed_of_numbers(stream: Stream, spec: StreamSpec, topic: str, rank: int) -> 
 
     def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
         record = stream.load(index)
-        return record.stamp_ns, messages_of_record(record, spec)
+        return record.leaves_ns, messages_of_record(record, spec)
 
     return Feed(topic=topic, msgtype=spec.type, spans=stream.spans, load=load, rank=rank, stream=spec.id)
 

@@ -70,7 +70,7 @@ def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
         for index, span in enumerate(stream.spans)
     ]
     for done, (_, name, index) in enumerate(sorted(spans), start=1):
-        times[name].add(archive.streams[name].load(index).stamp_ns)
+        times[name].add(archive.streams[name].load(index).leaves_ns)
         if progress is not None:
             progress(done / len(spans), done)
     return times

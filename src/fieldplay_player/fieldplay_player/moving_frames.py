@@ -74,6 +74,6 @@ def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> Feed:
             raise TypeError(f"{spec.id}: expected odometry, got {type(record).__name__}")
         poses = record.position_m[:, None], record.orientation_xyzw[:, None]
         rows = tf_rows_from_poses([spec.frame], [spec.child_frame], record.stamp_ns, *poses)
-        return record.stamp_ns, RowMessages(rows)
+        return record.leaves_ns, RowMessages(rows)
 
     return Feed(topic="/tf", msgtype=TF, spans=stream.spans, load=load, rank=rank, stream=spec.id)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.spec import StreamSpec
+from fieldplay_archive.spec import StreamSpec, robot_file
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import Stream
 from fieldplay_player.bag.channels import Channel, Qos, channel_of_type
@@ -83,6 +83,7 @@ def _place_of_derived(archive: Archive, selection: Selection, window: Window) ->
         first_ns=window.first_ns,
         odom_tf=sends_odom_tf(archive.spec, selection),
         static=static_edges(archive.spec),
+        urdf=robot_file(archive.spec.robot),
     )
 
 
@@ -94,7 +95,8 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
         ranks = (INFO, DATA)
         return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
     if spec.type == CLOUD:
-        return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)]
+        clouds = feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)
+        return [replace(clouds, latched=spec.latched)]
     return [replace(feed_of_numbers(stream, spec, topic, DATA), latched=spec.latched)]
 
 

@@ -22,6 +22,7 @@ from fieldplay_player.feeds import Feed, Pieces, SingleMessages, SpanMessages
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 KEPT = 12  # pictures that several topics share, as the archive holds them
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
+RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
 MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
 
 Images = Literal["raw", "compressed", "both"]
@@ -118,7 +119,7 @@ def feeds_of_pictures(
             record = stream.load(index)
             if not isinstance(record, Pictures):
                 raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
-            return record.stamp_ns, SingleMessages(lambda row: make(record, row))
+            return record.leaves_ns, SingleMessages(lambda row: make(record, row))
 
         feeds.append(Feed(topic=name, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream=spec.id))
 
@@ -168,7 +169,7 @@ def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Piec
 def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
     """Pixels as a PNG, without loss."""
     bits = 16 if pixels.encoding.endswith("16") else 8
-    channels = {**PACKABLE, **MOSAICS}.get(pixels.encoding, 0)
+    channels = {**PACKABLE, **MOSAICS, **RED_FIRST}.get(pixels.encoding, 0)
     row = pixels.width * channels * bits // 8
     if not row or pixels.step < row:
         known = ", ".join(PACKABLE)
@@ -178,6 +179,8 @@ def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
     rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :row]
     kind = np.dtype(np.uint8 if bits == 8 else ">u2" if pixels.is_bigendian else "<u2")
     image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)
+    if pixels.encoding in RED_FIRST:
+        image = image[..., [2, 1, 0, 3][:channels]]
     return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
 
 

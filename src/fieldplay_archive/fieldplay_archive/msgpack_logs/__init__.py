@@ -1,0 +1,1 @@
+"""Logs of MessagePack as CDFF and Rock write them: streams of samples with their times, read where they lie."""

@@ -1,0 +1,104 @@
+"""The indexes of large logs, kept beside the archives: these are never written to.
+
+They lie in $FIELDPLAY_CACHE, else in $XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay. One counts as long as its
+log has the same size and time of change. That there is none, or none can be written, costs time and nothing else.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fieldplay_archive.msgpack_logs.file_index import Column, FileIndex, Part, Places
+
+FORM = 2  # of what is kept; another one is not read
+SMALLEST = 4 << 20  # bytes of a log whose index is kept
+ARRAYS = ("begins", "own", "logged")
+FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+
+
+def cache_folder() -> Path:
+    """Where indexes are kept."""
+    own = os.environ.get("FIELDPLAY_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path(os.path.expanduser("~/.cache"))) / "fieldplay"
+
+
+def kept_index(path: Path) -> FileIndex | None:
+    """The index of a log as it is now; None if none is kept."""
+    with suppress(*FAULTS), index_place(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
+        head = json.loads(bytes(data["head"]).decode())
+        if head["key"] == _key(path):
+            return _index(head, data)
+    return None
+
+
+def keep_index(path: Path, index: FileIndex) -> None:
+    """Keep the index of a log, if it is worth it and there is a place."""
+    with suppress(OSError):
+        if path.stat().st_size >= SMALLEST:
+            _write(index_place(path), _key(path), index)
+
+
+def index_place(path: Path) -> Path:
+    """Where the index of a log is kept, if it is."""
+    return cache_folder() / f"log-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.npz"
+
+
+def _key(path: Path) -> list[Any]:
+    status = path.stat()
+    return [FORM, str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def _write(place: Path, key: list[Any], index: FileIndex) -> None:
+    """Put it there as a whole: another process may read it meanwhile."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = dict(_arrays(index))
+    head = {"key": key, "settings": index.is_settings, "faults": index.faults, "parts": [_head(p) for p in index.parts]}
+    text = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    handle, scratch = tempfile.mkstemp(dir=place.parent, prefix="new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **{"head": text, **arrays})
+        os.replace(scratch, place)
+    except OSError:
+        os.unlink(scratch)
+        raise
+
+
+def _head(part: Part) -> dict[str, Any]:
+    columns = {
+        name: [column.count, column.end, column.step, column.is_constant] for name, column in part.columns.items()
+    }
+    return {"stream": part.stream, "type": part.type, "has_meta": part.has_meta, "stop": part.stop, "columns": columns}
+
+
+def _arrays(index: FileIndex) -> Iterator[tuple[str, Places]]:
+    for number, part in enumerate(index.parts):
+        for name in ARRAYS:
+            yield f"{number}_{name}", getattr(part, name)
+        for place, column in enumerate(part.columns.values()):
+            yield f"{number}_column_{place}", column.begins
+
+
+def _index(head: dict[str, Any], data: Any) -> FileIndex:
+    parts = []
+    for number, own in enumerate(head["parts"]):
+        columns = {
+            name: Column(count=count, end=end, step=step, is_constant=constant, begins=data[f"{number}_column_{place}"])
+            for place, (name, (count, end, step, constant)) in enumerate(own["columns"].items())
+        }
+        arrays = {name: data[f"{number}_{name}"] for name in ARRAYS}
+        plain = {name: own[name] for name in ("stream", "type", "has_meta", "stop")}
+        parts.append(Part(**plain, columns=columns, **arrays))
+    faults = tuple((str(kind), str(message)) for kind, message in head["faults"])
+    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=faults)

@@ -1,0 +1,105 @@
+"""When a sample was taken, as it says itself, found without unpacking the rest of it."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgpack
+
+from fieldplay_archive.msgpack_logs.file_index import NO_TIME
+from fieldplay_archive.msgpack_logs.packed_numbers import is_map
+from fieldplay_archive.msgpack_logs.unpacking import UNKNOWN_TEXT
+
+TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
+COUNTS = {"microseconds", "usec", "nanoseconds"}
+INNER = {"metadata", "left"}  # what a sample's time may stand in
+UNSIGNED, SIGNED = 0xCF, 0xD3  # first bytes of numbers of eight
+LONGEST_PREFIX = 4096
+HEAD = 20  # bytes with which a sample begins, its first name among them
+
+
+@lru_cache(maxsize=1024)
+def plain_name(name: str) -> str:
+    """A name of a field or type without what spellings differ in: capitals, underscores, hyphens."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+class Found(NamedTuple):
+    """A sample's time, and the place of the number in the sample's bytes."""
+
+    time: int
+    place: int
+
+
+class TimeFinder:
+    """Finds the times of a stream's samples: where one has the bytes of the last up to its time, the place is known."""
+
+    def __init__(self) -> None:
+        self.prefix = b""  # with which samples begin, up to the eight bytes of their time
+
+    def time(self, data: bytes) -> int:
+        """A sample's time, NO_TIME where it has none. ValueError if it is no sample such as others."""
+        prefix = self.prefix
+        if prefix and data.startswith(prefix):
+            place = len(prefix)
+            return _whole(int.from_bytes(data[place : place + 8], "big"))
+        if not data or not is_map(data[0]):
+            return NO_TIME
+        found = found_time(data)
+        if found is None:
+            return NO_TIME
+        if data[found.place] == UNSIGNED and found.place < LONGEST_PREFIX:
+            self.prefix = data[: found.place + 1]
+        return _whole(found.time)
+
+
+def _whole(time: int) -> int:
+    """A time that is none, or does not fit, counts as none."""
+    return time if 0 < time < 1 << 63 else NO_TIME
+
+
+def found_time(data: bytes) -> Found | None:
+    """The time of a sample that is a map."""
+    unpacker = msgpack.Unpacker(
+        raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
+    )
+    unpacker.feed(data)
+    return _in_map(unpacker, data, depth=2)
+
+
+def _in_map(unpacker: Any, data: bytes, depth: int) -> Found | None:
+    """The first time of a map. All its names are looked at: one that is no text tells of a list that is missing."""
+    found = None
+    for _ in range(unpacker.read_map_header()):
+        key = unpacker.unpack()
+        if not isinstance(key, str):
+            raise ValueError(f"expected the name of a field, got {type(key).__name__}")
+        name, place = plain_name(key), unpacker.tell()
+        if found is None and name in TIMES:
+            found = _time_at(unpacker, data, place)
+        elif found is None and name in INNER and depth and place < len(data) and is_map(data[place]):
+            found = _in_map(unpacker, data, depth - 1)
+        else:
+            unpacker.skip()
+    return found
+
+
+def _time_at(unpacker: Any, data: bytes, place: int) -> Found | None:
+    """A number, or a map with one."""
+    if not is_map(data[place]):
+        value = unpacker.unpack()
+        return Found(value, place) if type(value) is int else None
+    found = None
+    for _ in range(unpacker.read_map_header()):
+        name, at = unpacker.unpack(), unpacker.tell()
+        if isinstance(name, str) and plain_name(name) in COUNTS and found is None:
+            value = unpacker.unpack()
+            found = Found(value, at) if type(value) is int else None
+        else:
+            unpacker.skip()
+    return found
+
+
+def holds_another(data: bytes) -> bool:
+    """Whether another sample begins within one, as where a list was left out and what follows it took its place."""
+    head = data[:HEAD]
+    return len(head) == HEAD and is_map(head[0]) and data.find(head, 1) >= 0

@@ -1,0 +1,218 @@
+"""Each stream of a log as a stream of messages, of the type that belongs to its own."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fieldplay_archive.archive import Archive, plausible_ns
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.msgpack_logs import depths, frames, kinds, numbers, poses
+from fieldplay_archive.msgpack_logs.ordered import (
+    CloudStream,
+    Convert,
+    NumberStream,
+    PictureStream,
+    Teller,
+    Times,
+    times_of,
+)
+from fieldplay_archive.msgpack_logs.rows import field
+from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.readers.sherpatt_names import frame_name, own_topic, stream_id, task_of, topic_from_stream
+from fieldplay_archive.spec import StreamSpec
+from fieldplay_archive.streams import Stream
+
+ODOMETRY, IMAGE, CLOUD = "nav_msgs/msg/Odometry", "sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2"
+TYPES = {
+    kinds.STATE: ODOMETRY,
+    kinds.TRANSFORM: ODOMETRY,
+    kinds.POSE: "geometry_msgs/msg/PoseStamped",
+    kinds.JOINTS: "sensor_msgs/msg/JointState",
+    kinds.IMU: "sensor_msgs/msg/Imu",
+    kinds.SCAN: "sensor_msgs/msg/LaserScan",
+    kinds.FIX: "sensor_msgs/msg/NavSatFix",
+    kinds.INTEGER: "std_msgs/msg/Int32",
+    kinds.LONG: "std_msgs/msg/Int64",
+    kinds.NUMBER: "std_msgs/msg/Float64",
+    kinds.TRUTH_VALUE: "std_msgs/msg/Bool",
+    kinds.DEPTHS: CLOUD,
+    kinds.CLOUD: CLOUD,
+    kinds.FRAME: IMAGE,
+    kinds.PAIR: IMAGE,
+}
+CONVERTED: Mapping[str, Convert] = {
+    kinds.JOINTS: numbers.joints_from_samples,
+    kinds.IMU: numbers.imu_from_samples,
+    kinds.SCAN: numbers.scans_from_samples,
+    kinds.FIX: numbers.fixes_from_samples,
+    kinds.INTEGER: numbers.whole_numbers,
+    kinds.LONG: numbers.whole_numbers,
+    kinds.TRUTH_VALUE: numbers.whole_numbers,
+    kinds.NUMBER: numbers.plain_numbers,
+}
+POSES: Mapping[str, Callable[..., Any]] = {
+    kinds.STATE: poses.odometry_from_states,
+    kinds.TRANSFORM: poses.odometry_from_transforms,
+    kinds.POSE: poses.poses_from_samples,
+}
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Made:
+    """A stream with its description, the log's stream that it is of, and of a pair which side."""
+
+    spec: StreamSpec
+    stream: Stream
+    log: LogStream
+    first: Any
+    side: str = ""
+
+
+class StreamMaker:
+    """Makes streams of those of a log."""
+
+    def __init__(self, archive: Archive, *, w_first: bool) -> None:
+        self._archive = archive
+        self._w_first = w_first
+        self._frames: Mapping[str, str] = archive.spec.constants["frame_names"]
+
+    def made(self, log: LogStream, known: StreamSpec | None, taken: list[str], *, second: bool = False) -> list[Made]:
+        """The streams of one of a log; none where its kind has no message, which is noted.
+
+        One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
+        """
+        first = _first_of(log)
+        if not len(log) or log.kind not in TYPES:
+            self._archive.notes.append(_why_not(log, first))
+            return []
+        if known is not None and known.type != TYPES[log.kind]:
+            note = f"{log.name}: expected samples for {known.type}, got {log.kind}; it keeps its own name"
+            self._archive.notes.append(note)
+            known = None
+        if log.kind == kinds.PAIR:
+            return self._pair(log, first, taken)
+        spec = known or self._spec(log, first, own_topic(topic_from_stream(log.name), taken))
+        if known is not None and second:
+            topic = own_topic(topic_from_stream(log.name), taken)
+            spec = replace(known, id=stream_id(topic), topic=topic, tf="")
+        self._compare_frames(log, first, spec)
+        times = self._times(log, spec)
+        try:
+            stream = self._stream(log, first, spec, times)
+        except ArchiveError as error:
+            Teller(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", str(error))
+            return []
+        return [Made(spec=spec, stream=stream, log=log, first=first)] if len(stream.spans) else []
+
+    def _times(self, log: LogStream, spec: StreamSpec) -> Times:
+        archive = self._archive
+        by_log, tell = archive.parameters["order"] == "log", Teller(report=archive.defects, stream=spec.id)
+        return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), tell=tell)
+
+    def _stream(self, log: LogStream, first: Any, spec: StreamSpec, times: Times) -> Stream:
+        if log.kind == kinds.FRAME:
+            return _pictures(log, times, first, side="")
+        if log.kind == kinds.CLOUD:
+            self._note_far(log, first)
+            return CloudStream(log, times, lambda sample, _: depths.points_from_cloud(sample))
+        if log.kind == kinds.DEPTHS:
+            return self._depth_maps(log, first, times)
+        convert = CONVERTED.get(log.kind) or partial(POSES[log.kind], w_first=self._w_first)
+        return NumberStream(log, times, convert, Teller(report=self._archive.defects, stream=spec.id))
+
+    def _depth_maps(self, log: LogStream, first: Any, times: Times) -> Stream:
+        """Depth maps; where the points' times begin before the sample's, that is the scan's end and is moved back."""
+        unit_ns = 1 if log.unit == "ns" else 1000
+        own_ns = int(log.own_ns[0])
+        offset = depths.earliest_offset_ns(first, own_ns, unit_ns) if len(times.stamp_ns) and own_ns > 0 else 0
+        if offset < 0:
+            note = f"{log.name}: its points were measured from {offset / 1e9:+.6f} s on; the stamps are moved there"
+            self._archive.notes.append(note)
+            stamps = times.stamp_ns + offset
+            times = replace(times, stamp_ns=stamps, leaves_ns=times.leaves_ns if times.by_log else stamps)
+        return CloudStream(
+            log, times, lambda sample, stamp: depths.points_from_depth_map(sample, stamp, unit_ns)
+        )  # fmt: skip
+
+    def _note_far(self, log: LogStream, first: Any) -> None:
+        try:
+            if depths.is_far(depths.points_from_cloud(first)):
+                text = f"{log.name}: points lie beyond {depths.FAR_M:g} m, where float32 does not hold millimetres"
+                self._archive.notes.append(text)
+        except ArchiveError:
+            return  # it is reported when the cloud is made
+
+    def _pair(self, log: LogStream, first: Any, taken: list[str]) -> list[Made]:
+        base = topic_from_stream(log.name)
+        found = []
+        for side in SIDES:
+            topic = own_topic(f"{base}/{side}/image_raw", taken)
+            picture = field(first, side)
+            spec = StreamSpec(id=stream_id(topic), topic=topic, type=IMAGE, frame=self._frame(log, picture, side))
+            stream = _pictures(log, self._times(log, spec), picture, side=side)
+            found.append(Made(spec=spec, stream=stream, log=log, first=first, side=side))
+        return found
+
+    def _spec(self, log: LogStream, first: Any, topic: str) -> StreamSpec:
+        frame, child = self._frame(log, first), ""
+        if log.kind in (kinds.STATE, kinds.TRANSFORM):
+            frame, child = self._frames_of_pose(log, first)
+        elif log.kind in CONVERTED and log.kind not in (kinds.IMU, kinds.SCAN, kinds.FIX):
+            frame = ""
+        return StreamSpec(id=stream_id(topic), topic=topic, type=TYPES[log.kind], frame=frame, child_frame=child)
+
+    def _frames_of_pose(self, log: LogStream, first: Any) -> tuple[str, str]:
+        """The parent and the child: the target and the source of a state."""
+        names = [
+            field(first, *spellings, default="")
+            for spellings in (("targetframe", "metadata.parentframeid"), ("sourceframe", "metadata.childframeid"))
+        ]
+        parent, child = (frame_name(str(name), self._frames) for name in names)
+        task = task_of(log.name)
+        return parent or f"{task}_target", child or f"{task}_source"
+
+    def _frame(self, log: LogStream, first: Any, side: str = "") -> str:
+        name = field(first, "metadata.frameid", "frameid", "intrinsic.sensorid", "metadata.sensorid", default="")
+        own = frame_name(name, self._frames) if isinstance(name, str) else ""
+        return own or "_".join(filter(None, (task_of(log.name), side)))
+
+    def _compare_frames(self, log: LogStream, first: Any, spec: StreamSpec) -> None:
+        """Say where a stream that is known has other frames than it is known by; those that are empty say nothing."""
+        for name, wanted in (("targetframe", spec.frame), ("sourceframe", spec.child_frame)):
+            text = field(first, name, default="")
+            if isinstance(text, str) and text and wanted not in ("map", frame_name(text, self._frames)):
+                note = f"{log.name}: its samples name the frame '{text}', which is taken for {wanted}"
+                self._archive.notes.append(note)
+
+
+def _first_of(log: LogStream) -> Any:
+    try:
+        return log.sample(0, arrays=True) if len(log) else None
+    except ArchiveError:
+        return None
+
+
+def _pictures(log: LogStream, times: Times, first: Any, *, side: str) -> Stream:
+    def picture(sample: Any) -> Any:
+        return frames.picture_of_frame(field(sample, side) if side else sample)
+
+    shape = frames.frame_shape(first)
+    packable = shape.packed or frames.encoding_of(shape) in frames.PNG
+    return PictureStream(log, times, picture, packed=shape.packed, packable=packable)
+
+
+def _why_not(log: LogStream, first: Any) -> str:
+    """Why a stream does not play."""
+    kind = log.type or "a type that the log does not name"
+    if not len(log):
+        return f"{log.name} ({kind}) has no samples"
+    told = f"{log.name}: {len(log)} samples of {kind} are not played"
+    if log.kind == kinds.BITS:
+        data = field(first, "data", default=())
+        length = len(data) if isinstance(data, list | bytes | np.ndarray) else 0
+        return f"{told}: packed bits of {field(first, 'type', default='?')}, {length} bytes each"
+    return told if log.kind != kinds.MAP else f"{told}: maps are no measurement"

@@ -1,0 +1,82 @@
+"""The order of the numbers of quaternions: the converter of the logs wrote w first until some day in 2018."""
+
+from datetime import datetime, timezone
+
+import numpy as np
+
+from fieldplay_archive import axes
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.msgpack_logs import kinds
+from fieldplay_archive.msgpack_logs.file_index import NO_TIME
+from fieldplay_archive.msgpack_logs.log import Log
+from fieldplay_archive.msgpack_logs.poses import ORIENTATION, W_FIRST
+from fieldplay_archive.msgpack_logs.rows import Floats, Rows
+from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.stamps import NS_PER_S
+
+BODY = ("body", "base_link", "robot")  # frames of a rover that stands on its wheels
+MOST_ROWS = 100
+CLEAR = 0.2  # difference of the mean uprightness, which is between -1 and 1
+
+
+def is_w_first(archive: Archive, log: Log) -> bool:
+    """Whether quaternions that are lists have w first: as chosen, or by the time of the recording and its evidence."""
+    chosen = archive.parameters["orientation_order"]
+    listed = [stream for stream in log.streams.values() if _has_lists(stream)]
+    if chosen != "auto" or not listed:
+        return bool(chosen == "wxyz")
+    day = archive.spec.constants["w_first_until"]
+    is_old = _first_ns(listed) < int(datetime(day.year, day.month, day.day, tzinfo=timezone.utc).timestamp()) * NS_PER_S
+    upright = _upright(listed)
+    if not is_old:
+        if upright is True:
+            message = "expected quaternions x y z w, as the log is younger than their change, but only with w first "
+            message += "the rover stands upright (orientation_order)"
+            archive.defects(Defect(file=listed[0].parts[0].file, kind="orientation_order", message=message))
+        return False
+    w_first = upright is not False
+    how = "by which the rover stands upright" if upright is not None else "as the converter wrote them then"
+    order = "w x y z" if w_first else "x y z w"
+    archive.notes.append(f"recorded before {day}: quaternions are read as {order}, {how} (orientation_order)")
+    return w_first
+
+
+def _has_lists(stream: LogStream) -> bool:
+    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream):
+        return False
+    try:
+        rows = Rows([stream.sample(0)])
+    except ArchiveError:
+        return False
+    return isinstance(rows.values(*ORIENTATION)[0], list)
+
+
+def _first_ns(streams: list[LogStream]) -> int:
+    times = np.concatenate([stream.own_ns for stream in streams] + [stream.logged_ns for stream in streams])
+    known = times[times != NO_TIME]
+    return int(known.min()) if len(known) else int(np.iinfo(np.int64).max)
+
+
+def _upright(streams: list[LogStream]) -> bool | None:
+    """Whether a rover stands upright with w first rather than last; None where that tells nothing."""
+    for stream in streams:
+        try:
+            rows = Rows([stream.sample(row) for row in np.linspace(0, len(stream) - 1, MOST_ROWS).astype(int).tolist()])
+        except ArchiveError:
+            continue
+        names = {str(name).lower() for name in rows.values("sourceframe")}
+        if not names & set(BODY):
+            continue
+        turn = rows.vectors(4, *ORIENTATION)
+        turn = turn[np.isfinite(turn).all(axis=1)]
+        if not len(turn):
+            continue
+        first, last = _up(turn[:, W_FIRST]), _up(turn)
+        if abs(first - last) > CLEAR:
+            return first > last
+    return None
+
+
+def _up(turn: Floats) -> float:
+    return float(axes.rotated(turn, (0.0, 0.0, 1.0))[:, 2].mean())

@@ -1,0 +1,147 @@
+"""Samples that are alike but for their numbers are passed over and read at once, with the same result as one by one."""
+
+import dataclasses
+import io
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_sherpatt as tiny
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay_archive.msgpack_logs import growing, numbers, poses
+from fieldplay_archive.msgpack_logs.file_index import FileIndex
+from fieldplay_archive.msgpack_logs.log import open_log
+from fieldplay_archive.msgpack_logs.rows import AlikeRows, Rows
+from fieldplay_archive.msgpack_logs.scanning import index_of_log
+from fieldplay_archive.msgpack_logs.template import Alike, template_of
+
+COUNT = 40
+NAME = "/task.port"
+
+
+def times(count: int = COUNT) -> list[int]:
+    return [tiny.START_US + tiny.STEP_US * index for index in range(count)]
+
+
+def index_of(data: bytes) -> FileIndex:
+    return index_of_log(io.BytesIO(data), lambda place: None)
+
+
+def one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> FileIndex:
+    with monkeypatch.context() as patch:
+        patch.setattr(growing, "FEWEST_ALIKE", 1 << 30)
+        return index_of(data)
+
+
+def assert_same(first: FileIndex, second: FileIndex) -> None:
+    assert first.faults == second.faults
+    assert [(p.stream, p.type, len(p)) for p in first.parts] == [(p.stream, p.type, len(p)) for p in second.parts]
+    for one, other in zip(first.parts, second.parts, strict=True):
+        for name in ("begins", "ends", "own", "logged"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def changed(sample: dict[str, Any], how: int) -> Any:
+    """A sample that differs from the others by more than its numbers."""
+    changes: list[Callable[[], Any]] = [
+        lambda: sample | {"sourceFrame": "Body"},
+        lambda: sample | {"sourceFrame": "longer"},
+        lambda: sample | {"pos": [1, 0.5, 0.25]},
+        lambda: sample | {"timestamp": {"microseconds": 3}},
+        lambda: sample | {"timestamp": {"microseconds": 1 << 63}},
+        lambda: {"x": sample},
+        lambda: 7,
+        lambda: dict(reversed(sample.items())),
+    ]
+    return changes[how]()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_index_is_the_same_by_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    samples = [tiny.state(time) for time in times()]
+    for _ in range(rng.randint(0, 4)):
+        place = rng.randrange(COUNT)
+        samples[place] = changed(tiny.state(times()[place]), rng.randrange(8))
+    data = tiny.packed(tiny.log_of({NAME: ("RigidBodyState", samples)}))
+    assert_same(index_of(data), one_by_one(data, monkeypatch))
+    for cut in rng.sample(range(len(data)), 20):
+        assert_same(index_of(data[:cut]), one_by_one(data[:cut], monkeypatch))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_damage_is_told_at_the_same_place_by_bulk_and_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytearray(tiny.packed(tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times()])})))
+    rng = random.Random(seed)
+    for _ in range(10):
+        broken = bytearray(data)
+        broken[rng.randrange(len(data))] = rng.choice([0xC1, 0xDD, 0xDB, 0x00, 0x90, 0xCB])
+        assert_same(index_of(bytes(broken)), one_by_one(bytes(broken), monkeypatch))
+
+
+def test_many_samples_over_several_chunks_are_all_found(tmp_path: Path) -> None:
+    count = 6000  # some four megabytes
+    log = tiny.log_of({NAME: ("RigidBodyState", [tiny.state(time) for time in times(count)])})
+    path = tiny.write(tmp_path / "x.msg", log)
+    with open_log(path, lambda defect: None) as opened:
+        stream = opened.streams[NAME]
+        assert stream.own_ns.tolist() == [time * 1000 for time in times(count)]
+        assert tiny.packed(stream.sample(5999)) == tiny.packed(log[NAME][5999])
+
+
+CONVERSIONS: dict[str, tuple[Callable[[int], Any], Callable[..., Any]]] = {
+    "states": (tiny.state, poses.odometry_from_states),
+    "states of Rock": (tiny.rock_state, poses.odometry_from_states),
+    "transforms": (tiny.transform, poses.odometry_from_transforms),
+    "joints": (tiny.joints, numbers.joints_from_samples),
+    "imu": (tiny.imu, numbers.imu_from_samples),
+    "fixes": (tiny.solution, numbers.fixes_from_samples),
+    "fixes without a solution": (lambda time: tiny.solution(time, kind="NO_SOLUTION"), numbers.fixes_from_samples),
+    "states that are none": (lambda time: tiny.state(time, pos=[1.0, 2.0]), poses.odometry_from_states),
+    "states without a place": (lambda time: tiny.state(time, pos=None), poses.odometry_from_states),
+    "states with whole numbers": (lambda time: tiny.state(time, pos=[1, 2, 3]), poses.odometry_from_states),
+    "states with texts": (lambda time: tiny.state(time, orient="x"), poses.odometry_from_states),
+    "joints without names": (lambda time: tiny.joints(time) | {"names": []}, numbers.joints_from_samples),
+    "joints with too few names": (lambda time: tiny.joints(time) | {"names": ["a"]}, numbers.joints_from_samples),
+}
+
+
+@pytest.mark.parametrize("kind", CONVERSIONS)
+def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
+    make, convert = CONVERSIONS[kind]
+    samples = [make(time) for time in times()]
+    packed = [tiny.packed(sample) for sample in samples]
+    template = template_of(packed[0])
+    assert template is not None
+    rows = np.frombuffer(b"".join(packed), np.uint8).reshape(COUNT, -1)
+    assert template.fitting(rows) == COUNT
+    stamps = np.array(times(), np.int64) * 1000
+    alike, plain = AlikeRows(Alike(template, rows)), Rows(samples)
+    with np.errstate(all="ignore"):
+        first, second = convert(alike, stamps), convert(plain, stamps)
+    assert alike.faults == plain.faults
+    for field in dataclasses.fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other, err_msg=field.name)
+        else:
+            assert one == other, field.name
+
+
+@given(st.binary(max_size=300))
+def test_a_template_is_of_whole_items_alone(data: bytes) -> None:
+    template = template_of(data)
+    assert template is None or template.data == data
+
+
+def test_rows_fit_up_to_the_first_that_differs() -> None:
+    packed = [tiny.packed(tiny.state(time)) for time in times(10)]
+    packed[6] = packed[6].replace(b"odometry", b"Odometry")
+    template = template_of(packed[0])
+    assert template is not None
+    assert template.fitting(np.frombuffer(b"".join(packed), np.uint8).reshape(10, -1)) == 6

@@ -1,0 +1,81 @@
+"""What becomes of CDFF logs: the messages of the bag that they are converted to."""
+
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
+from scipy.spatial.transform import Rotation
+
+from fieldplay_archive.errors import Defect
+from fieldplay_player.checking import check, check_settings
+from fieldplay_player.conversion import BagOptions, convert
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.options import Selection
+
+EVERYTHING = Selection()
+Messages = dict[str, list[tuple[int, Any]]]
+Matrix = NDArray[np.float64]
+
+
+def messages_of(root: Path, selection: Selection = EVERYTHING, **parameters: Any) -> Messages:
+    """All messages with their times, by topic below the namespace, as rosbags reads them."""
+    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
+        bag = Path(folder) / "bag"
+        with open_dataset(root, "sherpatt", parameters) as archive:
+            convert(archive, bag, selection, BagOptions())
+        return messages_in(bag)
+
+
+def messages_in(bag: Path) -> Messages:
+    found: Messages = defaultdict(list)
+    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+        for connection, stamp, raw in reader.messages():
+            message = reader.deserialize(raw, connection.msgtype)
+            found[connection.topic.removeprefix("/sherpatt/")].append((stamp, message))
+    return found
+
+
+def raw_of(root: Path, **parameters: Any) -> list[tuple[int, str, bytes]]:
+    """Time, topic and bytes of all messages."""
+    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
+        bag = Path(folder) / "bag"
+        with open_dataset(root, "sherpatt", parameters) as archive:
+            convert(archive, bag, EVERYTHING, BagOptions())
+        with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+            return [(stamp, connection.topic, bytes(raw)) for connection, stamp, raw in reader.messages()]
+
+
+def defects_of(root: Path, **parameters: Any) -> list[Defect]:
+    """Every defect, as `check` finds them."""
+    with open_dataset(root, "sherpatt", parameters) as archive:
+        return check(archive, EVERYTHING)
+
+
+def notes_of(root: Path, **parameters: Any) -> list[str]:
+    with open_dataset(root, "sherpatt", parameters) as archive:
+        check_settings(archive)
+        return archive.notes
+
+
+def matrix_of(place: Any, turn: Any) -> Matrix:
+    matrix = np.eye(4)
+    matrix[:3, :3] = Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).as_matrix()
+    matrix[:3, 3] = [place.x, place.y, place.z]
+    return matrix
+
+
+def static_frames(messages: Messages) -> dict[tuple[str, str], Matrix]:
+    ((_, message),) = messages["/tf_static"]
+    return {
+        (item.header.frame_id, item.child_frame_id): matrix_of(item.transform.translation, item.transform.rotation)
+        for item in message.transforms
+    }
+
+
+def stamp_ns(message: Any) -> int:
+    return int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
