@@ -6,6 +6,7 @@ NODES = (
     "arm_tcp",
     "joint_transforms",
     "lander_arm_tcp",
+    "odometry_path",
     "skid_steer_odometry",
     "wheel_odometry",
     "wheel_poses",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fieldplay_kinematics.transforms import Array
 
 Indices = NDArray[np.int64]
+PLANAR = 3  # numbers of a pose in a plane
 NOWHERE = -1  # the cell before the start
 
 
@@ -30,7 +31,10 @@ class TrailLimits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kept:
-    """Poses (k, 3) as x, y, yaw at times (k,), and the cells (k, 2) that the way was in before and is in with them."""
+    """Poses at times (k,), and the cells (k, 2) that the way was in before and is in with them.
+
+    Poses are (k, 3), x, y, yaw in a plane, or (k, 7), x, y, z and the quaternion x y z w.
+    """
 
     stamp_ns: Indices
     poses: Array
@@ -85,13 +89,13 @@ class Growth:
 def grown(
     before: Trail | None, limits: TrailLimits, *, stamp_ns: Indices, poses: Array, lengths_m: Array
 ) -> tuple[list[Growth], Trail]:
-    """A trail after rows at times (n,), with poses (n, 3) and the ways (n,) that led to each; and how it grew."""
+    """A trail after rows at times (n,), with poses (n, 3 or 7) and the ways (n,) that led to each; and how it grew."""
     trail = before or Trail()
     travelled = np.cumsum(np.concatenate([[trail.travelled_m], lengths_m]))[1:]
     cells = np.floor(travelled / limits.step_m).astype(np.int64)
     pairs = np.stack([np.concatenate([[trail.cell], cells[:-1]]), cells], axis=-1)
     fresh = Kept(stamp_ns=stamp_ns, poses=poses, cells=pairs)
-    kept, level = trail.kept, trail.level
+    kept, level = trail.kept if len(trail.kept.stamp_ns) else fresh.only(slice(0)), trail.level
     fresh = fresh.only(fresh.enters(level))
     growths = []
     while len(fresh.stamp_ns):

@@ -1,14 +1,15 @@
 """A growing Path on a topic, kept for those who come late."""
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay_kinematics.nodes.messages import pose_message
 from fieldplay_kinematics.robots import planar_transforms
-from fieldplay_kinematics.trail import Growth
+from fieldplay_kinematics.trail import PLANAR, Growth
+from fieldplay_kinematics.transforms import Array
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -36,9 +37,17 @@ class PathTopic:
             self._publisher.publish(message)
 
     def _pose(self, stamp_ns: int, growth: Growth, index: int) -> PoseStamped:
-        made = PoseStamped(pose=pose_message(planar_transforms(growth.kept.poses[index])))
+        made = PoseStamped(pose=_pose_of_row(growth.kept.poses[index]))
         made.header.frame_id, made.header.stamp = self._frame, stamp_of(stamp_ns)
         return made
+
+
+def _pose_of_row(row: Array) -> Pose:
+    """From x, y, yaw (3,), or from x, y, z and a quaternion (7,), which stays as it is."""
+    if len(row) == PLANAR:
+        return pose_message(planar_transforms(row))
+    x, y, z, *turn = row.tolist()
+    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(**dict(zip("xyzw", turn, strict=True))))
 
 
 def stamp_of(stamp_ns: int) -> Time:

@@ -8,8 +8,11 @@ from fieldplay_archive.streams import Stream
 from fieldplay_player.derived.ackermann import ackermann_odometry
 from fieldplay_player.derived.arms import arm_tcp
 from fieldplay_player.derived.integrity import sensor_integrity
+from fieldplay_player.derived.joint_transforms import joint_transforms
 from fieldplay_player.derived.lander_arm import lander_arm
 from fieldplay_player.derived.making import Place, with_parameters
+from fieldplay_player.derived.odometry_evaluation import odometry_evaluation
+from fieldplay_player.derived.odometry_path import odometry_path
 from fieldplay_player.derived.skid_steer import skid_steer_odometry
 from fieldplay_player.derived.steered_wheels import expected_wheels, wheel_odometry, wheel_poses
 from fieldplay_player.feeds import Feed
@@ -20,7 +23,10 @@ KINDS: dict[str, Callable[[DerivedSpec, Sequence[Stream], Place], list[Feed]]] =
     "ackermann_odometry": ackermann_odometry,
     "arm_tcp": arm_tcp,
     "expected_wheels": expected_wheels,
+    "joint_transforms": joint_transforms,
     "lander_arm": lander_arm,
+    "odometry_evaluation": odometry_evaluation,
+    "odometry_path": odometry_path,
     "sensor_integrity": sensor_integrity,
     "skid_steer_odometry": skid_steer_odometry,
     "wheel_odometry": wheel_odometry,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ class Place:
     first_ns: int  # rows before it are not there, as they are not for a node
     odom_tf: bool = True  # whether an odometry places its base on /tf
     static: Sequence[Edge] = ()  # the dataset's own static tree, without prefix
+    urdf: Path | None = None  # the model of its robot, where there is one
 
 
 def with_parameters(spec: DerivedSpec, parameters: Mapping[str, Any]) -> DerivedSpec:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_kinematics.planar_motion import quaternion_from_yaw
-from fieldplay_kinematics.trail import Growth, Kept
+from fieldplay_kinematics.trail import PLANAR, Growth, Kept
 from fieldplay_player.bag.payloads import Payloads, PiecePayloads
 from fieldplay_player.cdr.layout import Layout, layout_of
 from fieldplay_player.derived.making import Bytes, Stamps
@@ -77,7 +77,10 @@ def _others(frame: str, kept: Kept) -> Bytes:
 
 
 def _set_poses(rows: NDArray[np.void], index: int, kept: Kept) -> None:
-    path, zero = f"poses[{index}]", np.zeros(len(kept.stamp_ns))
+    path, poses = f"poses[{index}]", kept.poses
     set_stamp(rows, f"{path}.header.stamp", kept.stamp_ns)
-    set_axes(rows, f"{path}.pose.position", np.stack([kept.poses[:, 0], kept.poses[:, 1], zero], axis=-1))
-    set_axes(rows, f"{path}.pose.orientation", quaternion_from_yaw(kept.poses[:, 2]), "xyzw")
+    if poses.shape[1] == PLANAR:
+        level = np.zeros((len(poses), 1))
+        poses = np.concatenate([poses[:, :2], level, quaternion_from_yaw(poses[:, 2])], axis=-1)
+    set_axes(rows, f"{path}.pose.position", poses[:, :3])
+    set_axes(rows, f"{path}.pose.orientation", poses[:, 3:], "xyzw")
