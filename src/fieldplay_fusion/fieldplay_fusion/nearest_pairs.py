@@ -2,7 +2,8 @@
 
 from bisect import bisect_left
 from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Picture = TypeVar("Picture")
 Scan = TypeVar("Scan")
@@ -12,7 +13,8 @@ PATIENCE = 4  # pictures that wait for scans which may not come
 MOST_WAITING = 8
 
 
-class Pair(NamedTuple, Generic[Picture, Scan]):
+@dataclass(frozen=True)
+class Pair(Generic[Picture, Scan]):
     """A picture with the scan nearest to it, None where none is near enough."""
 
     picture: Picture

@@ -13,6 +13,7 @@ from fieldplay_player.report.panels.bearings import BearingPanel
 from fieldplay_player.report.panels.cameras import CameraPanel
 from fieldplay_player.report.panels.clouds import CloudPanel
 from fieldplay_player.report.panels.joints import JointPanel
+from fieldplay_player.report.panels.odometry_errors import OdometryErrorPanel
 from fieldplay_player.report.panels.problems import problem_sections
 from fieldplay_player.report.panels.scans import ScanPanel
 from fieldplay_player.report.panels.signals import SignalPanel
@@ -23,15 +24,16 @@ from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Progress, Source
 from fieldplay_player.report.stream_times import StreamTimes
 
-VIEWS = (TrajectoryPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)  # what one looks for first
+# What one looks for first.
+VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
 
 
 def recorded(source: Source, progress: Progress) -> tuple[Recording, list[Panel]]:
     """Read a source once: what is known of it, and the panels that have heard its messages."""
     recording = Recording(subject=source.subject, findings=source.findings)
     frames = recording.frames
-    views: list[Panel] = [TrajectoryPanel(frames), ArmPanel(frames), CameraPanel(), CloudPanel(), ScanPanel()]
-    views.append(BearingPanel(frames))
+    views: list[Panel] = [TrajectoryPanel(frames), OdometryErrorPanel(frames), ArmPanel(frames)]
+    views += [CameraPanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
     by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}

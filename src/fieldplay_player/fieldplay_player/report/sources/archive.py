@@ -28,11 +28,11 @@ from fieldplay_player.timeline import Source as Feeding
 
 
 class ArchiveSource:
-    """An open archive."""
+    """An open archive, or the part of it that is wanted; without checks nothing is told but what reading finds."""
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
-        self._feeds = feeds_of_archive(archive, Selection(derived=True))
+    def __init__(self, archive: Archive, selection: Selection | None = None, *, checks: bool = True) -> None:
+        self._archive, self._checks = archive, checks
+        self._feeds = feeds_of_archive(archive, selection or Selection(derived=True))
         self.findings = Findings()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
@@ -60,7 +60,8 @@ class ArchiveSource:
                 if batch is not None:
                     yield batch
                 progress(min(done / max(total, 1), 1.0), done)
-        checking.check_settings(self._archive)
+        if self._checks:
+            checking.check_settings(self._archive)
         self._tell_defects()
 
     def _tell_defects(self) -> None:

@@ -1,0 +1,1 @@
+"""Trajectories of archives and bags compared with each other."""
