@@ -188,6 +188,17 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audi
     assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
 
 
+def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: Audience) -> None:
+    states = audience.listen(DiagnosticArray, "/diagnostics")
+    with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix lidar") as process:
+        audience.wait(lambda: states)
+        assert state(states)["state"] == "waiting for subscribers"
+        heard = audience.listen(NavSatFix, FIX)
+        code, output = process.end()
+    assert code == 0, output
+    assert f"published {len(heard) + 1} messages on 2 topics" in output  # the static tree with them
+
+
 def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Audience) -> None:
     heard = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 
-from fieldplay_archive.spec import DatasetSpec, Parameter
+from fieldplay_archive.spec import DatasetSpec, Parameter, robot_file
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_player.opening import spec_of_dataset
@@ -18,7 +18,9 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironment
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+JOINTS_OF_MODEL = "joint_transforms"  # the player offers the model, and sends what stands still
 TRUE_FALSE = ["true", "false"]
+NODES_TIMEOUT_S = 15.0  # the player waits so long for its nodes, that they miss nothing
 Values = Mapping[str, Any]
 
 
@@ -112,6 +114,9 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
     if _of_nodes(spec):
         parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in _of_nodes(spec)]
+    if values["kinematics"]:
+        heard = dict.fromkeys(stream for derived in spec.derived if derived.node for stream in derived.streams)
+        parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
     model = share / "urdf" / f"{spec.robot}.urdf"
     return Node(
         package="fieldplay_player",
@@ -147,6 +152,8 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
         }
         if derived.odom_tf:
             parameters["odom_tf"] = values["odom_tf"]
+        if derived.kind == JOINTS_OF_MODEL:
+            parameters |= {"urdf": str(robot_file(spec.robot) or ""), "moving_only": True}
         made.append(
             Node(
                 package=derived.package,

@@ -72,14 +72,13 @@ class Player(Node):
         tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
         self._program, self._feeds = program_of_archive(archive, selection)
-        waits = options.wait_for_subscribers > 0
         self._is_complete = False
         self.topics = LiveTopics(
             self,
             self._feeds,
             overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
             with_clock=self.options.clock_hz > 0,
-            matched=self._count_subscribers if waits else None,
+            matched=self._count_subscribers if options.waits else None,
         )
         self.playback = Playback(
             self._program,
@@ -93,7 +92,9 @@ class Player(Node):
         self._offer_services()
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._every(1.0, self.publish_state)
-        if waits and options.wait_timeout_s:
+        if options.waits:
+            self._count_subscribers()  # nothing to wait for, perhaps: no such stream is there
+        if options.waits and options.wait_timeout_s:
             self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
         self.get_logger().info(beginning(archive, self._program, self._feeds, options))
 
@@ -168,18 +169,24 @@ class Player(Node):
         return self.create_timer(seconds, act, callback_group=self._group, clock=self._steady)
 
     def _count_subscribers(self) -> None:
-        if not self._is_complete and self.topics.subscribers >= self.options.wait_for_subscribers:
+        enough = self.topics.subscribers >= self.options.wait_for_subscribers
+        if enough and not self._is_complete and not self._unheard():
             self._is_complete = True
             self._every(SETTLE_S, self.playback.release)
+
+    def _unheard(self) -> list[str]:
+        """The topics of streams that are waited for and that nobody hears yet."""
+        return self.topics.unheard(self.options.wait_for_streams)
 
     def _begin_anyway(self) -> None:
         self._timeout.cancel()
         if self._is_complete:
             return
         if self.playback.status().state == WAITING:
-            self.get_logger().warning(
-                f"begins with {self.topics.subscribers} of {self.options.wait_for_subscribers} subscribers"
-            )
+            wanted = self.options.wait_for_subscribers
+            lacking = [f"{self.topics.subscribers} of {wanted} subscribers"] if wanted else []
+            lacking += [f"nobody who hears {topic}" for topic in self._unheard()]
+            self.get_logger().warning(f"begins with {', '.join(lacking)}")
         self.playback.release()
 
 

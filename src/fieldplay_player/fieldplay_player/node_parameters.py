@@ -42,6 +42,7 @@ PARAMETERS = {
     "on_end": Parameter("exit", "What to do at the end: exit or pause."),
     "topics": Parameter("", "Only topics in which this regular expression is found."),
     "wait_for_subscribers": Parameter(0, "Begin once the topics have so many subscribers in all."),
+    "wait_for_streams": Parameter("", "Begin once each of these streams is heard, by their ids, parted by blanks."),
     "wait_timeout": Parameter(30.0, "Begin without them after so many seconds; 0 is never."),
     "read_ahead_mb": Parameter(float(READ_AHEAD_MB), "How much may lie ready, in megabytes."),
     "qos_overrides": Parameter("", "A YAML file of QoS overrides, in the form that rosbag2 reads."),
@@ -69,6 +70,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         clock_hz=given["clock"],
         skip_gaps_s=given["skip_gaps"],
         wait_timeout_s=given["wait_timeout"],
+        wait_for_streams=tuple(given["wait_for_streams"].split()),
         qos_overrides=_path(given["qos_overrides"]),
         urdf=_path(given["urdf"]),
         **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
@@ -89,7 +91,7 @@ def dataset_parameters(value: Any) -> dict[str, Any]:
         if not (name and assign):
             raise PlayError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
         try:
-            found[name] = yaml.safe_load(content)
+            found[name] = yaml.safe_load(content) if content else ""
         except yaml.YAMLError as error:
             raise PlayError(f"dataset_parameters: {name}: {error}") from None
     return found

@@ -21,6 +21,7 @@ class PlayOptions:
     """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never.
 
     `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never.
+    `wait_for_streams`: begin once somebody hears each of these streams, as far as the archive has them.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -33,6 +34,7 @@ class PlayOptions:
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
+    wait_for_streams: tuple[str, ...] = ()
     wait_timeout_s: float = 0.0
     read_ahead_mb: float = READ_AHEAD_MB
     qos_overrides: Path | None = None
@@ -51,6 +53,11 @@ class PlayOptions:
         for name, choices in (("loop_stamps", LoopStamps), ("stamps", Stamps), ("on_end", OnEnd)):
             value = getattr(self, name)
             _check(name, value, value in get_args(choices), f"one of {', '.join(get_args(choices))}")
+
+    @property
+    def waits(self) -> bool:
+        """Whether playing begins only when it is heard."""
+        return self.wait_for_subscribers > 0 or bool(self.wait_for_streams)
 
 
 def is_rate(rate: float) -> bool:

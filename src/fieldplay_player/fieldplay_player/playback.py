@@ -58,7 +58,7 @@ class Playback:
         self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
         self._longest_ns = round(options.skip_gaps_s * NS_PER_S)
         self._next_tick_ns = self._lag_ns = 0
-        self._paused, self._held = options.paused, options.wait_for_subscribers > 0
+        self._paused, self._held = options.paused, options.waits
         self._stopped = self._busy = self._ended = False
         self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
         self._published = [0] * len(program.restamps)

@@ -42,6 +42,7 @@ class LiveTopics:
             node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
         events = PublisherEventCallbacks(matched=None if matched is None else lambda _: matched())
         self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), events) for feed in feeds]
+        self._streams = [feed.stream for feed in feeds]
         self._volatile = [
             publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
         ]
@@ -58,6 +59,12 @@ class LiveTopics:
     def subscribers(self) -> int:
         """How many subscribers have found the topics that move."""
         return sum(publisher.get_subscription_count() for publisher in self._volatile)
+
+    def unheard(self, streams: Sequence[str]) -> list[str]:
+        """The topics of these streams, by their ids, that no subscriber has found; /tf is not asked for."""
+        pairs = zip(self._streams, self._publishers, strict=True)
+        asked = [publisher for stream, publisher in pairs if stream in streams and publisher.topic_name != "/tf"]
+        return [publisher.topic_name for publisher in asked if not publisher.get_subscription_count()]
 
     def wait_until_received(self, timeout_s: float, is_given_up: Callable[[], bool] = lambda: False) -> bool:
         """Wait until every reliable subscriber has everything; False where one has not within that time.
