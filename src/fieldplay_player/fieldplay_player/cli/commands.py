@@ -14,6 +14,7 @@ import yaml
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
+from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_player import checking, conversion, inspection
 from fieldplay_player.cli.interrupts import interrupts_held
@@ -138,7 +139,9 @@ def tell(text: str) -> None:
 
 @contextmanager
 def _opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Iterator[Archive]:
-    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty) as archive:
+    with progress_bar("opening", "MB", sys.stderr) as bar, watched_opening(bar):
+        opened = open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
+    with opened as archive:
         yield archive
 
 
@@ -150,7 +153,7 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
         if not (name and equals):
             raise UsageError(f"--set: expected NAME=VALUE, got '{text}'")
         try:
-            found[name] = yaml.safe_load(value)
+            found[name] = yaml.safe_load(value) if value else ""
         except yaml.YAMLError:
             raise UsageError(f"--set {name}: expected a number or a word, got '{value}'") from None
     return found

@@ -16,6 +16,8 @@ from fieldplay_archive.errors import ArchiveError, ParameterError
 from fieldplay_archive.spec import dataset_files
 from fieldplay_player.bag.errors import BagError
 from fieldplay_player.cli import commands
+from fieldplay_player.cli.cdff import add_cdff
+from fieldplay_player.cli.evaluating import add_evaluating, evaluate
 from fieldplay_player.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay_player.cli.projecting import add_projecting, project
 from fieldplay_player.cli.reporting import report
@@ -97,16 +99,19 @@ def make_parser(*, samples: bool = False) -> argparse.ArgumentParser:
     play = command("play", commands.play, "play an archive as live topics (needs ROS 2)")
     page = command("report", report, "draw a page (HTML) about an archive or a rosbag2 bag")
     drawing = command("project", project, "draw a laser's points into a camera's picture, coloured by range")
+    comparing = command("evaluate", evaluate, "compare odometry with the truth: ATE, RPE, errors over the way")
+    add_cdff(command("cdff", commands.list_datasets, "tools for logs and descriptions of CDFF (InFuse)"))
     sampling = command("sample", commands.list_datasets, "write a synthetic archive in a dataset's published layout")
     if samples:
         _add_samples(sampling)
-    for sub in (info, check, convert, play, page, drawing):
+    for sub in (info, check, convert, play, page, drawing, comparing):
         _add_archive(sub)
     for sub in (info, check):
         sub.add_argument("--json", action="store_true", help="print JSON")
     convert.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
     page.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
     add_projecting(drawing)
+    add_evaluating(comparing)
     for sub in (convert, play):
         _add_selection(sub)
     convert.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")

@@ -57,7 +57,7 @@ def add_projecting(parser: argparse.ArgumentParser) -> None:
         default=AUTO,
         metavar="FRAME",
         help="the frame in which motion between scan and picture is made up for: auto, the default, takes the "
-        "archive's true poses where it has them, else the root of tf; odom, map: that frame; none leaves the motion out",
+        "archive's true poses where it has them, else the root of tf; odom is that of the wheels; none leaves it out",
     )
     parser.add_argument("--overwrite", action="store_true", help="replace an existing picture")
 

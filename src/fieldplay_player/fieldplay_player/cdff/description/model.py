@@ -1,0 +1,86 @@
+"""What a description says: ports, processing steps, and the chains that an implementation makes of them."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+DFN, DFPC = "DFN", "DFPC"
+PREFIX = "asn1Scc"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Port:
+    """A port; `type` is as written, `line` counts from 1."""
+
+    name: str
+    type: str = ""
+    doc: str = ""
+    line: int = 0
+
+    @property
+    def shown_type(self) -> str:
+        return self.type.removeprefix(PREFIX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A processing step in a chain: its name there, which DFN it is, who does it, and when (the kind, and on what)."""
+
+    id: str
+    dfn: str
+    implementation: str = ""
+    activation: tuple[str, str] = ("", "")
+    line: int = 0
+    is_listed: bool = True
+
+
+class End(NamedTuple):
+    """One end of a connection; without a step it is a port of the chain itself."""
+
+    step: str | None
+    port: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Data flow from one port to another."""
+
+    source: End
+    target: End
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """The steps of an implementation, and how they are connected."""
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    connections: tuple[Connection, ...] = ()
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What a chain can be asked for from outside."""
+
+    name: str
+    doc: str = ""
+    output_type: str = "void"
+    inputs: tuple[Port, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """A DFN, or a DFPC of form 1 (connections beside the ports) or 2 (connections in the implementations).
+
+    Of a DFN each implementation is a chain without steps.
+    """
+
+    kind: str
+    form: int
+    name: str
+    doc: str = ""
+    inputs: tuple[Port, ...] = ()
+    outputs: tuple[Port, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    chains: tuple[Chain, ...] = field(default_factory=tuple)

@@ -1,0 +1,236 @@
+"""The commands about logs: info, show, index, chunk, join and export."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.files import FolderFiles
+from fieldplay_archive.msgpack_logs.log import Log
+from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.opening_progress import watched_opening
+from fieldplay_player.cdff import index_state, summary
+from fieldplay_player.cdff.cutting import PACKED, Cut, rows_of_cut, write_cut
+from fieldplay_player.cdff.errors import WordError
+from fieldplay_player.cdff.opening import chosen_streams, opened_logs
+from fieldplay_player.cdff.outputs import whole_file, whole_folder
+from fieldplay_player.cdff.plain import plain_of
+from fieldplay_player.cdff.showing import Limits, lines_of_sample, row_of
+from fieldplay_player.cdff.tables.cells import lists_of_word
+from fieldplay_player.cdff.tables.exporting import CSV, PARQUET, TableOptions, export_stream
+from fieldplay_player.cdff.times import begin_of, time_of_word
+from fieldplay_player.cli.commands import Command, UsageError, print_line, require_place, tell
+from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.report.html.ticks import many, size_text
+
+DONE, FAULTY = 0, 1
+LOG_SUFFIXES = (".msg", ".msg.zz")
+
+
+def info(chosen: argparse.Namespace) -> int:
+    """What is in logs."""
+    with _opened(chosen.logs) as (log, faults):
+        files, streams = summary.file_summaries(log), summary.stream_summaries(log)
+    if chosen.json:
+        print_line(json.dumps(summary.as_json(files, streams, faults), indent=2))
+        return DONE
+    for line in summary.as_lines(files, streams):
+        print_line(line)
+    for fault in faults:
+        print_line(f"fault: {fault}")
+    return DONE
+
+
+def show(chosen: argparse.Namespace) -> int:
+    """One sample of a stream, or of each."""
+    limits = Limits(depth=chosen.depth, items=chosen.max_list)
+    with _opened([chosen.archive]) as (log, faults), _usage():
+        streams = [log.streams[name] for name in chosen_streams(log, [chosen.stream] if chosen.stream else [])]
+        time_ns = time_of_word(chosen.time, begin_of(log)) if chosen.time is not None else None
+        found = list(_rows(streams, chosen.index, time_ns, is_named=bool(chosen.stream)))
+        if chosen.json:
+            samples = [
+                {"stream": each.name, "type": each.type, "index": row, "sample": plain_of(each.sample(row))}
+                for each, row in found
+            ]  # fmt: skip
+            print_line(json.dumps(samples[0] if chosen.stream else samples, indent=2, ensure_ascii=False))
+        else:
+            for place, (stream, row) in enumerate(found):
+                for line in [""] * bool(place) + list(lines_of_sample(stream, row, limits)):
+                    print_line(line)
+    _tell_faults(faults)
+    return DONE
+
+
+def _rows(
+    streams: Sequence[LogStream], index: int | None, time_ns: int | None, *, is_named: bool
+) -> Iterator[tuple[LogStream, int]]:
+    """The sample to show of each stream; of several, those that have none such are left out."""
+    for stream in streams:
+        try:
+            yield stream, row_of(stream, index=index, time_ns=time_ns)
+        except WordError as error:
+            if is_named:
+                raise
+            tell(f"fieldplay: {error}")
+
+
+def index(chosen: argparse.Namespace) -> int:
+    """The indexes of logs, made where they are worth it and missing."""
+    files = []
+    if chosen.forget:
+        _require_there(chosen.logs)
+        files = [file for path in chosen.logs for file in ([path] if path.is_file() else sorted(path.rglob("*.msg*")))]
+        gone = index_state.forget(files)
+        print_line(f"{gone} index{'' if gone == 1 else 'es'} forgotten")
+        return DONE
+    with _opened(chosen.logs) as (log, faults):
+        if isinstance(log.files, FolderFiles):
+            files = [log.files.root / name for name in log.names]
+    states = [index_state.state_of(file) for file in files]
+    if chosen.json:
+        print_line(json.dumps(index_state.as_json(states), indent=2))
+    else:
+        for line in index_state.as_lines(states):
+            print_line(line)
+    _tell_faults(faults)
+    return DONE
+
+
+def chunk(chosen: argparse.Namespace) -> int:
+    """A part of a log as a log."""
+    return _write_log(chosen, [chosen.archive], chosen.streams, cut=Cut(start=chosen.start, end=chosen.end))
+
+
+def join(chosen: argparse.Namespace) -> int:
+    """The parts of a recording as one log."""
+    return _write_log(chosen, chosen.logs, [], cut=Cut())
+
+
+def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence[str], *, cut: Cut) -> int:
+    if not chosen.out.name.lower().endswith(LOG_SUFFIXES):
+        raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(LOG_SUFFIXES)}")
+    _require_file_place(chosen, logs)
+    with _opened(logs) as (log, faults), _usage():
+        if _is_refused(chosen, faults):
+            return FAULTY
+        streams = chosen_streams(log, names)
+        rows = [rows_of_cut(log, log.streams[name], cut) for name in streams]
+        if not any(len(own) for own in rows):
+            tell("fieldplay: no sample lies in this stretch; the log is empty")
+        with progress_bar("writing", "MB", sys.stderr) as bar, whole_file(chosen.out) as partial:
+            write_cut(log, streams, rows, out=partial, progress=bar)
+    packed = ", packed" if chosen.out.name.lower().endswith(PACKED) else ""
+    counts = f"{many(sum(map(len, rows)), 'sample')} of {many(len(streams), 'stream')}"
+    print_line(f"{chosen.out}: {counts}, {size_text(chosen.out.stat().st_size)}{packed}")
+    return DONE
+
+
+def export(chosen: argparse.Namespace) -> int:
+    """Streams as tables."""
+    suffix = chosen.out.suffix.lower()
+    is_file = suffix in (CSV, PARQUET)
+    _require_file_place(chosen, [chosen.archive], is_folder=not is_file)
+    options = TableOptions(lists=lists_of_word(chosen.lists), clock=chosen.time)
+    with _opened([chosen.archive]) as (log, faults), _usage():
+        if _is_refused(chosen, faults):
+            return FAULTY
+        names = chosen_streams(log, chosen.streams)
+        if is_file and len(names) != 1:
+            there = f"; there are {', '.join(log.streams)}" if not chosen.streams else ""
+            raise UsageError(f"{chosen.out} is for one stream, and these are {len(names)}: name a folder{there}")
+        with whole_file(chosen.out) if is_file else whole_folder(chosen.out) as partial:
+            places = [partial] if is_file else _places(partial, names, f".{chosen.format}")
+            lines = [
+                _export_one(log.streams[name], place, options, faults=faults)
+                for name, place in zip(names, places, strict=True)
+            ]
+            if chosen.strict and faults:
+                raise ArchiveError(f"--strict: {many(len(faults), 'fault')}; nothing is written")
+    for place, line in zip(places, lines, strict=True):
+        print_line(f"{chosen.out if is_file else chosen.out / place.name}: {line}")
+    return DONE
+
+
+def _export_one(stream: LogStream, place: Path, options: TableOptions, *, faults: list[Defect]) -> str:
+    def report(fault: Defect) -> None:
+        faults.append(fault)
+        tell(f"fieldplay: {fault}")
+
+    with progress_bar(f"exporting {stream.name}", "samples", sys.stderr) as bar:
+        done = export_stream(
+            stream, place, options, report=report, progress=lambda count: bar(count / max(len(stream), 1), count)
+        )
+    twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
+    return f"{many(done.rows, 'row')} of {many(done.columns, 'column')}{twice}"
+
+
+def _places(folder: Path, names: Sequence[str], suffix: str) -> list[Path]:
+    """A file for each stream, with _ in place of slashes; where two would have one name, with numbers."""
+    found: dict[Path, None] = {}
+    for name in names:
+        plain = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name.strip("/")) or "stream"
+        places = (
+            folder / f"{plain}{number}{suffix}" for number in ("", *(f"_{each}" for each in range(2, len(names) + 2)))
+        )
+        found[next(place for place in places if place not in found)] = None
+    return list(found)
+
+
+@contextmanager
+def _opened(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
+    """Logs, and what is wrong with them."""
+    _require_there(paths)
+    faults: list[Defect] = []
+    notes: list[str] = []
+    with ExitStack() as stack, _usage():
+        with progress_bar("reading", "MB", sys.stderr) as bar, watched_opening(bar):
+            log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
+        for note in notes:
+            tell(f"fieldplay: note: {note}")
+        yield log, faults
+
+
+@contextmanager
+def _usage() -> Iterator[None]:
+    """What is no stream, no time and the like is wrong usage."""
+    try:
+        yield
+    except WordError as error:
+        raise UsageError(str(error)) from None
+
+
+def _require_there(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"{path}: there is no such folder or file")
+
+
+def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:
+    for log in logs:
+        require_place(log, chosen.out, overwrite=chosen.overwrite and not is_folder)
+    if chosen.out.is_dir():
+        raise UsageError(f"{chosen.out} is a folder")
+    if not chosen.out.absolute().parent.is_dir():
+        raise UsageError(f"{chosen.out.parent}: there is no such folder")
+
+
+def _is_refused(chosen: argparse.Namespace, faults: Sequence[Defect]) -> bool:
+    """Faults are told; with --strict nothing is written then."""
+    _tell_faults(faults)
+    if chosen.strict and faults:
+        tell(f"fieldplay: --strict: {many(len(faults), 'fault')}; nothing is written")
+    return bool(chosen.strict and faults)
+
+
+def _tell_faults(faults: Sequence[Defect]) -> None:
+    for fault in faults:
+        tell(f"fieldplay: {fault}")
+
+
+TOOLS: dict[str, Command] = {
+    "info": info, "show": show, "index": index, "chunk": chunk, "join": join, "export": export,
+}  # fmt: skip

@@ -1,0 +1,64 @@
+"""Logs and command lines for the tests of `fieldplay cdff`; the logs are packed by msgpack alone."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from fieldplay_player.cli.main import main
+
+Stream = tuple[str, Sequence[tuple[int, Any]]]  # the type, and logging times with their samples
+Run = Callable[..., tuple[int, str, str]]
+
+BEGIN_US = 1_543_311_000_000_000  # 2018-11-27T09:30:00Z
+STATE = "RigidBodyState"
+
+
+def write_log(path: Path, streams: dict[str, Stream]) -> Path:
+    """A log with a stream's samples before its times, as most have them."""
+    content: dict[str, Any] = {}
+    for name, (kind, entries) in streams.items():
+        content[name] = [sample for _, sample in entries]
+        content[f"{name}.meta"] = {"timestamps": [time for time, _ in entries], "type": kind}
+    path.write_bytes(msgpack.packb(content, use_bin_type=False))
+    return path
+
+
+def read_log(path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = msgpack.unpackb(path.read_bytes(), raw=False)
+    return content
+
+
+def numbered(*times_us: int, prefix: str = "", kind: str = STATE) -> Stream:
+    """Samples that are told apart by their number."""
+    return kind, [(time, {"number": f"{prefix}{index}"}) for index, time in enumerate(times_us)]
+
+
+def states(count: int, *, step_us: int = 100_000, late_us: int = 250) -> Stream:
+    """Poses along x, each logged a little later than taken."""
+    times = [BEGIN_US + step_us * index for index in range(count)]
+    samples = [
+        {
+            "timestamp": {"microseconds": time},
+            "sourceFrame": "body",
+            "targetFrame": "odometry",
+            "pos": [0.5 * index, 0.25, -1.0],
+        }
+        for index, time in enumerate(times)
+    ]
+    return STATE, [(time + late_us, sample) for time, sample in zip(times, samples, strict=True)]
+
+
+def runner(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `fieldplay cdff` in this process: the exit code, what is printed, and what is told beside it."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main(["cdff", *map(str, arguments)])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
