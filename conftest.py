@@ -1,4 +1,4 @@
-"""Every test run talks to itself alone: an own ROS domain on this machine, own logs; and finds itself quickly."""
+"""Every test run talks to itself alone: an own ROS domain on this machine, own logs and caches; and finds itself quickly."""
 
 import os
 import socket
@@ -31,12 +31,15 @@ def reserve_domain() -> tuple[int, socket.socket]:
 def pytest_configure(config: pytest.Config) -> None:
     domain, lock = reserve_domain()
     logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
+    cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")
     os.environ.update(
         ROS_DOMAIN_ID=str(domain),
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
         ROS_LOG_DIR=logs.name,
+        FIELDPLAY_CACHE=cache.name,
         RCUTILS_COLORIZED_OUTPUT="0",
         FASTRTPS_DEFAULT_PROFILES_FILE=str(Path(__file__).parent / "test" / "quick_discovery.xml"),
     )
     config.add_cleanup(lock.close)
     config.add_cleanup(logs.cleanup)
+    config.add_cleanup(cache.cleanup)

@@ -13,7 +13,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         ("bin", ["scripts/fieldplay"]),
     ],
-    package_data={NAME: ["py.typed", "report/html/*.css"]},
+    package_data={NAME: ["py.typed", "cdff/description/*.yaml", "report/html/*.css"]},
     entry_points={"console_scripts": ["player = fieldplay_player.node:main"]},
     zip_safe=True,
 )

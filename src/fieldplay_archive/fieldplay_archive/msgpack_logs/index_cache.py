@@ -20,6 +20,7 @@ from fieldplay_archive.msgpack_logs.file_index import Column, FileIndex, Part, P
 
 FORM = 2  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
+MOST = 500  # indexes are kept; then the oldest go
 ARRAYS = ("begins", "own", "logged")
 FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
@@ -47,6 +48,7 @@ def keep_index(path: Path, index: FileIndex) -> None:
     with suppress(OSError):
         if path.stat().st_size >= SMALLEST:
             _write(index_place(path), _key(path), index)
+            _clear_away(cache_folder())
 
 
 def index_place(path: Path) -> Path:
@@ -73,6 +75,13 @@ def _write(place: Path, key: list[Any], index: FileIndex) -> None:
     except OSError:
         os.unlink(scratch)
         raise
+
+
+def _clear_away(folder: Path) -> None:
+    """Leave the newest indexes only."""
+    found = sorted(folder.glob("log-*.npz"), key=lambda place: place.stat().st_mtime_ns)
+    for place in found[:-MOST]:
+        place.unlink(missing_ok=True)
 
 
 def _head(part: Part) -> dict[str, Any]:
