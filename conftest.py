@@ -1,4 +1,4 @@
-"""Every test run talks to itself alone: an own ROS domain on this machine, own logs and caches; and finds itself quickly."""
+"""Every test run talks to itself alone: its own ROS domain on this machine, logs and caches; and finds itself quickly."""
 
 import os
 import socket

@@ -91,9 +91,10 @@ def test_what_is_missing_is_told_and_the_rest_plays(whole: TinyAcfr, tmp_path: P
     shutil.copytree(whole.root, root, ignore=shutil.ignore_patterns("Nav", "LaserPort", "Video*", "RadarSpectrum"))
     with open_dataset(root) as archive:
         missing = {defect.stream: defect.file for defect in archive.defects.kept if defect.kind == "missing_file"}
-    assert (
-        missing["laser_port"] == r"LaserPort|matlabAsciiLaserData/RangeBearingQAsciiData\.txt|matlab.*Laser_?P.*\.txt"
-    )
+    assert missing["laser_port"] == "LaserPort/RangeBearingQAsciiData.txt"
+    assert missing["nav"] == "Nav/NavQAsciiData.txt"
+    assert missing["visual_camera_image_raw"] == "VideoVisual" and missing["ir_camera_image_raw"] == "VideoIR"
+    assert not {"visual_log", "visual_images"} & set(missing)
     assert {"laser_port", "nav", "radar_spectrum"} <= set(missing)
     assert not {"laser_vertical", "payload", "radar_ranges"} & set(missing)
     assert len(messages_of(root)["laser_vertical/scan"]) == 75

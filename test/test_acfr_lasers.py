@@ -13,6 +13,7 @@ from rosario_messages import Messages
 from scipy.spatial.transform import Rotation
 from tiny_acfr import LASERS, TinyAcfr
 
+from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
 from fieldplay_player.opening import open_dataset, spec_of_dataset
 from fieldplay_player.options import Selection
@@ -148,13 +149,35 @@ def test_ranges_are_in_the_unit_of_their_line(tmp_path: Path, unit: int, ranges_
     assert scan.range_max == pytest.approx(limit)
 
 
+def told_of(root: Path) -> list[Defect]:
+    """What is told of the lines of a dataset."""
+    with open_dataset(root, "acfr", even_empty=True) as archive:
+        return [defect for defect in archive.defects.kept if defect.kind != "missing_file"]
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "end", "count"), [(-90, 1, 90, 181), (-1.57, 1, 178.43, 181), (-1.57, 0, -1.57, 181)]
+)
+def test_angles_beyond_a_turn_or_without_a_step_are_no_scan(
+    tmp_path: Path, start: float, step: float, end: float, count: int
+) -> None:
+    root = one_line(tmp_path, start, step, end, 2, count, *[500] * count)
+    (defect,) = told_of(root)
+    assert (defect.row, defect.kind) == (1, "wrong_angle") and defect.message.endswith("the line is left out")
+    with pytest.raises(ArchiveError, match="nothing of acfr in it"):
+        scan_of(root)
+
+
 def test_metres_and_kilometres_are_understood_and_an_error_has_no_ranges(tmp_path: Path) -> None:
-    for unit, text, expected in ((3, 12.5, 12.5), (4, 0.0125, 12.5), (4, 12.5, math.inf), (0, 12.5, math.nan)):
+    for unit, text, expected in ((3, 12.5, 12.5), (4, 0.0125, 12.5), (4, 12.5, math.inf)):
         root = one_line(tmp_path / f"{unit}-{text}", 0, 0.01745329, 0, unit, 1, text)
         np.testing.assert_allclose(scan_of(root).ranges, [expected])
-        with open_dataset(root, "acfr") as archive:
-            kinds = [(defect.row, defect.kind) for defect in archive.defects.kept if "LaserPort/" in defect.file]
-        assert kinds == ([(1, "out_of_range")] if unit == 0 else [])
+        assert told_of(root) == []
+    root = one_line(tmp_path / "none", 0, 0.01745329, 0, 0, 1, 12.5)
+    (defect,) = told_of(root)
+    assert (defect.row, defect.kind) == (1, "out_of_range")
+    assert defect.message == "column unit: expected one of 1, 2, 3, 4, got 0; the line is left out"
+    np.testing.assert_allclose(scan_of(root, range_unit="m").ranges, [12.5])  # then what the line says does not count
 
 
 def test_a_file_that_says_its_unit_wrongly_can_be_read(tmp_path: Path) -> None:
@@ -282,9 +305,10 @@ FAULTS: list[tuple[Callable[[str], str], str, int]] = [
     (spoilt(lambda words: [*words, "100"]), "long_row", 1),
     (spoilt(lambda words: [*words[:6], "17", *words[7:]]), "long_row", 1),
     (spoilt(lambda words: [*words[:50], "1?0", *words[51:]]), "not_a_number", 1),
+    (spoilt(lambda words: [*words[:2], "-90", "1", "90", *words[5:]]), "wrong_angle", 1),
     (spoilt(lambda words: [words[0], "RANGE_REFLECTIVITY_DATA", *words[2:]]), "wrong_type", 1),
     (spoilt(lambda words: [*words[:4], "0.1", *words[5:]]), "wrong_angle", 0),
-    (spoilt(lambda words: [*words[:5], "9", *words[6:]]), "out_of_range", 0),
+    (spoilt(lambda words: [*words[:5], "9", *words[6:]]), "out_of_range", 1),
     (spoilt(lambda words: ["*1924198733.5", *words[1:]]), "backward_time", 0),
     (spoilt(lambda words: ["*12241987330.5", *words[1:]]), "not_a_number", 1),
     (lambda text: text[: len(text) // 2], "short_row", 1),

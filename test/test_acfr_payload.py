@@ -160,7 +160,8 @@ def test_a_sensor_that_is_not_known_is_told_and_disturbs_nothing(tmp_path: Path)
         tmp_path, "0.1 SENSOR_DATA 4 1", "0.1 SENSOR_DATA 6 8", "0.1 SENSOR_DATA 5 2", name="PayloadDatal.txt"
     )
     with open_dataset(root, "acfr") as archive:
-        kinds = [(defect.row, defect.kind) for defect in archive.defects.kept if defect.kind != "missing_file"]
-        assert kinds == [(2, "out_of_range")]
+        (defect,) = (defect for defect in archive.defects.kept if defect.kind != "missing_file")
+        assert (defect.row, defect.kind) == (2, "out_of_range")
+        assert defect.message == "column id: expected one of 0, 1, 2, 3, 4, 5, got 6; the line is left out"
         assert list(archive.streams) == ["payload_wheels"]
     assert rates(root) == [(100, [1, 2])]

@@ -99,7 +99,26 @@ def test_ranges_below_0_m_or_in_no_unit_are_left_out_of_the_cloud(archive: TinyA
     points = points_of(messages_of(archive.root)["radar/points"][0][1])
     assert len(points) == 124 and points["time"][5] == pytest.approx(0.006)
     places.write_radar(archive, samples, unit=0)
-    assert len(points_of(messages_of(archive.root)["radar/points"][0][1])) == 0
+    archive.write_nav()
+    assert {defect.kind for defect in inspected(archive)[1]} == {"out_of_range"}
+    assert "radar/points" not in messages_of(archive.root)
+
+
+def test_lines_without_reflectivity_are_told_with_what_was_there(archive: TinyAcfr) -> None:
+    archive.write_nav()
+    line = archive.line(f"{tiny.START}.5", "RANGE_REFLECTIVITY_DATA", "0.1", "0", "0", "3", "1", "5.5")
+    archive.write("RadarRangeBearing/RangeBearingQAsciiData.txt", ["\n", line, line])
+    _, (defect,) = inspected(archive)
+    assert (defect.kind, defect.file) == ("unreadable_table", "RadarRangeBearing/RangeBearingQAsciiData.txt")
+    assert f"got none; line 2: expected 7 numbers, got 6: '{tiny.START}.5 RANGE_REFLECTIVITY" in defect.message
+
+
+def test_types_may_be_written_in_small_letters(archive: TinyAcfr) -> None:
+    places.write_radar(archive, turning(1))
+    path = archive.root / "RadarRangeBearing" / "RangeBearingQAsciiData.txt"
+    path.write_text(path.read_text().lower())
+    assert inspected(archive)[1] == []
+    assert len(points_of(messages_of(archive.root)["radar/points"][0][1])) == 125
 
 
 def test_a_pause_ends_a_revolution(archive: TinyAcfr) -> None:
@@ -173,12 +192,20 @@ def test_a_line_of_another_length_than_the_others_is_told_and_left_out(archive: 
     places.write_spectrum(archive, samples)
     _, defects = inspected(archive)
     assert [(defect.kind, defect.row) for defect in defects] == [("short_row", 131), ("long_row", 141)]
-    assert "expected 512 values as in the lines before, got 300; the line is left out" in defects[0].message
+    assert "expected 512 values as is usual in this file, got 300; the line is left out" in defects[0].message
     found = messages_of(archive.root)
     assert [message.height for _, message in found["radar/spectrum"]] == [125, 123]
     points = points_of(found["radar/spectrum_points"][1][1])
     assert len(points) == 123 * 511
     assert 0.005 not in points["time"].round(6).tolist()
+
+
+def test_lines_of_as_many_bins_as_the_radar_has_are_the_usual_ones(archive: TinyAcfr) -> None:
+    samples = [(t, angle, values if t < 0.13 else values[:500]) for t, angle, values in spectra(2.08)]
+    places.write_spectrum(archive, samples)
+    _, defects = inspected(archive)
+    assert [(defect.kind, defect.row) for defect in defects] == [("short_row", row) for row in range(131, 261)]
+    assert sum(message.height for _, message in messages_of(archive.root)["radar/spectrum"]) == 130
 
 
 def told(notes: list[str]) -> str:

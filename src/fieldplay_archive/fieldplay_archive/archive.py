@@ -124,6 +124,9 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) 
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
         archive.on_close.callback(table.close)
+        if table.open_row is not None and archive.spec.tables[key].marked is not None:
+            cut = "the file ends without a line end: its last number may be cut"
+            archive.notes.append(f"warning: {name}:{table.open_row}: {cut}")
         if tables and _columns_of(table) != _columns_of(tables[0]):
             message = f"expected the columns of {tables[0].name}, got others"
             archive.defects(Defect(file=name, kind="unreadable_table", message=message))
@@ -144,8 +147,7 @@ def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles 
         archive.notes.append(f"no file for '{key}'")
     elif not names:
         message = f"expected files for '{key}' of this name, got none; the rest plays"
-        place = f"{wanted.folder}/{wanted.files}" if wanted.folder else wanted.files
-        archive.defects(Defect(file=place, kind="missing_file", stream=key, message=message))
+        archive.defects(Defect(file=wanted.shown, kind="missing_file", stream=key, message=message))
     return names
 
 

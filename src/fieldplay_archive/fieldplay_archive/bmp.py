@@ -16,7 +16,8 @@ OPENCV_CHANNELS = {1: GREY, 3: COLOUR, 4: "bgra8"}
 def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
     """The pixels, from the top down; ArchiveError says what is wrong with a file that is cut off or no BMP.
 
-    `grey` is the encoding of one number for each pixel, for cameras that store the filtered pixels of a mosaic.
+    `grey` is the encoding of one number of 8 bits for each pixel, for cameras that store the filtered pixels of a
+    mosaic; those of fewer bits are greys.
     """
     if not data.startswith(b"BM"):
         raise ArchiveError(f"expected a BMP picture, got a file that begins with {data[:8]!r}")
@@ -25,7 +26,7 @@ def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
         raise ArchiveError(fault)
     header = bmp_header(data)
     if header.compression or header.bits not in PLAIN_BITS:
-        return _decoded(data, grey)
+        return _decoded(data, grey if header.bits == 8 else GREY)
     rows = _rows(data, header)
     if header.bits == 24:
         return _pixels(rows, header.width, COLOUR)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.marked_fields import Fields, Places, fields_from_block
+from fieldplay_archive.marked_rows import faults_of_angles, faults_of_choices, faults_of_variances, is_whole_before
 from fieldplay_archive.number_rows import COUNT, IGNORED, SHOWN, TIME, BadLine, Dialect, NumberRows
 from fieldplay_archive.stamps import ns_from_texts
 from fieldplay_archive.table_format import BOM
@@ -28,12 +29,18 @@ class MarkedLines:
 
     `values`: so many more numbers follow; as many as a column of this name says; or `any` number of them, at least one.
     `angles`: the columns of the first value's angle, of the step to the next, and of the last one's, to be compared.
-    A type without a name takes all lines, whatever word they have.
+    A type without a name takes all lines, whatever word they have. Types may be written in any case. A line is left
+    out whose angles lead beyond a whole `turn`, or nowhere, or that has none of its `choices` in a column.
+    `covariance`: the numbers that follow are one of so many rows. Where it is not there, or not whole, or has a
+    negative variance, this is told, what is wrong in it is NaN, and the row is kept.
     """
 
     types: Mapping[str, tuple[str, ...]]
     values: int | str = 0
     angles: tuple[str, ...] = ()
+    turn: float = np.inf
+    choices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    covariance: int = 0
 
     def __post_init__(self) -> None:
         wanted = [*self.angles, *([self.values] if isinstance(self.values, str) and self.values != ANY else [])]
@@ -42,6 +49,10 @@ class MarkedLines:
                 raise ValueError(f"expected a column of all types, got '{name}'")
         if len(self.angles) not in (0, 3) or (len(self.types) > 1 and "" in self.types) or not self.types:
             raise ValueError("expected types, one without a name only alone, and three columns of angles or none")
+        if not set(self.choices) <= set(self.columns):
+            raise ValueError(f"choices: expected columns, got {', '.join(self.choices)}")
+        if self.covariance and self.values != self.covariance**2:
+            raise ValueError(f"expected {self.covariance**2} values of a covariance, got {self.values}")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -78,6 +89,7 @@ class MarkedFormat:
     first_byte: int = 0
     first_line: int = 1
     mapping: str = "the type of the line"
+    has_lists: bool = True  # where no line has a covariance this is not told of each
 
     @property
     def dialect(self) -> Dialect:
@@ -85,7 +97,7 @@ class MarkedFormat:
 
     def rows(self, block: bytes) -> NumberRows:
         """The rows of a block of whole lines."""
-        return rows_from_lines(block, self.marked)
+        return rows_from_lines(block, self.marked, has_lists=self.has_lists)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +120,13 @@ class MarkedSpec:
         has_columns = fields.first + fields.count - first >= self.marked.widths[kind]
         if not (is_time & (kind >= 0) & has_columns).any():
             wanted = " or ".join(self.marked.types) or "numbers"
-            raise ArchiveError(f"expected lines of a time, {wanted} and numbers, got none")
+            faults = rows_from_lines(head[begin:], self.marked).bad[:1]
+            got = "".join(f"; line {lines + fault.line}: {fault.message}" for fault in faults)
+            raise ArchiveError(f"expected lines of a time, {wanted} and numbers, got none{got}")
+        behind = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
+        if self.marked.covariance and not (is_time & (kind >= 0) & (behind > 0)).any():
+            told = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
+            return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines, mapping=told, has_lists=False)
         return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines)
 
 
@@ -134,11 +152,12 @@ class _Lines:
         return found
 
 
-def rows_from_lines(block: bytes, marked: MarkedLines) -> NumberRows:
+def rows_from_lines(block: bytes, marked: MarkedLines, *, has_lists: bool = True) -> NumberRows:
     """The rows of a block of whole lines; what is no line of these types is told apart."""
     lines = _lines(fields_from_block(block), marked)
     strange = _strange_numbers(lines, marked)
-    good = lines.is_time & (lines.kind >= 0) & lines.has_length & (strange == 0)
+    has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
+    good = lines.is_time & (lines.kind >= 0) & has_length & (strange == 0)
     chosen = np.flatnonzero(good)
     rows = NumberRows(
         stamp_ns=lines.stamp_ns[chosen],
@@ -148,8 +167,53 @@ def rows_from_lines(block: bytes, marked: MarkedLines) -> NumberRows:
         line=lines.fields.line[chosen],
         bad=tuple(_fault(lines, row, marked) for row in np.flatnonzero(~good).tolist()),
     )
+    told = _covariance_faults(lines, chosen, rows, marked) if marked.covariance else iter(())
+    return _plausible(rows.with_bad(tuple(told)), marked)
+
+
+def _plausible(rows: NumberRows, marked: MarkedLines) -> NumberRows:
+    """The rows that can be right; the others, and those of which something else is told, are among the bad."""
+    numbers = marked.dialect.numbers
+    faults = list(faults_of_choices(rows, numbers, marked.choices)) if marked.choices else []
+    if marked.angles:
+        faults += faults_of_angles(rows, numbers, marked.angles, turn=marked.turn)
+    if faults:
+        keep = np.ones(len(rows.line), bool)
+        keep[[row for row, _ in faults]] = False
+        first = {row: fault for row, fault in reversed(faults)}
+        rows = rows.only(keep).with_bad(tuple(first.values()))
     angles = tuple(_wrong_angles(rows, marked)) if marked.angles else ()
     return rows if not angles else rows.with_bad(angles)
+
+
+def _lacks_covariance_only(lines: _Lines, marked: MarkedLines, *, has_lists: bool) -> Mask:
+    """Which lines (n,) lack a covariance, or a part of it, and nothing before it."""
+    found = np.zeros(len(lines.kind), bool)
+    if not marked.covariance:
+        return found
+    if not has_lists:
+        found |= lines.values == 0
+    for row in np.flatnonzero((lines.values > 0) & (lines.values < marked.covariance**2)).tolist():
+        behind = int(lines.behind[row])
+        rest = lines.fields.value[behind - int(lines.values[row]) : behind]
+        found[row] = is_whole_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
+    return found
+
+
+def _covariance_faults(lines: _Lines, chosen: Places, rows: NumberRows, marked: MarkedLines) -> Iterator[BadLine]:
+    """What is told of the covariances of rows that are kept; those of another length become NaN as a whole."""
+    if rows.lists is None:
+        return
+    whole = lines.has_length[chosen]
+    for place in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
+        fault = _fault_of_numbers(lines, int(chosen[place]), marked)
+        if fault is not None:
+            yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown there")
+    for place in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
+        fault = _fault_of_length(lines, int(chosen[place]), marked)
+        yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown")
+    rows.lists[~whole] = np.nan
+    yield from faults_of_variances(rows, marked.covariance)
 
 
 def _kinds(fields: Fields, marked: MarkedLines) -> tuple[Places, Places]:
@@ -164,7 +228,7 @@ def _kinds(fields: Fields, marked: MarkedLines) -> tuple[Places, Places]:
         return np.zeros(len(second), np.int64), second + is_word
     kind = np.where(is_word | (len(names) > 1), -1, 0)
     for index, name in enumerate(names):
-        kind[is_word & (words == name.encode())] = index
+        kind[is_word & (np.char.upper(words) == name.upper().encode())] = index
     return kind, second + is_word
 
 
@@ -195,7 +259,9 @@ def _strange_numbers(lines: _Lines, marked: MarkedLines) -> Places:
                 own = lines.first[(lines.kind == kind) & (lines.values >= 0)] + place
                 strange[own] = False
     few = np.flatnonzero(strange)
-    found: Places = np.searchsorted(few, lines.behind) - np.searchsorted(few, np.minimum(lines.first, lines.behind))
+    columns_end = lines.first + np.where(lines.kind >= 0, marked.widths[lines.kind], 0)
+    until = np.minimum(columns_end, lines.behind) if marked.covariance else lines.behind
+    found: Places = np.searchsorted(few, until) - np.searchsorted(few, np.minimum(lines.first, until))
     return found
 
 
@@ -215,11 +281,13 @@ def _numbers(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.f
 def _lists(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
     """The lists (n, m) of the chosen lines, NaN behind the end of each."""
     begin, count = lines.behind[chosen] - lines.values[chosen], lines.values[chosen]
-    longest = int(count.max(initial=0))
+    longest = marked.covariance**2 or int(count.max(initial=0))
     place = np.arange(longest)
     within = place < count[:, None]
     values: NDArray[np.float64] = lines.fields.value[np.where(within, begin[:, None] + place, 0)]
     values[~within] = np.nan
+    if marked.covariance:
+        values[~np.isfinite(values)] = np.nan
     return values
 
 

@@ -231,12 +231,13 @@ def bmp_header(data: bytes) -> BmpHeader:
 
 def _bmp_picture(data: bytes) -> Picture:
     header = bmp_header(data)
-    channels = 4 if header.bits == 32 else 3
+    channels, bits = 4 if header.bits == 32 else 3, 8
     if header.bits <= 8:
         _need(data, header.begin)
         blue, green, red = header.palette(data).T
         channels = 1 if bool(((blue == green) & (green == red)).all()) else 3
-    return Picture(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=8)
+        bits = header.bits if channels == 1 else bits
+    return Picture(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=bits)
 
 
 def _check_bmp(data: bytes) -> None:

@@ -12,15 +12,20 @@ from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.tables import Rows
 
 PAUSE_NS = NS_PER_S // 2  # a turn does not go on behind a pause as long as this
+SOME = 0.1  # of the first block's rows
 MOST_ROWS = 4096  # of one turn: a scanner that stands still must not make one of the whole table
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turning:
-    """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi."""
+    """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi.
+
+    `values`: how many numbers a row's list usually has, as far as that is known.
+    """
 
     column: str
     turn: float
+    values: int = 0
 
     def __post_init__(self) -> None:
         if not self.turn > 0:
@@ -40,8 +45,8 @@ class Revolution:
 class RevolutionFinder:
     """Takes the blocks of a table one after the other, and keeps where the turns begin.
 
-    A turn ends where the bearing wraps. Where rows have lists, those of another length than most of the first block
-    have are reported, and belong to no turn.
+    A turn ends where the bearing wraps. Where rows have lists, those of another length than is usual in the first block
+    are reported, and belong to no turn: that is as long as most, or as is known where at least some are.
     """
 
     def __init__(self, turning: Turning, file: str, report: Report) -> None:
@@ -64,12 +69,18 @@ class RevolutionFinder:
     def add(self, rows: Rows) -> None:
         """The next block of the table, not empty."""
         if self.usual_count is None and rows.has(COUNT):
-            self.usual_count = int(np.bincount(rows[COUNT].astype(np.int64)).argmax())
+            self.usual_count = self._usual(rows[COUNT].astype(np.int64))
         usual = self.usual(rows)
         for row in np.flatnonzero(~usual).tolist():
             self._tell_length(int(rows.line[row]), int(rows[COUNT][row]))
         self._find(rows.only(usual))
         self._blocks += 1
+
+    def _usual(self, counts: NDArray[np.int64]) -> int:
+        known = self._turning.values
+        if (counts == known).mean() >= SOME:
+            return known
+        return int(np.bincount(counts).argmax())
 
     def usual(self, rows: Rows) -> NDArray[np.bool_]:
         """Which rows (n,) of a block belong to turns."""
@@ -80,7 +91,7 @@ class RevolutionFinder:
 
     def _tell_length(self, line: int, count: int) -> None:
         kind = "short_row" if count < (self.usual_count or 0) else "long_row"
-        message = f"expected {self.usual_count} values as in the lines before, got {count}; the line is left out"
+        message = f"expected {self.usual_count} values as is usual in this file, got {count}; the line is left out"
         self._report(Defect(file=self._file, row=line, kind=kind, message=message))
 
     def _find(self, rows: Rows) -> None:

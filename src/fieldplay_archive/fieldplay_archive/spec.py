@@ -13,6 +13,7 @@ from fieldplay_archive.checked import build
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.marked_lines import MarkedLines, MarkedSpec
 from fieldplay_archive.nmea import NmeaSpec
+from fieldplay_archive.plain_names import name_from_patterns
 from fieldplay_archive.revolutions import Turning
 from fieldplay_archive.table_format import TableSpec
 
@@ -39,11 +40,13 @@ class Parameter:
 class TableFiles:
     """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
 
-    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell.
+    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell. `called` is what a
+    message calls them, if not as the expressions do.
     """
 
     files: str
     folder: str = ""
+    called: str = ""
     layouts: tuple[tuple[str, ...], ...] = ()
     nmea: bool = False  # no table but a log of NMEA sentences
     marked: MarkedLines | None = None  # no table but a log of marked lines
@@ -66,6 +69,11 @@ class TableFiles:
             if not all(name in layout for layout in layouts):
                 raise ValueError(f"ranges: expected a column of all layouts, got '{name}'")
 
+    @property
+    def shown(self) -> str:
+        """Folder and name for a message."""
+        return self.called or name_from_patterns(self.files, self.folder)
+
     def rows_spec(self) -> TableSpec | NmeaSpec | MarkedSpec:
         if self.nmea:
             return NmeaSpec(ranges=self.ranges)
@@ -87,11 +95,17 @@ class RowFiles:
 
     files: str
     folder: str = ""
+    called: str = ""
     optional: bool = False
 
     def __post_init__(self) -> None:
         _compile(self.files)
         _compile(self.folder)
+
+    @property
+    def shown(self) -> str:
+        """Folder and name for a message."""
+        return self.called or name_from_patterns(self.files, self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)

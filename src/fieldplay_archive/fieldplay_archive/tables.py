@@ -125,7 +125,8 @@ class Table:
 
     Every line that is no row is reported once, when the table is looked through, and so are gaps, times that stand
     still or run backward, and numbers out of their range, whose rows count. `repeated` are the rows that have the time
-    of the row before where that is no defect. `watch` sees each block's rows as they are read later.
+    of the row before where that is no defect, `open_row` is the last line if it is a row and has no line end. `watch`
+    sees each block's rows as they are read later.
     """
 
     looks_for_gaps = True
@@ -158,6 +159,7 @@ class Table:
         self._ranges = {numbers.index(column): (column, *ends) for column, ends in spec.ranges.items()}
         self._counts_repeated = spec.repeated_times
         self.repeated = 0
+        self.open_row: int | None = None
         self.blocks: list[Block] = []
         self._look_through()
 
@@ -229,6 +231,9 @@ class Table:
         for offset, first_line, text in self._texts():
             parsed = self._parse(text)
             possible = self._possible(parsed)
+            last = text.count(b"\n")
+            if not text.endswith(b"\n") and parsed.line[-1:].tolist() == [last]:
+                self.open_row = first_line + last
             self._report_all(defects_of_lines(self.name, parsed, first_line))
             self._report_all(defects_of_impossible_times(self.name, parsed, possible, first_line))
             rows = parsed.only(possible)

@@ -109,7 +109,7 @@ def test_numbers_are_those_of_python_and_times_are_exact() -> None:
         ([*WORDS[:8], "-inf", *WORDS[9:]], "not_finite", "value 2: expected a number, got '-inf'"),
         ([*WORDS[:3], "o.5", *WORDS[4:]], "not_a_number", "column step: expected a number, got 'o.5'"),
         ([*WORDS[:6], "four", *WORDS[7:]], "not_a_number", "column n: expected a number, got 'four'"),
-        ([WORDS[0], "range_data", *WORDS[2:]], "wrong_type", "expected RANGE_DATA behind the time, got 'range_data'"),
+        ([WORDS[0], "range_dat", *WORDS[2:]], "wrong_type", "expected RANGE_DATA behind the time, got 'range_dat'"),
         (["now", *WORDS[1:]], "not_a_number", "column time: expected a time in seconds, got 'now'"),
         (WORDS[1:], "not_a_number", "column time: expected a time in seconds, got 'RANGE_DATA'"),
         (["1224050945.4.3", *WORDS[1:]], "not_a_number", "expected a time in seconds, got '1224050945.4.3'"),

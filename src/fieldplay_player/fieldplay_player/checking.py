@@ -7,6 +7,7 @@ import numpy as np
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect
 from fieldplay_player.feeds import Feed
+from fieldplay_player.joint_name_checks import check_joint_names
 from fieldplay_player.lander_arm_checks import check_lander_arm
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import DATA, feeds_of_archive
@@ -39,6 +40,7 @@ def check_settings(archive: Archive) -> None:
     """Measure in samples of the data whether the dataset's parameters fit them."""
     for dataset_check in archive.checks:
         dataset_check(archive)
+    check_joint_names(archive)
     check_poses(archive)
     check_lander_arm(archive)
     check_rotors(archive)

@@ -9,7 +9,7 @@ from fieldplay_archive.files import open_files
 from fieldplay_archive.readers.acfr_cameras import open_cameras
 from fieldplay_archive.readers.acfr_checks import add_checks
 from fieldplay_archive.readers.acfr_folders import recognises, require_one, table_files
-from fieldplay_archive.readers.acfr_lasers import open_lasers
+from fieldplay_archive.readers.acfr_lasers import open_lasers, with_wanted_units
 from fieldplay_archive.readers.acfr_navigation import open_navigation
 from fieldplay_archive.readers.acfr_payload import open_payload
 from fieldplay_archive.readers.acfr_radar import open_radar
@@ -23,10 +23,12 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
     with archive.on_close:
         files = archive.on_close.enter_context(open_files(root, archive.defects))
-        names = table_files(archive, files, require_one(root, files))
+        with_wanted_units(archive)
+        name = require_one(root, files)
+        names = table_files(archive, files, name)
         tables = open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
         streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
-        streams |= open_radar(archive, tables) | open_cameras(archive, files)
+        streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
         note_leftovers(archive, files)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         add_checks(archive, tables)

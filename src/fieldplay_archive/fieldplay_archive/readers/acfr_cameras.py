@@ -1,7 +1,8 @@
 """The cameras' pictures: BMP files whose names and times the cameras' logs tell. Times are never taken from names."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,14 +15,16 @@ from fieldplay_archive.files import Files, last_part
 from fieldplay_archive.gaps import GapFinder
 from fieldplay_archive.marked_texts import MarkedTexts, texts_from_lines
 from fieldplay_archive.picture import Picture, picture_from_bytes
-from fieldplay_archive.readers.acfr_folders import is_camera_calibration
-from fieldplay_archive.readers.acfr_intrinsics import IR, VISUAL, cameras_as_wanted, clipped_camera
+from fieldplay_archive.readers.acfr_folders import has_cameras
+from fieldplay_archive.readers.acfr_intrinsics import IR, VISUAL, cameras_as_wanted, fitted_camera
 from fieldplay_archive.records import Pictures
+from fieldplay_archive.spec import Camera
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import FileStream, Stream
 
 LOGS = {VISUAL: ("visual_log", "visual_images"), IR: ("ir_log", "ir_images")}
 CALIBRATION_LOG, CALIBRATION_IMAGES = "calibration_log", "calibration_images"
+LOOKED_AT = 5  # pictures whose headers tell the size and kind of all
 HEAD = 4096  # bytes, in which the header and the palette of a BMP lie
 NO_MOSAIC, FRAME = "none", "VISION_FRAME"
 
@@ -41,23 +44,48 @@ def stream_id(camera: str) -> str:
     return f"{camera}_image_raw"
 
 
-def open_cameras(archive: Archive, files: Files) -> dict[str, Stream]:
-    """The streams of the pictures, and the cameras as they fit them, in the archive's description."""
-    cameras = cameras_as_wanted(archive, files)
+def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]:
+    """The streams of the pictures of a set, and the cameras as they fit them, in the archive's description."""
+    both = has_cameras(name, files)
     chosen = _chosen_for_calibration(archive, files)
-    streams: dict[str, Stream] = {}
+    found: dict[str, Listed] = {}
     for camera in LOGS:
-        listed = _of_log(archive, files, camera)
+        listed = _of_log(archive, files, camera, is_expected=both)
         if camera in chosen:
             listed = _preferred(archive, listed, chosen[camera])
-        if not listed.names:
+        if listed.names:
+            found[camera] = listed
+    usual = {camera: _usual_picture(files, listed.names) for camera, listed in found.items()}
+    archive.spec = replace(archive.spec, cameras=_cameras(archive, files, found, usual))
+    return {
+        stream_id(camera): _stream(files, listed, _grey(archive, camera, usual[camera]))
+        for camera, listed in found.items()
+    }
+
+
+def _cameras(
+    archive: Archive, files: Files, found: Mapping[str, Listed], usual: Mapping[str, Picture | None]
+) -> dict[str, Camera]:
+    """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
+    sizes = {name: (picture.width, picture.height) for name, picture in usual.items() if picture is not None}
+    cameras = cameras_as_wanted(archive, files, sizes)
+    for name, size in sizes.items():
+        camera = cameras.pop(name)
+        fitted = fitted_camera(archive, name, camera, size)
+        if fitted is not None:
+            cameras[name] = fitted
             continue
-        first = _first_picture(files, listed.names)
-        if first is not None and camera == IR:
-            cameras[IR] = clipped_camera(archive, cameras[IR], (first.width, first.height))
-        streams[stream_id(camera)] = _stream(files, listed, _grey(archive, camera, first))
-    archive.spec = replace(archive.spec, cameras=cameras)
-    return streams
+        expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
+        message = (
+            f"expected pictures of {expected}, for which the camera's numbers are, or of the same shape, got {got}"
+        )
+        archive.defects(
+            Defect(
+                file=found[name].names[0], kind="picture_size", stream=stream_id(name),
+                message=f"{message}; they play without camera_info",
+            )
+        )  # fmt: skip
+    return cameras
 
 
 def _stream(files: Files, listed: Listed, grey: str) -> FileStream:
@@ -72,15 +100,19 @@ def _stream(files: Files, listed: Listed, grey: str) -> FileStream:
     return FileStream(listed.names, listed.stamp_ns, pictures)
 
 
-def _first_picture(files: Files, names: list[str]) -> Picture | None:
-    """What the header of the first sound picture says."""
-    for name in names:
+def _usual_picture(files: Files, names: list[str]) -> Picture | None:
+    """What the headers of most sound pictures say, of some from all over the stream."""
+    found: Counter[Picture] = Counter()
+    step = max(1, len(names) // LOOKED_AT)
+    for name in [*names[::step], *names]:
+        if found.total() >= LOOKED_AT:
+            break
         try:
             with files.open(name) as file:
-                return picture_from_bytes(file.read(HEAD))
+                found[picture_from_bytes(file.read(HEAD))] += 1
         except (ArchiveError, OSError):
             continue  # reported when it is its turn to be read
-    return None
+    return found.most_common(1)[0][0] if found else None
 
 
 def _grey(archive: Archive, camera: str, first: Picture | None) -> str:
@@ -88,20 +120,24 @@ def _grey(archive: Archive, camera: str, first: Picture | None) -> str:
     kind = archive.parameters["bayer"]
     if camera != VISUAL or kind == NO_MOSAIC:
         return GREY
-    if first is not None and first.channels == 1:
+    if first is not None and (first.channels, first.bits) == (1, 8):
         says = "the report only says Bayer8; --set bayer=... chooses another mosaic, or none for greys"
         archive.notes.append(f"{camera}: one number for each pixel, sent as bayer_{kind}8: {says}")
     return f"bayer_{kind}8"
 
 
-def _of_log(archive: Archive, files: Files, camera: str) -> Listed:
+def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> Listed:
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
     found = {key: files.matching(wanted.files, wanted.folder) for key, wanted in kinds.items()}
-    # A set for a camera's calibration has that camera alone.
-    if any(found.values()) or not is_camera_calibration(archive.root.resolve().name, files):
+    if any(found.values()):
         found = {key: matching_files(archive, files, key, wanted) for key, wanted in kinds.items()}
+    elif is_expected:
+        wanted_files = " and ".join(wanted.shown for wanted in kinds.values())
+        message = f"expected a folder with {wanted_files}, got none; the rest plays"
+        place = kinds[log_key].folder
+        archive.defects(Defect(file=place, kind="missing_file", stream=stream_id(camera), message=message))
     images = {last_part(name).lower(): name for name in found[images_key]}
     entries = [entry for log in found[log_key] for entry in _entries(archive, files, log, stream=stream_id(camera))]
     names, stamps = [], []

@@ -20,6 +20,7 @@ def add_checks(archive: Archive, tables: Mapping[str, Tables]) -> None:
     known = note_set(archive)
     archive.checks.append(lambda opened: check_times(opened, known))
     archive.checks.append(lambda opened: nav.check_rates(opened, tables))
+    archive.checks.append(lambda opened: nav.check_jumps(opened, tables))
     archive.checks.append(lambda opened: nav.check_course(opened, tables))
     archive.checks.append(nav.check_skid_steer)
     archive.checks.append(lambda opened: scene.check_poles(opened, tables, known))

@@ -22,7 +22,8 @@ FILE = re.compile(
 LINE = re.compile(
     rb"\s*\*?\s*\d{9,10}\.\d+[\s,]+"
     rb"(RANGE_DATA|RANGE_REFLECTIVITY_DATA|NAV_DATA|VISION_FRAME|SENSOR_DATA|BRAKE_DATA|SERVO_SETPOINT_DATA"
-    rb"|ACTUATOR_SETPOINT_DATA|VELOCITY_TURN_RATE_DATA|[-+]?\d+\.?\d*([\s,]+[-+]?\d+\.?\d*){5})[\s,]"
+    rb"|ACTUATOR_SETPOINT_DATA|VELOCITY_TURN_RATE_DATA|[-+]?\d+\.?\d*([\s,]+[-+]?\d+\.?\d*){5})[\s,]",
+    re.IGNORECASE,
 )
 HEAD = 1 << 12  # bytes of a log that tell what it is
 QUALIFIED = "QAsciiData"  # what the logs are called, which are read rather than their copies for Matlab
@@ -67,6 +68,11 @@ def is_camera_calibration(name: str, files: Files) -> bool:
     """Whether this is a set for a camera's calibration: lasers, one camera, and the toolbox's results."""
     has_results = any(part.lower() == "calibration" for file in files.names for part in folders_of(file))
     return has_results or bool(CAMERA_CALIBRATION.fullmatch(name))
+
+
+def has_cameras(name: str, files: Files) -> bool:
+    """Whether a set of this kind has both cameras: one for a camera's calibration has that one, one for ranges none."""
+    return not (is_camera_calibration(name, files) or RANGE_CALIBRATION.fullmatch(name))
 
 
 def table_files(archive: Archive, files: Files, name: str) -> dict[str, list[str]]:

@@ -22,7 +22,10 @@ ASSIGNED = re.compile(
 )
 PARTED = re.compile(r"[\s;,]+")
 LENGTHS = {"fc": (2,), "cc": (2,), "kc": (4, 5), "alpha_c": (1,), "nx": (1,), "ny": (1,)}
+ROUNDED_PX = 1.0  # by which a scaled picture's side may differ from the camera's shape
 COEFFICIENTS = 5  # k1 k2 p1 p2 k3, in the toolbox as in OpenCV
+
+Size = tuple[int, int]
 
 
 def numbers_from_matlab(text: str) -> dict[str, tuple[float, ...]]:
@@ -56,8 +59,11 @@ def camera_from_matlab(text: str, source: str) -> tuple[Camera, float]:
     return camera, numbers.get("alpha_c", (0.0,))[0]
 
 
-def cameras_as_wanted(archive: Archive, files: Files) -> dict[str, Camera]:
-    """The cameras by their names: of the archive's Calib_Results.m, or one in a set beside it, else of the report."""
+def cameras_as_wanted(archive: Archive, files: Files, sizes: Mapping[str, Size]) -> dict[str, Camera]:
+    """The cameras by their names: of the archive's Calib_Results.m, or one in a set beside it, else of the report.
+
+    `sizes` are those of the archive's own pictures.
+    """
     cameras = dict(archive.spec.cameras)
     if archive.parameters["intrinsics_from"] == "report":
         return cameras
@@ -69,7 +75,7 @@ def cameras_as_wanted(archive: Archive, files: Files) -> dict[str, Camera]:
     for name, read in {**beside, **own}.items():
         try:
             camera, skew = camera_from_matlab(read().decode("latin-1"), name)
-            key = _name_of(camera, archive.spec.cameras)
+            key = _name_of(camera, archive.spec.cameras, sizes)
         except (ArchiveError, OSError) as error:
             message = f"{error}; the report's numbers are taken"
             archive.defects(Defect(file=name, kind="bad_calibration", message=message))
@@ -86,12 +92,20 @@ def _results_beside(archive: Archive) -> list[Path]:
     return [path / RESULTS_BESIDE for path in sets if path != root and (path / RESULTS_BESIDE).is_file()]
 
 
-def _name_of(camera: Camera, known: Mapping[str, Camera]) -> str:
-    for name, other in known.items():
-        if (camera.width, camera.height) == (other.width, other.height):
-            return name
-    sizes = " or ".join(f"{other.width} x {other.height}" for other in known.values())
-    raise ArchiveError(f"nx, ny: expected {sizes}, got {camera.width} x {camera.height}")
+def _name_of(camera: Camera, known: Mapping[str, Camera], sizes: Mapping[str, Size]) -> str:
+    """The camera that a size tells: the report's, else that of the pictures of one of them."""
+    size = (camera.width, camera.height)
+    reported = {name: (other.width, other.height) for name, other in known.items()}
+    found = [name for name, other in reported.items() if other == size]
+    found = found or [name for name, other in sizes.items() if other == size]
+    if len(found) != 1:
+        expected = " or ".join(dict.fromkeys(_shown(size) for size in [*reported.values(), *sizes.values()]))
+        raise ArchiveError(f"nx, ny: expected {expected}, of one camera, got {_shown(size)}")
+    return found[0]
+
+
+def _shown(size: Size) -> str:
+    return f"{size[0]} x {size[1]}"
 
 
 def _note_intrinsics(archive: Archive, name: str, camera: Camera, *, skew: float) -> None:
@@ -103,12 +117,25 @@ def _note_intrinsics(archive: Archive, name: str, camera: Camera, *, skew: float
         archive.notes.append(f"warning: {name}: alpha_c is {skew:g}, and CameraInfo has no place for it: left out")
 
 
-def clipped_camera(archive: Archive, camera: Camera, size: tuple[int, int]) -> Camera:
-    """The infra-red camera for pictures of a size (width, height): the principal point less what was clipped."""
-    if size != CLIPPED or (camera.width, camera.height) == size:
+def fitted_camera(archive: Archive, name: str, camera: Camera, size: Size) -> Camera | None:
+    """The camera for pictures of a size (width, height), clipped or scaled ones; None for those of another shape."""
+    own = (camera.width, camera.height)
+    if own == size:
         return camera
-    left, top = _clip(archive, camera)
-    return replace(camera, width=size[0], height=size[1], cx=camera.cx - left, cy=camera.cy - top)
+    if name == IR and size == CLIPPED:
+        left, top = _clip(archive, camera)
+        return replace(camera, width=size[0], height=size[1], cx=camera.cx - left, cy=camera.cy - top)
+    across, down = size[0] / own[0], size[1] / own[1]
+    if abs(own[1] * across - size[1]) > ROUNDED_PX and abs(own[0] * down - size[0]) > ROUNDED_PX:
+        return None
+    archive.notes.append(
+        f"warning: {name}: pictures of {_shown(size)} have the shape of the {_shown(own)} that its numbers are for: "
+        "these are scaled"
+    )
+    return replace(  # the outer edges of the pictures meet, not the centres of their first pixels
+        camera, width=size[0], height=size[1], fx=camera.fx * across, fy=camera.fy * down,
+        cx=(camera.cx + 0.5) * across - 0.5, cy=(camera.cy + 0.5) * down - 0.5,
+    )  # fmt: skip
 
 
 def _clip(archive: Archive, camera: Camera) -> tuple[int, int]:

@@ -196,6 +196,18 @@ class EarlierStream:
         return self.stream.load(index)
 
 
+def with_wanted_units(archive: Archive) -> None:
+    """Let lines that name no unit be read where the parameter says which it is, whatever they say."""
+    if archive.parameters["range_unit"] == "line":
+        return
+    tables = dict(archive.spec.tables)
+    for key in LASERS:
+        marked = tables[key].marked
+        if marked is not None:
+            tables[key] = replace(tables[key], marked=replace(marked, choices={}))
+    archive.spec = replace(archive.spec, tables=tables)
+
+
 def open_lasers(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
     """The scans of each laser, and the merged ones if they are wanted."""
     laser = Laser(parameters=archive.parameters, constants=archive.spec.constants)

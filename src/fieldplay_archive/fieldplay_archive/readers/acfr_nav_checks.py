@@ -23,6 +23,7 @@ ENOUGH = 20  # rows
 CLEARLY = 0.5  # of the two readings' distance, by which one must be nearer
 SCALE_OFF = 0.1
 COURSE_OFF_DEG = 10.0
+JUMP_M, FASTEST_M_S = 2.0, 15.0  # a solution that is found anew moves the place; the vehicle drives at most so fast
 LONGEST_STAND = 0.2  # m/s that a vehicle which stands seems to move
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,26 @@ def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:
     if fits != chosen:
         message = f"{text}; nav_rates={chosen} does not fit, --set nav_rates={fits} would"
         archive.defects(Defect(file=tables[NAV].tables[0].name, kind="unit_mismatch", message=message))
+
+
+def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
+    """Report where the place is farther from that of the row before than the vehicle can drive."""
+    for table in tables[NAV].tables if NAV in tables else ():
+        last: tuple[NDArray[np.int64], Floats] | None = None
+        for rows in (table.rows(index) for index in range(len(table.blocks))):
+            stamps, places = rows.stamp_ns, rows.columns(*PLACE)
+            before = (stamps[:1], places[:1]) if last is None else last
+            seconds = np.diff(np.concatenate([before[0], stamps])) / NS_PER_S
+            moved_m = np.linalg.norm(np.diff(np.concatenate([before[1], places]), axis=0), axis=1)
+            last = (stamps[-1:], places[-1:])
+            most_m = JUMP_M + FASTEST_M_S * np.abs(seconds)
+            for row in np.flatnonzero(moved_m > most_m).tolist():
+                expected = f"expected a place at most {most_m[row]:.1f} m from that of the row before"
+                message = f"{expected}, {seconds[row]:.3f} s earlier, got {moved_m[row]:.1f} m; the row is kept"
+                line = int(rows.line[row])
+                archive.defects(
+                    Defect(file=table.name, row=line, kind="place_jump", stream="nav_odom", message=message)
+                )
 
 
 def _steps(rows: Rows) -> tuple[Floats, ...]:

@@ -13,6 +13,7 @@ from pyproj import CRS, Proj, Transformer
 from fieldplay_archive import axes, records
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect, ParameterError
+from fieldplay_archive.marked_lines import MarkedFormat
 from fieldplay_archive.readers import acfr_turns as turns
 from fieldplay_archive.streams import Stream, Tables, TableStream
 from fieldplay_archive.tables import Rows
@@ -53,6 +54,7 @@ def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str,
     if NAV not in tables:
         return {}
     table = tables[NAV]
+    _report_no_covariances(archive, table)
     grid = grid_of(archive, table)
     _note_grid(archive, table, grid)
     conversions = Conversions(
@@ -62,6 +64,14 @@ def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str,
         geodetic=Transformer.from_crs(grid.crs, CRS.from_epsg(WGS84_EPSG), always_xy=True),
     )
     return {"nav_odom": TableStream(table, conversions.odometry), "nav_fix": TableStream(table, conversions.fix)}
+
+
+def _report_no_covariances(archive: Archive, tables: Tables) -> None:
+    for table in tables.tables:
+        if isinstance(table.format, MarkedFormat) and not table.format.has_lists:
+            message = f"expected {turns.STATE**2} covariances behind the {turns.STATE} numbers of a line, got none; "
+            message += "the rows are kept, their covariances are unknown"
+            archive.defects(Defect(file=table.name, kind="no_covariance", stream="nav_odom", message=message))
 
 
 def grid_of(archive: Archive, table: Tables) -> Grid:
@@ -139,10 +149,10 @@ class Conversions:
             stamp_ns=rows.stamp_ns,
             position_m=axes.enu_from_ned(rows.columns(*PLACE)) - self.grid.origin_m,
             orientation_xyzw=axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(angles)),
-            pose_covariance=turns.pose_covariance(covariance),
+            pose_covariance=zero_where_unknown(turns.pose_covariance(covariance)),
             linear_velocity_m_s=turns.applied(linear, rows.columns(*VELOCITY)),
             angular_velocity_rad_s=turns.applied(angular, rows.columns(*RATES)),
-            twist_covariance=turns.twist_covariance(covariance, linear, angular),
+            twist_covariance=zero_where_unknown(turns.twist_covariance(covariance, linear, angular)),
         )
 
     def fix(self, rows: Rows) -> records.Fix:
@@ -155,13 +165,20 @@ class Conversions:
             longitude_deg=np.asarray(longitude, np.float64),
             altitude_m=-rows["down"],
             status=np.zeros(len(rows), np.int8),
-            covariance_m2=turns.turned(place, true_from_grid(self.convergence_rad)),
+            covariance_m2=zero_where_unknown(turns.turned(place, true_from_grid(self.convergence_rad))),
         )
 
 
 def covariance_of(rows: Rows) -> Floats:
     """The covariances (n, 12, 12) of the rows."""
     return rows.lists.reshape(-1, turns.STATE, turns.STATE)
+
+
+def zero_where_unknown(covariance: Floats) -> Floats:
+    """Covariances (n, k, k), all zero as messages have unknown ones where a part of one is not known (NaN)."""
+    unknown = np.isnan(covariance).any(axis=(-2, -1), keepdims=True)
+    found: Floats = np.where(unknown, 0.0, covariance)
+    return found
 
 
 def true_from_grid(convergence_rad: float) -> Floats:

@@ -68,7 +68,7 @@ def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: 
         return None
     first_ns, last_ns = first_ns - AROUND_NS, last_ns + AROUND_NS
     found = Frames()
-    for span, place in zip(stream.spans, range(len(stream.spans)), strict=True):
+    for place, span in enumerate(stream.spans):
         if span.last_ns >= first_ns and span.first_ns <= last_ns:
             _add_poses(found, spec, stream.load(place), (first_ns, last_ns))
     if not found.edges:
