@@ -1,4 +1,4 @@
-"""Every test run talks to itself alone: its own ROS domain on this machine, logs and caches; and finds itself quickly."""
+"""Every test run talks to itself alone: its own ROS domain on this machine, logs, caches; and finds itself soon."""
 
 import os
 import socket

@@ -21,7 +21,7 @@ class MarkedTexts:
 
 
 def texts_from_lines(block: bytes, kind: str = "") -> MarkedTexts:
-    """Lines of a time, perhaps the word `kind`, and a text without blanks or nothing."""
+    """Lines of a time, perhaps the word `kind` in any case, and a text without blanks or nothing."""
     fields = fields_from_block(block)
     stamp_ns, is_time = ns_from_texts(fields.texts(fields.first))
     texts: list[str] = []
@@ -40,7 +40,7 @@ def texts_from_lines(block: bytes, kind: str = "") -> MarkedTexts:
 def _text(fields: Fields, row: int, kind: str) -> tuple[str, BadLine | None]:
     first, count = int(fields.first[row]), int(fields.count[row])
     words = [fields.shown(index) for index in range(first + 1, first + min(count, 4))]
-    has_kind = bool(kind) and words[:1] == [kind]
+    has_kind = bool(kind) and [word.upper() for word in words[:1]] == [kind.upper()]
     rest = words[has_kind:]
     if len(rest) > 1 or (has_kind and not rest):
         problem = "short_row" if not rest else "long_row"
