@@ -82,7 +82,7 @@ def test_joints_carry_encoders_rates_and_torques(messages: Messages) -> None:
     _, message = messages["joint_states"][3]
     assert message.name == JOINTS
     np.testing.assert_allclose(message.position, [0.103, 0.203, 0.303, 0.403], atol=1e-12)
-    np.testing.assert_allclose(message.velocity, [45.003, 46.003, 47.003, 48.003])
+    np.testing.assert_allclose(message.velocity, [0.450003, 0.460003, 0.470003, 0.480003])
     np.testing.assert_allclose(message.effort, [49.003, 50.003, 51.003, 52.003])
     _, message = messages["joint_states_pot"][3]
     np.testing.assert_allclose(message.position, [0.1035, 0.2035, 0.3035, 0.4035], atol=1e-12)
@@ -101,7 +101,7 @@ def test_an_archived_pose_points_down_by_th_in_the_heading_of_the_first_joint(me
     _, message = messages["archived/tool_enc"][0]
     assert message.header.frame_id == "payload"
     place = message.pose.position
-    assert (place.x, place.y, place.z) == (29, 30, 31)
+    assert (place.x, place.y, place.z) == (0.29, 0.30, 0.31)
     axes = Rotation.from_quat(xyzw(message.pose.orientation)).as_matrix()
     down, yaw = 0.9740, 0.1
     expected = [np.cos(down) * np.cos(yaw), np.cos(down) * np.sin(yaw), np.sin(down)]

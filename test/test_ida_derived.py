@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 from rosbags.typesys import Stores, get_typestore
 from written import derived_messages, numbers
 
+from fieldplay_archive import records
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.streams import Stream
 from fieldplay_kinematics.lander_arm_bending import gravity_moments
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_player.checking import check_settings
@@ -181,6 +184,36 @@ def test_check_reports_a_choice_that_does_not_fit(
     with open_dataset(bundle, parameters=parameters) as archive:
         measured(archive)
         assert message in "\n".join(defect.message for defect in archive.defects.kept if defect.kind == kind)
+
+
+def moved_stream(stream: Stream, by_m: list[float]) -> Any:
+    """Poses that lie elsewhere."""
+
+    def load(index: int) -> records.Pose:
+        pose = stream.load(index)
+        assert isinstance(pose, records.Pose)
+        return replace(pose, position_m=pose.position_m + by_m)
+
+    return SimpleNamespace(spans=stream.spans, load=load)
+
+
+def test_check_gives_no_advice_on_lengths_where_none_fits(bundle: Path) -> None:
+    with open_dataset(bundle, parameters={"dh_set": "naif"}) as archive:
+        archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0.003, 0, 0])
+        assert "none of them fits" in measured(archive)
+        kinds = {defect.kind for defect in archive.defects.kept}
+    assert "pose_mismatch" in kinds and "arm_lengths_mismatch" not in kinds
+
+
+def test_check_settles_the_numbers_of_the_tools_before_the_lengths(bundle: Path) -> None:
+    with open_dataset(bundle, parameters={"tool_numbering": "flight"}) as archive:
+        told = measured(archive)
+        assert "the places of the tools that are known by the arm's lengths of auto 0." in told
+        assert "arm_lengths_mismatch" not in {defect.kind for defect in archive.defects.kept}
+    with open_dataset(bundle) as archive:
+        archive.streams["archived_tool_enc"] = moved_stream(archive.streams["archived_tool_enc"], [0, 0, 2.0])
+        assert "the tools 2 and 3 fit neither" in measured(archive)
+        assert {defect.kind for defect in archive.defects.kept} == {"pose_mismatch"}
 
 
 def test_check_reports_rotors_that_are_warmer_than_their_currents_make_them(archive: Archive) -> None:

@@ -226,7 +226,7 @@ def test_rows_of_equal_time_count_once_in_whatever_files(bundle: TinyIda) -> Non
 
 def test_rows_of_equal_time_and_other_numbers_are_told(bundle: TinyIda) -> None:
     bundle.write_motion(Motion())
-    bundle.write_motion(Motion(apid=88, change=lambda row: row | ({"volt2": "99"} if row["enc1"] == "0.1070" else {})))
+    bundle.write_motion(Motion(apid=88, change=lambda row: row | ({"volt2": "29"} if row["enc1"] == "0.1070" else {})))
     (defect,) = defects_of(bundle.root)
     assert (defect.kind, defect.row) == ("conflicting_rows", line_of(7))
     assert "1 rows have the times of rows of" in defect.message

@@ -237,3 +237,97 @@ def test_what_a_file_says_of_joints_and_rotors_is_in_the_description(bundle: Tin
     assert (constants["rotor"]["warmth_k_per_j"], constants["rotor"]["loss_w_per_k"]) == (0.2, 0.0885)
     assert constants["arm_limits"] == {"q_min_rad": [-1, -2, -3, -4], "q_max_rad": [1.4585, 1.307, 4.0478, 3.5887]}
     assert constants["encoder"]["gear_ratio"] == [1, 2, 3, 4]
+
+
+CUT = "dh.alpha = [ 1.570799947 0 0 1.5"
+
+
+@pytest.mark.parametrize("end", ["", "\r\n"])
+def test_a_value_that_the_end_of_the_file_cuts_is_told_and_not_used(bundle: TinyIda, end: str) -> None:
+    path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("dh.alpha")[0] + CUT + end)
+    (defect,) = defects_of(bundle.root)
+    assert places_of([defect]) == [("not_a_parameter", path.name, 5)]
+    assert "dh.alpha: expected ']' behind '[ 1.570799947 0 0 1.5', got the end of the file" in defect.message
+    data = messages_of(bundle.root)["arm/geometry"][0][1].data
+    assert np.isnan(data[8:12]).all() and data[0] == 0.029609
+
+
+def test_a_bracket_that_is_lost_is_told_and_the_numbers_count(bundle: TinyIda) -> None:
+    path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace("-0.140837997 0 0 ]", "-0.140837997 0 0"))
+    assert places_of(defects_of(bundle.root)) == [("not_a_parameter", path.name, 4)]
+    assert messages_of(bundle.root)["arm/geometry"][0][1].data[5] == -0.140837997
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "expected"),
+    [
+        ("0.857989013 0 ]", "0.857989013 ]", 3, "RA_ARM_PARAMS.dh.a: expected 4 numbers, got 3"),
+        ("= 0.2993", "= 0.2993 1", 8, "RA_ARM_PARAMS.dist_grapple: expected one number, got 2"),
+        ("= 3.711", "= UNKNOWN", 12, "RA_GRAVITY.acc_g: expected one number, got 'UNKNOWN'"),
+        ("-4.83e-8 9.85e-27 1.019379e-3\n", "", 21, "link 3: vCf: expected 9 numbers, got 6"),
+        ("[ 0.2 0.2 0.2 0.2 ]", "[ 0.2 0.2 ]", 25, "RA_THERMAL.CM_r: expected 4 numbers, got 2"),
+    ],
+)
+def test_a_value_of_another_number_of_numbers_is_told_and_not_used(
+    bundle: TinyIda, old: str, new: str, line: int, expected: str
+) -> None:
+    assert old in tiny.PARAMETERS
+    path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace(old, new))
+    (defect,) = defects_of(bundle.root)
+    lost = sum(part.count("\n") for part in (old, new)) if line > 24 else 0
+    assert places_of([defect]) == [("not_a_parameter", path.name, line - lost)]
+    assert expected in defect.message and "it is not used" in defect.message
+
+
+def test_a_last_number_without_a_line_end_counts_and_is_noted(bundle: TinyIda) -> None:
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("\ngrav_vect")[0])
+    assert defects_of(bundle.root) == []
+    assert any("line 12, 'acc_g = 3.711': the file ends in it without a line end" in n for n in notes_of(bundle.root))
+
+
+def test_what_a_parameter_file_does_not_tell_is_noted(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    text = tiny.PARAMETERS.replace("dh.a = [ 0.029609 0.976664007 0.857989013 0 ]\n", "")
+    bundle.write_text(86, PARAMETERS, text, start_s=615000000)
+    notes = "\n".join(notes_of(bundle.root))
+    assert "the lengths of the arm are told in part, which does not count" in notes
+    assert "lengths of the arm: the named set 'naif'" in notes
+    assert "of RA_ARM_PARAMS.dh.a, RA_ARM_PARAMS.x_blade_2," in notes
+
+
+def test_a_state_that_lacks_a_bracket_or_is_cut_in_its_numbers_is_told(bundle: TinyIda) -> None:
+    whole = tiny.arm_status("615088547.25").replace("0.134 ]", "0.134")
+    cut = tiny.arm_status("615088548.25").partition("ra_status.jnt.pot")[0].replace("0.134 ]\n", "0.1")
+    path = bundle.write_text(89, STATUS, whole + cut)
+    defects = defects_of(bundle.root)
+    assert places_of(defects[:2]) == [("not_a_number", path.name, 5), ("not_a_number", path.name, 12)]
+    assert "without ']'" in defects[0].message and "and the end of the file" in defects[1].message
+    assert len(messages_of(bundle.root)["status/joint_states"]) == 1
+
+
+@pytest.mark.parametrize("rest", ["", "ra_status.time", "ra_status.time = 61", "ra_status.time = "])
+def test_a_last_state_without_its_time_has_the_end_that_the_name_tells(bundle: TinyIda, rest: str) -> None:
+    text = tiny.arm_status("615088540") + tiny.arm_status("#").replace("ra_status.time = #\n", rest)
+    path = bundle.write_text(89, STATUS, text)
+    found = messages_of(bundle.root)["status/joint_states"]
+    assert [stamp for stamp, _ in found] == [tiny.utc_ns("615088540"), tiny.utc_ns("615088547")]
+    told = [defect for defect in defects_of(bundle.root) if defect.kind == "implausible_time"]
+    (row,) = (defect.row for defect in told)
+    assert row in (8, 14) and Path(told[0].file).name == path.name
+    assert "it is put at 615088547, where the file ends by its name" in told[0].message
+
+
+def test_a_last_state_without_its_time_is_left_out_where_the_name_cannot_tell_it(bundle: TinyIda) -> None:
+    text = tiny.arm_status("615088547.5") + tiny.arm_status("#").replace("ra_status.time = #\n", "")
+    bundle.write_text(89, STATUS, text)
+    assert len(messages_of(bundle.root)["status/joint_states"]) == 1
+    (defect,) = defects_of(bundle.root)
+    assert defect.kind == "implausible_time" and "the state is left out" in defect.message
+
+
+def test_a_block_of_arm_and_system_without_any_time_has_the_end_that_the_name_tells(bundle: TinyIda) -> None:
+    text = (tiny.arm_status("#") + tiny.system_status("#")).replace("ra_status.time = #\n", "")
+    bundle.write_text(89, STATUS, text.replace("sys_status.time = #\n", ""))
+    found = messages_of(bundle.root)
+    assert found["status/joint_states"][0][0] == found["status/via_pose"][0][0] == tiny.utc_ns("615088547")
+    assert [defect.kind for defect in defects_of(bundle.root)] == ["implausible_time"] * 2

@@ -75,6 +75,7 @@ FIELDS = [
 COLUMNS = [name.split("(")[0] for name in FIELDS]
 HEADER_BYTES = 678
 SECONDS_PER_ROW = 0.1
+SMALL = ("x_", "y_", "z_", "v1", "v2", "v3", "v4")  # how columns begin whose numbers are a hundredth of the others'
 
 Row = dict[str, str]
 
@@ -89,8 +90,10 @@ def utc_ns(reading_s: str) -> int:
 def cells(index: int) -> Row:
     """A row by its columns; the numbers tell column and row."""
     row = {name: f"{place + index / 1000:.4f}" for place, name in enumerate(COLUMNS)}
-    row |= {f"enc{joint}": f"{0.1 * joint + 0.001 * index:.4f}" for joint in (1, 2, 3, 4)}
-    row |= {f"pot{joint}": f"{0.1 * joint + 0.001 * index + 0.0005:.4f}" for joint in (1, 2, 3, 4)}
+    row |= {name: f"{place / 100 + index / 1e6:.6f}" for place, name in enumerate(COLUMNS) if name[:2] in SMALL}
+    angles = {joint: 0.1 * joint + 0.001 * (index % 1000) for joint in (1, 2, 3, 4)}
+    row |= {f"enc{joint}": f"{angle:.4f}" for joint, angle in angles.items()}
+    row |= {f"pot{joint}": f"{angle + 0.0005:.4f}" for joint, angle in angles.items()}
     row |= {f"th_{kind}": "0.9740" for kind in ("enc", "pot", "enc_defl", "pot_defl")}
     row["time"] = f"{START_S + index * SECONDS_PER_ROW:.1f}"
     row["elapsed_time"] = f"{index * SECONDS_PER_ROW / 3600:.7f}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,32 @@ ENDS = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class Line:
-    """A line as it counts: where it stands in the file, from 1, and its text, brackets closed. Key "" is none."""
+    """A line as it counts: where it stands in the file, from 1, and its text, brackets closed. Key "" is none.
+
+    `is_last` says that nothing comes after it, `is_ended` that a line end does.
+    """
 
     number: int
     text: str
     key: str = ""
     value: str = ""
+    is_last: bool = False
+    is_ended: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a bracket of its value is never closed."""
+        return self.value.count("[") > self.value.count("]")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the text ends within its brackets: its last number may be a part of one."""
+        return self.is_open and self.is_last
+
+    @property
+    def numbers(self) -> NDArray[np.float64] | None:
+        """The numbers of its value; None where it holds something else, or is cut."""
+        return None if self.is_cut else numbers_of_value(self.value)
 
     def matches(self, heading: re.Pattern[str]) -> re.Match[str] | None:
         """Whether it is a heading of a kind; a long line is none."""
@@ -34,13 +54,23 @@ class Line:
     @property
     def shown(self) -> str:
         """Its beginning, fit for a message."""
-        return "".join(sign if sign.isprintable() else "\ufffd" for sign in self.text[:SHOWN])
+        return _printable(self.text[:SHOWN])
+
+    @property
+    def shown_end(self) -> str:
+        """The end of its value, fit for a message."""
+        return _printable(self.value.replace(NEXT_LINE, " ")[-SHOWN:])
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
 def lines_of_text(data: bytes) -> list[Line]:
     """The lines that hold something, what goes on over several joined: those with a key, and the others."""
     found: list[Line] = []
-    for number, text in _joined(_decoded(data)):
+    decoded = _decoded(data)
+    for number, text in _joined(decoded):
         key, equals, value = (part.strip() for part in text.partition("="))
         if equals and key[:1].isalpha():
             found.append(Line(number, text.strip(), key, value))
@@ -49,6 +79,8 @@ def lines_of_text(data: bytes) -> list[Line]:
             found[-1] = Line(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
         else:
             found.append(Line(number, text.strip()))
+    if found:
+        found[-1] = replace(found[-1], is_last=True, is_ended=decoded.rstrip(" \t")[-1:] in ("\n", "\r"))
     return found
 
 

@@ -22,11 +22,35 @@ def tables(folder: Path, *rows: list[tuple[float, float]]) -> tuple[DistinctTabl
 
 
 def test_of_rows_at_one_time_the_first_in_the_order_of_the_tables_counts(tmp_path: Path) -> None:
-    found, defects = tables(tmp_path, [(1, 10), (2, 20)], [(1, 11), (1.5, 15), (1.5, 16)], [(0, 5), (1.5, 17), (3, 30)])
+    found, defects = tables(tmp_path, [(1, 10), (2, 20)], [(1, 11), (1.5, 15), (1.5, 15)], [(0, 5), (1.5, 17), (3, 30)])
     rows = [found.rows(index) for index in range(3)]
     assert [part["x"].tolist() for part in rows] == [[10, 20], [15], [5, 30]]
     assert [len(found.all_rows(index)) for index in range(3)] == [2, 3, 3]
+    assert found.contradict(1, 0).tolist() == [True, False, False]
     assert defects == []
+
+
+def test_rows_of_one_table_at_one_time_are_the_same_only_if_their_numbers_are(tmp_path: Path) -> None:
+    found, _ = tables(tmp_path, [(1, 10), (1, 11), (1, 10), (2, 20)], [(1, 11), (1, 12), (2, 20), (2, -0.0), (2, 0.0)])
+    assert [found.rows(index)["x"].tolist() for index in range(2)] == [[10, 11, 20], [12, 0]]
+    assert found.are_in(1, 0).tolist() == [True, False, True, False, False]
+    assert not found.contradict(1, 0).any()
+
+
+def test_rows_of_later_blocks_of_a_table_are_compared_by_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fieldplay_archive.tables.BLOCK_SIZE", 8)
+    found, _ = tables(tmp_path, [(1, 10), (1, 11), (1, 11), (1, 12), (2, 20)])
+    assert len(found.blocks) > 2
+    assert [x for index in range(len(found.blocks)) for x in found.rows(index)["x"].tolist()] == [10, 11, 12, 20]
+
+
+def test_columns_that_each_table_counts_for_itself_are_not_compared(tmp_path: Path) -> None:
+    rows = [[(1.0, 10.0)], [(1.0, 11.0)]]
+    found, _ = tables(tmp_path, *rows)
+    own = DistinctTables(found.tables, own=["x"])
+    assert (found.contradict(1, 0).tolist(), own.contradict(1, 0).tolist()) == ([True], [False])
 
 
 def test_only_blocks_that_share_a_stretch_of_time_are_compared(tmp_path: Path) -> None:

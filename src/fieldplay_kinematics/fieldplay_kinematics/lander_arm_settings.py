@@ -12,7 +12,8 @@ from fieldplay_kinematics.transforms import Array
 
 AUTO, NAIF = "auto", "naif"
 SETS = (AUTO, NAIF, "sis")  # where the lengths are taken from
-LENGTHS = ("a_m", "d_m", "alpha_rad")
+MEASURED = ("a_m", "d_m")
+LENGTHS = (*MEASURED, "alpha_rad")
 RIGID = ("blade_1", "blade_2", "scoop", "idc", "wrist", "grapple_attach")
 HANGING = ("grapple", "seis", "wts", "hp3")
 NUMBERS: Mapping[str, int] = {
@@ -32,7 +33,8 @@ NUMBERS: Mapping[str, int] = {
 def resolved_settings(settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None) -> dict[str, Any]:
     """The settings with the lengths of the set that `dh_set` names, and with the archive's own numbers.
 
-    The archive's hold wherever it has them; its lengths only where the set is `auto`, which else are NAIF's.
+    The archive's hold wherever it has them; its lengths only where the set is `auto` and it has all of them, as those
+    of two sources make no arm that ever was. Else they are NAIF's.
     """
     chosen = settings["dh_set"]
     if chosen not in SETS:
@@ -41,8 +43,10 @@ def resolved_settings(settings: Mapping[str, Any], archived: Sequence[float] | A
     found = {**settings, "a_m": settings[f"{name}_a_m"], "d_m": settings[f"{name}_d_m"]}
     known = {key: _numbers(key, found[key]) for key in NUMBERS}
     if archived is not None:
-        for key, part in _parts(np.asarray(archived, float)).items():
-            if chosen == AUTO or key not in LENGTHS:
+        parts = _parts(np.asarray(archived, float))
+        takes_lengths = chosen == AUTO and all(np.isfinite(parts.get(key, np.nan)).all() for key in MEASURED)
+        for key, part in parts.items():
+            if takes_lengths or key not in LENGTHS:
                 known[key] = np.where(np.isfinite(part), part, known[key])
     return {**found, **known}
 

@@ -159,9 +159,10 @@ def test_tools_are_numbered_as_the_table_or_as_the_flight_software_does() -> Non
 
 def test_the_numbers_of_a_parameter_file_hold_where_it_has_them_unless_a_set_is_named() -> None:
     geometry = np.full(40, np.nan)
-    geometry[[0, 4, 36, 37]] = 0.0250, -0.06, 0.31, 1.5
+    geometry[:8], geometry[[36, 37]] = (0.0250, 0.97, 0.85, 0, -0.06, -0.14, 0, 0), (0.31, 1.5)
     read = lander_arm_from_settings(arm_settings(dh_set="auto"), geometry)
-    assert (read.rows[0].a, read.rows[0].d, read.rows[1].a) == (0.0250, -0.06, 0.9753)
+    assert (read.rows[0].a, read.rows[0].d, read.rows[1].a) == (0.0250, -0.06, 0.97)
+    assert read.rows[0].alpha == 1.570799947
     assert (read.hang_m["grapple"], read.hang_m["seis"]) == (0.31, 1.5)
     named = lander_arm_from_settings(arm_settings(dh_set="sis"), geometry)
     assert (named.rows[0].a, named.hang_m["grapple"]) == (0.029609, 0.31)
@@ -169,6 +170,17 @@ def test_the_numbers_of_a_parameter_file_hold_where_it_has_them_unless_a_set_is_
         lander_arm_from_settings(arm_settings(dh_set="auto"), geometry[1:])
     with pytest.raises(ValueError, match="dh_set: expected one of auto, naif, sis, got 'jpl'"):
         lander_arm_from_settings(arm_settings(dh_set="jpl"))
+
+
+@pytest.mark.parametrize("lost", [0, 2, 5, slice(0, 4), slice(4, 8)])
+def test_lengths_are_of_one_source_as_a_whole(lost: int | slice) -> None:
+    geometry = np.full(40, np.nan)
+    geometry[:12] = 0.0250, 0.97, 0.85, 0, -0.06, -0.14, 0, 0, 1.5, 0, 0, 1.5
+    geometry[36] = 0.31
+    geometry[lost] = np.nan
+    read = lander_arm_from_settings(arm_settings(dh_set="auto"), geometry)
+    assert read.rows == lander_arm_from_settings(arm_settings(dh_set="naif")).rows
+    assert read.hang_m["grapple"] == 0.31
 
 
 def test_a_parameter_file_may_also_tell_of_gravity_masses_and_compliance() -> None:

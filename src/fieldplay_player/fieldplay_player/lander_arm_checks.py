@@ -12,7 +12,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect
 from fieldplay_archive.streams import Stream
 from fieldplay_kinematics.lander_arm import SCOOP_AND_IDC, tool_names
-from fieldplay_kinematics.lander_arm_settings import HANGING, SETS
+from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, SETS
 from fieldplay_kinematics.transforms import Array, rotation_from_quaternion
 from fieldplay_player.derived.making import with_parameters
 from fieldplay_player.lander_arm_rows import (
@@ -29,9 +29,13 @@ from fieldplay_player.lander_arm_rows import (
 
 KIND = "lander_arm"
 CLOSE_MM = 1.0  # places and angles are printed with four decimals: that is 0.2 mm at the end of the arm
+FITS_MM = 0.5  # lengths that lie farther off are not those of the archive
 BETTER_MM = 0.5
+NUMBERED_MM = 50.0  # scoop and camera are some 0.5 m apart, the wrong lengths only some millimetres
 SPANS_PER_TOOL = 4
+TOOLS = len(RIGID) + len(HANGING)
 UNSURE_CODES = (2, 3)
+UNSURE_HANGING = (7, 8, 9)  # how far SEIS, WTS and HP3 hang is not known
 VARIANTS: Mapping[str, tuple[str, Compute]] = {
     "tool_enc": (JOINTS, straight),
     "tool_pot": (POTS, straight),
@@ -75,8 +79,8 @@ def check_lander_arm(archive: Archive) -> None:
         wanted = {JOINTS, TOOL, "archived_tool_enc"}
         if spec.kind == KIND and wanted <= set(archive.streams):
             settings = with_parameters(spec, archive.parameters).settings
-            _check_numbering(archive, settings)
-            _check_lengths(archive, settings)
+            numbering = _check_numbering(archive, settings)
+            _check_lengths(archive, settings, numbering)
             _check_tools(archive, settings)
 
 
@@ -128,15 +132,19 @@ def _of_span(
         yield rows.tools[ours], (found[ours, :3, 3] - poses.position_m[theirs]) * 1e3, angle * 1e3
 
 
-def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> None:
-    """Whether the numbers 2 and 3 are scoop and camera, or the other way round."""
+def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | None:
+    """Which numbering of scoop and camera fits the numbers 2 and 3; None where neither does, or no row has them."""
     found = {}
     for numbering in SCOOP_AND_IDC:
         apart = measured(archive, {**settings, "tool_numbering": numbering}, "tool_enc")
         if apart is None or not len(unsure := apart.of(UNSURE_CODES).tools):
-            return
+            return None
         found[numbering] = apart.of(UNSURE_CODES)
     best, other = sorted(found, key=lambda name: found[name].median_mm)
+    if found[best].median_mm > NUMBERED_MM:
+        told = " nor ".join(f"{name}, {found[name].median_mm:.1f} mm" for name in (best, other))
+        archive.notes.append(f"measured: in {len(unsure)} rows the tools 2 and 3 fit neither {told}")
+        return None
     archive.notes.append(
         f"measured: in {len(unsure)} rows the tools 2 and 3 are {' and '.join(SCOOP_AND_IDC[best])} ({best}), "
         f"{found[best]}; the other way round {found[other].median_mm:.1f} mm"
@@ -144,18 +152,24 @@ def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> None:
     if best != settings["tool_numbering"]:
         message = f"tools 2 and 3 fit tool_numbering={best}, chosen is {settings['tool_numbering']}"
         _report(archive, "tool_numbering_mismatch", message)
+    return best
 
 
-def _check_lengths(archive: Archive, settings: Mapping[str, Any]) -> None:
-    """Which set of lengths fits best."""
+def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str | None) -> None:
+    """Which set of lengths fits, by the tools of which all else is known; the numbering is that which fits, if any."""
+    settings = settings if numbering is None else {**settings, "tool_numbering": numbering}
+    unsure = UNSURE_HANGING if numbering else (*UNSURE_CODES, *UNSURE_HANGING)
     found = {name: measured(archive, {**settings, "dh_set": name}, "tool_enc") for name in SETS}
-    far = {name: apart.median_mm for name, apart in found.items() if apart is not None}
+    known = {name: apart.of(sorted({*range(TOOLS)} - {*unsure})) for name, apart in found.items() if apart is not None}
+    far = {name: apart.median_mm for name, apart in known.items() if len(apart.tools)}
     if not far:
         return
     best, chosen = min(far, key=lambda name: far[name]), settings["dh_set"]
     told = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
-    archive.notes.append(f"measured: the places of all tools by the arm's lengths of {told}")
-    if far[chosen] > far[best] + BETTER_MM:
+    fits = far[best] <= FITS_MM
+    how = "" if fits else "; none of them fits"
+    archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {told}{how}")
+    if fits and far[chosen] > far[best] + BETTER_MM:
         _report(archive, "arm_lengths_mismatch", f"the tools' places fit dh_set={best} ({told}), chosen is {chosen}")
 
 

@@ -13,8 +13,8 @@ from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import Files, ListedFiles, begins_as_zip, last_part, open_files
 from fieldplay_archive.pds4 import label_from_xml
 from fieldplay_archive.readers import ida_products as products_of_ida
-from fieldplay_archive.readers.ida_geometry import describe_arm, geometry_rows
-from fieldplay_archive.readers.ida_motion import MotionSpec
+from fieldplay_archive.readers.ida_geometry import check_counts, describe_arm, geometry_rows
+from fieldplay_archive.readers.ida_motion import ELAPSED, MotionFormat, MotionSpec
 from fieldplay_archive.readers.ida_parameters import newest_before, read_parameter_files
 from fieldplay_archive.readers.ida_places import describe_lander
 from fieldplay_archive.readers.ida_products import Labels, Product
@@ -109,17 +109,13 @@ def _products(archive: Archive, files: Files, labels: Labels, *, kind: str) -> l
 
 def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock) -> dict[str, Stream]:
     products = _products(archive, files, labels, kind="motion")
-    relative: list[str] = []
-    tables = [
-        table
-        for product in products
-        if (table := _table(archive, files, product, clock=clock, relative=relative)) is not None
-    ]
+    found_tables = (_table(archive, files, product, clock=clock) for product in products)
+    tables = [table for table in found_tables if table is not None]
     check_label_times(archive, products, clock)
-    _note_tables(archive, tables, relative)
+    _note_tables(archive, tables)
     if not tables:
         return {}
-    distinct = DistinctTables(tables)
+    distinct = DistinctTables(tables, own=[ELAPSED])
     found = survey(archive, distinct)
     note_survey(archive, found)
     conversions = Conversions(parameters=archive.parameters, tools=_tool_names(archive))
@@ -138,9 +134,7 @@ def _tool_names(archive: Archive) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _table(
-    archive: Archive, files: Files, product: Product, *, clock: SpacecraftClock, relative: list[str]
-) -> OneOfMany | None:
+def _table(archive: Archive, files: Files, product: Product, *, clock: SpacecraftClock) -> OneOfMany | None:
     """The rows of one file, None where it has none that can be read; a label that says otherwise is reported."""
     described = archive.spec.tables["motion"]
 
@@ -153,7 +147,6 @@ def _table(
         product=product,
         clock=clock,
         tell=tell,
-        note=relative.append,
     )
     try:
         table = OneOfMany(files, product.file, spec, archive.defects, plausible_ns=plausible_ns(archive.spec))
@@ -166,13 +159,17 @@ def _table(
     return table if table.blocks else None
 
 
-def _note_tables(archive: Archive, tables: Sequence[OneOfMany], relative: Sequence[str]) -> None:
+def _note_tables(archive: Archive, tables: Sequence[OneOfMany]) -> None:
     for mapping in sorted({table.format.mapping for table in tables}):
         names = [table.name for table in tables if table.format.mapping == mapping]
         archive.notes.append(f"columns by {mapping}: {_some(names)}")
-    if relative:
+    formats = [(table.name, table.format) for table in tables if isinstance(table.format, MotionFormat)]
+    if relative := [name for name, form in formats if form.shift_ns]:
         how = "column 1 is no reading of the clock: its first row is put at the start that the name or label tells"
         archive.notes.append(f"{how}: {_some(relative)}")
+    if coarse := [name for name, form in formats if form.finer is not None]:
+        how = "column 1 is too coarse to tell the rows apart: their times are by elapsed_time, from the first row on"
+        archive.notes.append(f"{how}: {_some(coarse)}")
 
 
 def _some(names: Sequence[str], most: int = 3) -> str:
@@ -206,6 +203,7 @@ def _parameters(
     """The arm's geometry by the parameter files, and what the description tells of it."""
     products = _products(archive, files, labels, kind="parameters")
     found = read_parameter_files(archive, files, products)
+    check_counts(archive, found)
     stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
     begins = [span.first_ns for stream in streams.values() for span in stream.spans]
     if not begins and not found:

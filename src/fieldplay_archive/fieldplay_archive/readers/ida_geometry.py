@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from fieldplay_archive import records
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.key_values import plain_key
-from fieldplay_archive.readers.ida_parameters import ParameterFile, Value
+from fieldplay_archive.errors import Defect
+from fieldplay_archive.key_values import SHOWN, plain_key
+from fieldplay_archive.readers.ida_parameters import ENUMERATION, ParameterFile, Value
 
 LINK = re.compile(r".*def1.*?1ink0*(?P<number>\d)(?P<form>.*)|.*def1.*?(?P<bare>\d)(?P<bare_form>[us].*)?")
 # What the stream arm_geometry holds, in order: the set, the key, how many numbers; then the links' numbers.
@@ -107,6 +108,40 @@ def geometry_rows(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first
     return records.Values(stamp_ns=stamps, values=np.stack(rows))
 
 
+def check_counts(archive: Archive, found: Sequence[ParameterFile]) -> None:
+    """Report the values that do not hold as many numbers as the arm has; none of their numbers is used."""
+    for file in found:
+        for key, value, count in _wanted_values(file):
+            told = value.numbers is not None or bool(ENUMERATION.fullmatch(value.text))  # else it is reported already
+            got = 0 if value.numbers is None else value.numbers.size
+            if told and got != count:
+                expected = f"{count} numbers" if count > 1 else "one number"
+                message = f"{key}: expected {expected}, got {got or repr(value.text[:SHOWN])}; it is not used"
+                archive.defects(Defect(file=file.file, kind="not_a_parameter", row=value.line, message=message))
+
+
+def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, Value, int]]:
+    """What a file has of the values that are used: the name, the value, and how many numbers it should hold."""
+    of_joints = [("RA_JOINT_PARAMS", key, 4) for keys in JOINTS.values() for key in keys.values()]
+    of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
+    for set_name, key, count in (*NUMBERS, *of_rotors, *of_joints):
+        value = file.sets.get(plain_key(set_name), {}).get(plain_key(key))
+        if value is not None:
+            yield f"{set_name}.{key}", value, count
+    for link in LINKS:
+        values = _set_of_link(file, *link)
+        for key, count in LINK_NUMBERS:
+            axes = [(f"{key}_{axis}", 1) for axis in "xyz"] if count == len("xyz") else []
+            for name, wanted in ((key, count), *axes):
+                if plain_key(name) in values:
+                    yield f"link {link[0]}: {name}", values[plain_key(name)], wanted
+
+
+def _untold(file: ParameterFile) -> list[str]:
+    """What a file does not tell of the arm."""
+    return [f"{name}.{key}" for name, key, count in NUMBERS if file.numbers(name, key, count) is None]
+
+
 def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
     """Say where the arm's numbers come from, and put those of rotors and joints into the description."""
     _note_lengths(archive, file)
@@ -126,13 +161,16 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
 def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
     chosen, sets = archive.parameters["dh_set"], archive.spec.constants["arm_lengths_m"]
     lengths = geometry_of_file(file)[LENGTHS]
-    told = bool(np.isfinite(lengths).all())
+    told, some = bool(np.isfinite(lengths).all()), bool(np.isfinite(lengths).any())
     same = [name for name, own in sets.items() if np.allclose(lengths, own, atol=1e-6, rtol=0)]
     if file is None:
         archive.notes.append("no parameter file at or before the first row: the arm's numbers are the dataset's own")
     else:
-        like = f"those of '{same[0]}'" if same else "of neither named set" if told else "not told"
+        lacking = "told in part, which does not count" if some else "not told"
+        like = lacking if not told else f"those of '{same[0]}'" if same else "of neither named set"
         archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {like}")
+        if untold := _untold(file):
+            archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
     if chosen != "auto":
         archive.notes.append(f"lengths of the arm: the named set '{chosen}', as dh_set says")
     elif not told:

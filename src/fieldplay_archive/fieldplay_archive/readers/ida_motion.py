@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.number_rows import IGNORED, TIME, Dialect, NumberRows, rows_from_block
 from fieldplay_archive.pds4 import LabelledTable
+from fieldplay_archive.readers.ida_codes import with_possible_codes
+from fieldplay_archive.readers.ida_elapsed import FinerTimes, finer_times
 from fieldplay_archive.readers.ida_products import Product
 from fieldplay_archive.spacecraft_clock import SpacecraftClock
 from fieldplay_archive.stamps import NS_PER_S
@@ -17,9 +19,10 @@ from fieldplay_archive.table_format import TableFormat, TableSpec, format_from_h
 
 SMALLEST_READING_S = 100_000_000  # below, column 1 is no reading of the clock but seconds after something
 STAT = "stat"
-FORCES = ("fr", "ft", "fz")
+ELAPSED = "elapsed_hr"
+FORCES = ("fr", "ft", "fz")  # which are often marked as invalid: where too few joints have power
 INVALID = -99999.0
-BARE_HEX = re.compile(r"[0-9A-Fa-f]{8}")
+FILLED_HEX = re.compile(r"000[0-9A-Fa-f]{5}")  # the first three digits are the spare bits
 MARKED_HEX = re.compile(r"0[xX]([0-9A-Fa-f]+)")
 LETTERS = re.compile(r"[A-Fa-f]")
 
@@ -42,12 +45,16 @@ class MotionFormat:
     shift_ns: int  # what makes readings of the clock of the times in column 1
     special: Mapping[str, tuple[float, ...]]
     hexadecimal: bool
+    finer: FinerTimes | None  # where column 1 is too coarse
 
     def rows(self, block: bytes) -> NumberRows:
         """The rows of a block of whole lines."""
         rows = rows_from_block(self._without_hexadecimal(block), self.own)
-        stamp_ns = self.clock.unix_ns_from_reading(rows.stamp_ns + self.shift_ns)
-        return replace(rows, stamp_ns=stamp_ns, values=self._values(rows.values))
+        values, reading_ns = self._values(rows.values), rows.stamp_ns + self.shift_ns
+        if self.finer is not None:
+            reading_ns = self.finer.times(reading_ns, values[:, self.dialect.numbers.index(ELAPSED)])
+        stamp_ns = self.clock.unix_ns_from_reading(reading_ns)
+        return with_possible_codes(replace(rows, stamp_ns=stamp_ns, values=values), self.dialect.numbers)
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         wanted, had = self.dialect.numbers, self.own.numbers
@@ -89,7 +96,6 @@ class MotionSpec:
     product: Product
     clock: SpacecraftClock
     tell: Tell  # of where the label does not fit
-    note: Tell
     repeated_times: bool = True
 
     def format_from_head(self, head: bytes) -> MotionFormat:
@@ -101,6 +107,9 @@ class MotionSpec:
             self._compare(head, found, table)
         names = tuple(found.dialect.columns)
         own = Dialect(names, found.dialect.delimiter, found.dialect.decimal_comma, partial=True)
+        beginning = rows_from_block(head[found.first_byte :], own)
+        shift_ns = self._shift_ns(beginning.stamp_ns)
+        elapsed_hr = beginning.values[:, own.numbers.index(ELAPSED)] if ELAPSED in own.numbers else None
         return MotionFormat(
             dialect=Dialect(tuple(self.layouts[0]), ",", partial=True),
             own=own,
@@ -108,13 +117,14 @@ class MotionSpec:
             first_line=found.first_line,
             mapping=found.mapping,
             clock=self.clock,
-            shift_ns=self._shift_ns(head[found.first_byte :], own),
+            shift_ns=shift_ns,
             special=_special(names, table),
+            finer=finer_times(beginning.stamp_ns + shift_ns, elapsed_hr, self.product.start_ns),
             hexadecimal=_is_hexadecimal(head[found.first_byte :], own),
         )
 
     def _format(self, head: bytes, table: LabelledTable | None) -> TableFormat:
-        """By the heading where it names the columns, else by the label, else by the number of columns."""
+        """By the label where it names all columns, else by the heading, else by the number of columns."""
         labelled = [] if table is None else columns_of_label(table, self.layouts[0])
         try:
             sniffed = format_from_head(head, TableSpec(layouts=self.layouts, header=_titles(self.layouts[0])))
@@ -122,9 +132,24 @@ class MotionSpec:
             if not labelled:
                 raise
             sniffed = format_from_head(head, TableSpec(layouts=[labelled]))
-        if sniffed.mapping == "header" or len(labelled) != len(sniffed.dialect.columns):
+        columns = sniffed.dialect.columns
+        if len(labelled) != len(columns):
             return sniffed
-        return replace(sniffed, dialect=replace(sniffed.dialect, columns=tuple(labelled)), mapping="label")
+        if sniffed.mapping != "header":
+            return replace(sniffed, dialect=replace(sniffed.dialect, columns=tuple(labelled)), mapping="label")
+        wrong = _difference(labelled, columns)
+        governs = bool(wrong) and self._is_whole(labelled) and labelled.index(TIME) == columns.index(TIME)
+        if wrong:
+            winner = "label" if governs else "heading"
+            self.tell(f"{wrong} by the label {self.product.label_file}; the {winner} counts")
+        if not governs:
+            return sniffed
+        mapping = "label, the heading names other columns"
+        return replace(sniffed, dialect=replace(sniffed.dialect, columns=tuple(labelled)), mapping=mapping)
+
+    def _is_whole(self, columns: Sequence[str]) -> bool:
+        """Whether these are all columns of a layout, in any order, and no others."""
+        return any(sorted(columns) == sorted(layout) for layout in self.layouts)
 
     def _compare(self, head: bytes, found: TableFormat, table: LabelledTable) -> None:
         """Tell where the label says something else than the file has."""
@@ -137,16 +162,14 @@ class MotionSpec:
         if count != len(columns) or len(table.fields) not in (0, count):
             expected = f"expected {count} columns by the label {label}, which names {len(table.fields)}"
             self.tell(f"{expected}, got {len(columns)}")
-        elif found.mapping == "header" and (wrong := _difference(columns_of_label(table, self.layouts[0]), columns)):
-            self.tell(f"{wrong} by the label {label}; the heading counts")
         if table.delimiter and table.delimiter != found.dialect.delimiter:
             self.tell(f"expected '{table.delimiter}' between columns by the label, got '{found.dialect.delimiter}'")
         if table.line_end and (b"\r\n" in head) != (table.line_end == b"\r\n"):
             self.tell(f"expected lines that end in {table.line_end!r} by the label {label}, got others")
 
-    def _shift_ns(self, rows: bytes, own: Dialect) -> int:
-        """What makes readings of the clock of column 1: nothing, or what lets it start with the file."""
-        first = rows_from_block(rows, own).stamp_ns[:1]
+    def _shift_ns(self, column_ns: NDArray[np.int64]) -> int:
+        """What makes readings of the clock of column 1 (n,): nothing, or what lets it start with the file."""
+        first = column_ns[:1]
         if not len(first):
             raise ArchiveError("expected a row with a time in column 1, got none in the beginning of the file")
         if int(first[0]) >= SMALLEST_READING_S * NS_PER_S:
@@ -155,7 +178,6 @@ class MotionSpec:
         if start_ns is None:
             message = "column time: expected readings of the clock, or a name or label that tells the first one"
             raise ArchiveError(f"{message}, got {int(first[0]) / NS_PER_S:.9g} s")
-        self.note(self.product.file)
         return start_ns - int(first[0])
 
 
@@ -188,8 +210,8 @@ def _difference(labelled: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _special(columns: Sequence[str], table: LabelledTable | None) -> dict[str, tuple[float, ...]]:
-    """The numbers that stand for none, by column: those of the label, and the one of the forces that is always so."""
-    found: dict[str, tuple[float, ...]] = {name: (INVALID,) for name in FORCES}
+    """The numbers that stand for none, by column: those of the label, and the archive's own one in any case."""
+    found: dict[str, tuple[float, ...]] = dict.fromkeys(columns, (INVALID,))
     if table is not None and len(table.fields) == len(columns):
         for name, labelled in zip(columns, table.fields, strict=True):
             found[name] = (*found.get(name, ()), *labelled.special)
@@ -197,7 +219,10 @@ def _special(columns: Sequence[str], table: LabelledTable | None) -> dict[str, t
 
 
 def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
-    """Whether the states of the motors are hexadecimal without a mark: some with letters, or all of eight digits."""
+    """Whether the states of the motors are hexadecimal without a mark: some have letters, or all eight digits.
+
+    Decimal is the rule, also for numbers of eight digits, but where all begin with the zeros of the spare bits.
+    """
     if STAT not in own.columns:
         return False
     place = own.columns.index(STAT)
@@ -205,4 +230,4 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     texts = [cells[place].strip().strip('"') for cells in lines if len(cells) == len(own.columns)]
     bare = [text for text in texts if not MARKED_HEX.fullmatch(text)]
     with_letters = [text for text in bare if LETTERS.search(text) and re.fullmatch(r"[0-9A-Fa-f]+", text)]
-    return len(with_letters) > 1 or (bool(bare) and all(BARE_HEX.fullmatch(text) for text in bare))
+    return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import Files
-from fieldplay_archive.key_values import Line, lines_of_text, numbers_of_value, plain_key
+from fieldplay_archive.key_values import Line, lines_of_text, plain_key
 from fieldplay_archive.readers.ida_products import Product, reading_ns
 
 SET = re.compile(r"Parameter\s*Set\s*[:=]?\s*(?P<name>\S.*?)\s*:?", re.IGNORECASE)
@@ -57,6 +57,7 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
             continue
         for row, message in _faults(lines):
             archive.defects(Defect(file=product.file, kind="not_a_parameter", row=row, message=message))
+        _note_end(archive, product.file, lines)
         sets, start_ns = sets_of_lines(lines), _reading_ns(lines, product)
         if not sets or start_ns is None:
             lacking = "sets of parameters" if not sets else "a time in the name, the label or the first lines"
@@ -76,7 +77,7 @@ def sets_of_lines(lines: Sequence[Line]) -> dict[str, dict[str, Value]]:
         if heading:
             current = sets.setdefault(plain_key(heading), {})
         elif line.key and current is not None:
-            value = Value(numbers=numbers_of_value(line.value), text=line.value, line=line.number)
+            value = Value(numbers=line.numbers, text=line.value, line=line.number)
             current[plain_key(line.key)] = value
     return sets
 
@@ -109,8 +110,19 @@ def _faults(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
             continue
         if not line.key and not line.matches(COMMENT):
             yield line.number, f"expected 'key = value' or a set, got '{line.shown}'"
-        elif line.key and numbers_of_value(line.value) is None and not ENUMERATION.fullmatch(line.value):
+        elif line.is_open:
+            what = "the end of the file; it is not used" if line.is_cut else "none; its numbers count"
+            yield line.number, f"{line.key}: expected ']' behind '{line.shown_end}', got {what}"
+        elif line.key and line.numbers is None and not ENUMERATION.fullmatch(line.value):
             yield line.number, f"expected numbers or a name as the value, got '{line.shown}'"
+
+
+def _note_end(archive: Archive, file: str, lines: Sequence[Line]) -> None:
+    """Say where the last value has neither a bracket nor a line end behind it: nothing tells whether it is whole."""
+    last = lines[-1] if lines else None
+    if last is not None and last.key and not (last.is_ended or last.value.endswith("]")):
+        text = "the file ends in it without a line end, it may be cut; it is used"
+        archive.notes.append(f"{file}: line {last.number}, '{last.shown}': {text}")
 
 
 def newest_before(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> ParameterFile | None:

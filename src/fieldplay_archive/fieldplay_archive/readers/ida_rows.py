@@ -25,6 +25,8 @@ STAT_GROUPS = {
 }
 PHASES = ("launch-locked", "stowed", "OK to open", "SEIS grappled", "WTS grappled", "HP3 grappled")
 FINE, WARNING = 0, 1
+CODES = ("stat", "tool", "grapple_phase")
+NO_CODE = -1
 
 Floats = NDArray[np.float64]
 Convert = Callable[[Rows], records.Record]
@@ -56,7 +58,7 @@ class Conversions:
             "heater": (("htr_cur",), heater),
             "wrench": (("fr",), self.wrench),
             "grapple_temperature": (("tgrapple",), temperature("tgrapple")),
-            "diagnostics": (("stat",), self.diagnostics),
+            "diagnostics": ((), self.diagnostics),
         }
         for kind, joint in {"enc": "enc1", "pot": "pot1", "enc_defl": "enc1", "pot_defl": "pot1"}.items():
             made[f"archived_tool_{kind}"] = ((f"x_{kind}",), tool_pose(kind, joint))
@@ -73,9 +75,12 @@ class Conversions:
         return records.Wrench(stamp_ns=rows.stamp_ns, force_n=force, torque_nm=np.zeros_like(force))
 
     def diagnostics(self, rows: Rows) -> records.Diagnostics:
-        """The states of motors, grapple and tool where one changes, and once in each second of the clock."""
-        rows = _with(rows, "stat", "tool", "grapple_phase")
-        codes = rows.columns("stat", "tool", "grapple_phase")
+        """The states of motors, grapple and tool where one changes, and once in each second of the clock.
+
+        A row that lacks one of the three has the others.
+        """
+        rows = rows.only(np.flatnonzero(np.isfinite(rows.columns(*CODES)).any(axis=1)))
+        codes = np.nan_to_num(rows.columns(*CODES), nan=NO_CODE)
         second = rows.stamp_ns // NS_PER_S
         changed = (np.diff(codes, axis=0, prepend=np.nan) != 0).any(axis=1) | (np.diff(second, prepend=-1) != 0)
         rows, codes = rows.only(changed), codes[changed]
@@ -84,17 +89,20 @@ class Conversions:
         return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, place=place.reshape(-1).astype(np.int64))
 
     def _states(self, stat: int, tool: int, phase: int) -> tuple[records.State, ...]:
-        number = (("number", str(phase)),)
-        grapple = records.State(
-            "ida: grapple", FINE, _named(PHASES, phase), (("phase", _named(PHASES, phase)), *number)
+        joints = () if stat == NO_CODE else tuple(joint_state(stat, joint) for joint in range(len(JOINTS)))
+        return (
+            *joints,
+            *_named_state("grapple", "phase", PHASES, phase),
+            *_named_state("tool", "tool", self.tools, tool),
         )
-        held = _named(self.tools, tool)
-        chosen = records.State("ida: tool", FINE, held, (("tool", held), ("number", str(tool))))
-        return (*(joint_state(stat, joint) for joint in range(len(JOINTS))), grapple, chosen)
 
 
-def _named(names: tuple[str, ...], number: int) -> str:
-    return names[number] if 0 <= number < len(names) else f"unknown ({number})"
+def _named_state(part: str, key: str, names: tuple[str, ...], number: int) -> tuple[records.State, ...]:
+    """The state of a part by its number, nothing where there is none."""
+    if number == NO_CODE:
+        return ()
+    name = names[number]
+    return (records.State(f"ida: {part}", FINE, name, ((key, name), ("number", str(number)))),)
 
 
 def joint_state(stat: int, joint: int) -> records.State:

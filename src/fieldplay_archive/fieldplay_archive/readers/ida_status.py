@@ -11,8 +11,8 @@ from fieldplay_archive.archive import Archive, plausible_ns
 from fieldplay_archive.distinct_rows import Kept
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import Files
-from fieldplay_archive.key_values import Line, lines_of_text, numbers_of_value, plain_key
-from fieldplay_archive.readers.ida_products import Product
+from fieldplay_archive.key_values import Line, lines_of_text, plain_key
+from fieldplay_archive.readers.ida_products import NS_PER_S, Product
 from fieldplay_archive.records import Record
 from fieldplay_archive.spacecraft_clock import SpacecraftClock
 from fieldplay_archive.stamps import ns_from_texts
@@ -41,7 +41,7 @@ class StatusRow:
     def numbers(self, key: str, count: int) -> NDArray[np.float64] | None:
         """The numbers (count,) of an entry, None where it is not there or holds something else."""
         entry = self.entries.get(plain_key(key))
-        found = None if entry is None else numbers_of_value(entry.value)
+        found = None if entry is None else entry.numbers
         return found.reshape(-1) if found is not None and found.size == count else None
 
 
@@ -138,7 +138,7 @@ class StatusFiles:
             lines = []
         for kind, message, row in (*_faults_of_lines(lines), *_faults_of_points(lines)):
             report(kind, message, row)
-        rows = self._of_kinds(lines, report)
+        rows = self._of_kinds(lines, report, self.products[index])
         self._kept.get(index, lambda: rows)
         new = {kind: self._is_new(kind, of_kind.stamp_ns) for kind, of_kind in rows.items()}
         for kind, mask in new.items():
@@ -156,28 +156,39 @@ class StatusFiles:
     def _parsed(self, index: int) -> dict[str, StatusRows]:
         def make() -> dict[str, StatusRows]:
             lines = lines_of_text(self._files.read(self.products[index].file))
-            return self._of_kinds(lines, lambda kind, message, row: None)
+            return self._of_kinds(lines, lambda kind, message, row: None, self.products[index])
 
         return self._kept.get(index, make)
 
-    def _of_kinds(self, lines: Sequence[Line], report: "_Report") -> dict[str, StatusRows]:
-        rows = [row for block in blocks_of_lines(lines) for row in rows_of_block(block)]
+    def _of_kinds(self, lines: Sequence[Line], report: "_Report", product: Product) -> dict[str, StatusRows]:
+        blocks = [list(rows_of_block(block)) for block in blocks_of_lines(lines)]
+        rows = [row for block in blocks for row in block]
         for row in rows:
             for kind, message, line in _faults_of_vectors(row, self._vectors):
                 report(kind, message, line)
-        return {kind: self._in_time([row for row in rows if row.kind == kind], report) for kind in (ARM, SYSTEM)}
+        of_kinds = {kind: [row for row in rows if row.kind == kind] for kind in (ARM, SYSTEM)}
+        end_s = None if product.name is None else product.name.end_s
+        ends = {row.kind: end_s for row in (blocks[-1] if blocks else [])}
+        return {kind: self._in_time(of_kind, report, end_s=ends.get(kind)) for kind, of_kind in of_kinds.items()}
 
-    def _in_time(self, rows: Sequence[StatusRow], report: "_Report") -> StatusRows:
+    def _in_time(self, rows: Sequence[StatusRow], report: "_Report", *, end_s: int | None) -> StatusRows:
+        """The states in the order of time; the last one may have the file's end where its own time is cut off."""
         texts = [row.entries[TIME].value if TIME in row.entries else "" for row in rows]
         reading_ns, good = ns_from_texts(np.array([text.encode("ascii", "replace") for text in texts], np.bytes_))
-        stamp_ns = self._clock.unix_ns_from_reading(reading_ns)
         first, last = plausible_ns(self._archive.spec)
+        stamp_ns = self._clock.unix_ns_from_reading(reading_ns)
         good &= (stamp_ns >= first) & (stamp_ns <= last)
-        for place in np.flatnonzero(~good).tolist():
+        bad = np.flatnonzero(~good).tolist()
+        if bad[-1:] == [len(rows) - 1] and end_s is not None:
+            end_ns = self._clock.unix_ns_from_reading(np.array([end_s * NS_PER_S], np.int64))
+            if (stamp_ns[good] < end_ns).all():
+                stamp_ns[-1:], good[-1] = end_ns, True
+        for place in bad:
             row = rows[place]
             line = row.entries[TIME].number if TIME in row.entries else row.line
             got = f"'{texts[place][:40]}'" if TIME in row.entries else "none"
-            report("implausible_time", f"expected {row.kind}.time, a reading of the clock, got {got}", line)
+            then = f"it is put at {end_s}, where the file ends by its name" if good[place] else "the state is left out"
+            report("implausible_time", f"expected {row.kind}.time, a reading of the clock, got {got}; {then}", line)
         found = StatusRows(stamp_ns=stamp_ns, rows=tuple(rows)).only(good)
         return found.only(np.argsort(found.stamp_ns, kind="stable"))
 
@@ -219,8 +230,9 @@ def _faults_of_vectors(row: StatusRow, vectors: Mapping[str, int]) -> Iterator[_
     """The entries that do not hold as many numbers as they should."""
     for key, count in vectors.items():
         entry = row.entries.get(plain_key(key))
-        if entry is not None and row.numbers(key, count) is None:
-            message = f"{row.kind}.{key}: expected {count} numbers, got '{entry.shown}'"
+        if entry is not None and (entry.is_open or row.numbers(key, count) is None):
+            lost = "" if not entry.is_open else " and the end of the file" if entry.is_cut else " without ']'"
+            message = f"{row.kind}.{key}: expected {count} numbers, got '{entry.shown}'{lost}"
             yield "not_a_number", message, entry.number
 
 

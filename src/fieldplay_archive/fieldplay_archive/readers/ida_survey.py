@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from fieldplay_archive import records
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.distinct_rows import DistinctTables
+from fieldplay_archive.distinct_rows import DistinctTables, are_new, share_a_time
 from fieldplay_archive.errors import Defect
 from fieldplay_archive.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
+from fieldplay_archive.readers.ida_motion import FORCES
 from fieldplay_archive.readers.ida_rows import JOINTS
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.tables import Rows
@@ -42,12 +43,14 @@ class Survey:
     """What is found in the rows of an archive, block by block."""
 
     repeated: Counter[tuple[str, str]] = field(default_factory=Counter)  # rows, by the file and that which counts
+    alike: dict[str, list[int]] = field(default_factory=dict)  # lines of rows that share a time, by their file
     states: dict[str, list[tuple[Stamps, Floats]]] = field(default_factory=lambda: {name: [] for name in STATES})
     pauses: list[Pause] = field(default_factory=list)
     sols: set[int] = field(default_factory=set)
     largest_heater: float = 0.0
     th_rad: tuple[float, float] = (np.inf, -np.inf)
     turns: int = 0
+    lacking: Counter[str] = field(default_factory=Counter)  # rows without a number, by their column
     columns: set[str] = field(default_factory=set)  # that hold a number anywhere
     _last: tuple[str, Rows] | None = None
     _step_ns: dict[str, float] = field(default_factory=dict)
@@ -69,30 +72,41 @@ def survey(archive: Archive, tables: DistinctTables) -> Survey:
         distinct = tables.rows(index)
         for name in STATES:
             _add_changes(found.states[name], distinct, name)
+    _report_alike(archive, found)
     _report_losses(archive, tables, found)
     return found
 
 
 def _count_repeated(archive: Archive, tables: DistinctTables, index: int, *, found: Survey) -> None:
-    """Count the rows that have the time of one before, and report those that say something else than it."""
+    """Count the rows that repeat one before, and report those that say something else than one of another file."""
     rows, file = tables.all_rows(index), tables.table_of(index).name
-    inside = int((np.diff(rows.stamp_ns) == 0).sum())
-    if inside:
-        found.repeated[file, file] += inside
+    new = are_new(rows)
+    if not new.all():
+        found.repeated[file, file] += int((~new).sum())
+    alike = share_a_time(rows.stamp_ns[new])
+    found.alike.setdefault(file, []).extend(rows.line[new][alike].tolist())
     for other in tables.earlier(index):
-        theirs, name = tables.all_rows(other), tables.table_of(other).name
-        _, own, place = np.intersect1d(rows.stamp_ns, theirs.stamp_ns, return_indices=True)
-        if not len(own):
+        name, had = tables.table_of(other).name, tables.are_in(index, other)
+        if had.any():
+            found.repeated[file, name] += int(had.sum())
+        if name == file:
             continue
-        found.repeated[file, name] += len(own)
-        first, second = rows.values[own], theirs.values[place]
-        differ = ((first != second) & np.isfinite(first) & np.isfinite(second)).any(axis=1)
+        differ = tables.contradict(index, other)
         if differ.any():
-            line = int(rows.line[own[np.argmax(differ)]])
+            line = int(rows.line[np.argmax(differ)])
             message = (
                 f"{int(differ.sum())} rows have the times of rows of {name} and other numbers; those of {name} count"
             )
             archive.defects(Defect(file=file, kind="conflicting_rows", row=line, message=message))
+
+
+def _report_alike(archive: Archive, found: Survey) -> None:
+    """Report the rows of a file that share a time and have other numbers."""
+    for file, lines in found.alike.items():
+        if lines:
+            message = f"expected one row for each time, got {len(lines)} rows that share theirs with others, which have"
+            message = f"{message} other numbers; all are kept"
+            archive.defects(Defect(file=file, kind="conflicting_rows", row=lines[0], message=message))
 
 
 def _find_pauses(found: Survey, file: str, rows: Rows) -> None:
@@ -121,6 +135,10 @@ def _see_units(found: Survey, rows: Rows) -> None:
     numbers = rows.dialect.numbers
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))
     found.columns |= {numbers[place] for place in has_number.tolist()}
+    for place in has_number.tolist():
+        lacking = int(np.isnan(rows.values[:, place]).sum())
+        if lacking and numbers[place] not in FORCES:
+            found.lacking[numbers[place]] += lacking
     found.largest_heater = max(found.largest_heater, float(np.nanmax(np.abs(rows["htr_cur"]), initial=0.0)))
     th = rows.columns(*(f"th_{kind}" for kind in POSES))
     if np.isfinite(th).any():
@@ -200,8 +218,10 @@ def note_survey(archive: Archive, found: Survey) -> None:
     """Say what was found that is no fault."""
     repeated = list(found.repeated.items())
     for (file, other), count in repeated[:SHOWN]:
-        place = "of a row before in the same file" if file == other else f"of rows of {other}"
+        place = "and the numbers of a row before in the same file" if file == other else f"of rows of {other}"
         archive.notes.append(f"{file}: {count} rows have the time {place}, they count once")
+    for name, count in found.lacking.items():
+        archive.notes.append(f"measured: {name} has no number in {count} rows: marked as invalid there, or reported")
     if len(repeated) > SHOWN:
         rest = sum(count for _, count in repeated[SHOWN:])
         archive.notes.append(f"likewise {rest} rows of {len(repeated) - SHOWN} more such pairs of files")
