@@ -11,6 +11,8 @@ from tiny_ameds import TinyAmeds
 
 from fieldplay_samples.sample import SampleOptions
 
+pytest.register_assert_rewrite("launched_tests")  # so that its assertions tell what differs
+
 
 @pytest.fixture(scope="session")
 def write_ameds() -> Callable[[Path], TinyAmeds]:

@@ -1,40 +1,13 @@
-"""What becomes of an archive of IDA: the messages of the bag that it is converted to, its notes and its defects."""
+"""What becomes of an archive of IDA: its messages, its notes and its defects."""
 
-import tempfile
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
+from archive_messages import Messages, messages_of, notes_of
 
 from fieldplay_archive.errors import Defect
-from fieldplay_player.conversion import BagOptions, convert
 from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
 
-EVERYTHING = Selection()
-Messages = dict[str, list[tuple[int, Any]]]
-
-
-def messages_of(root: Path, selection: Selection = EVERYTHING, **parameters: Any) -> Messages:
-    """All messages with their times, by topic below the namespace, as rosbags reads them."""
-    found: Messages = defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
-        bag = Path(folder) / "bag"
-        with open_dataset(root, None, parameters) as archive:
-            convert(archive, bag, selection, BagOptions())
-        with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            for connection, stamp, raw in reader.messages():
-                message = reader.deserialize(raw, connection.msgtype)
-                found[connection.topic.removeprefix("/ida/")].append((stamp, message))
-    return found
-
-
-def notes_of(root: Path, **parameters: Any) -> list[str]:
-    """What is noted of an archive when it is opened."""
-    with open_dataset(root, None, parameters) as archive:
-        return archive.notes
+__all__ = ["Messages", "defects_of", "messages_of", "notes_of", "places_of"]
 
 
 def defects_of(root: Path) -> list[Defect]:

@@ -1,11 +1,13 @@
 """What becomes of CDFF logs: the messages of the bag that they are converted to."""
 
 import tempfile
-from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import archive_messages
 import numpy as np
+from archive_messages import EVERYTHING, Messages
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
@@ -15,29 +17,12 @@ from fieldplay_archive.errors import Defect
 from fieldplay_player.checking import check, check_settings
 from fieldplay_player.conversion import BagOptions, convert
 from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
 
-EVERYTHING = Selection()
-Messages = dict[str, list[tuple[int, Any]]]
 Matrix = NDArray[np.float64]
 
 
-def messages_of(root: Path, selection: Selection = EVERYTHING, **parameters: Any) -> Messages:
-    """All messages with their times, by topic below the namespace, as rosbags reads them."""
-    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
-        bag = Path(folder) / "bag"
-        with open_dataset(root, "sherpatt", parameters) as archive:
-            convert(archive, bag, selection, BagOptions())
-        return messages_in(bag)
-
-
-def messages_in(bag: Path) -> Messages:
-    found: Messages = defaultdict(list)
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, stamp, raw in reader.messages():
-            message = reader.deserialize(raw, connection.msgtype)
-            found[connection.topic.removeprefix("/sherpatt/")].append((stamp, message))
-    return found
+messages_of = partial(archive_messages.messages_of, dataset="sherpatt")
+messages_in = partial(archive_messages.messages_in, namespace="sherpatt")
 
 
 def raw_of(root: Path, **parameters: Any) -> list[tuple[int, str, bytes]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tiny_acfr as tiny
-from acfr_messages import messages_of
+from archive_messages import messages_of
 from tiny_acfr import LASERS, TinyAcfr
 from tiny_ameds import TinyAmeds
 from tiny_rosario import TinyRosario

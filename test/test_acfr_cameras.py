@@ -9,9 +9,8 @@ import pytest
 import tiny_acfr as tiny
 import tiny_acfr_places as places
 from acfr_checked import inspected, noted
-from acfr_messages import messages_of
+from archive_messages import messages_of, notes_of
 from numpy.typing import NDArray
-from rosario_messages import notes_of
 from tiny_acfr import TinyAcfr
 from tiny_acfr_places import GREYS, bmp_of
 

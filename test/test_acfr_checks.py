@@ -8,7 +8,7 @@ import pytest
 import tiny_acfr_places as places
 import yaml
 from acfr_checked import inspected, noted
-from rosario_messages import notes_of
+from archive_messages import notes_of
 from scipy.spatial.transform import Rotation
 from tiny_acfr import START, TinyAcfr
 

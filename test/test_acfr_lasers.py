@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_acfr as tiny
-from acfr_messages import messages_of
-from rosario_messages import Messages
+from archive_messages import Messages, messages_of
 from scipy.spatial.transform import Rotation
 from tiny_acfr import LASERS, TinyAcfr
 

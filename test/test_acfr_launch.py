@@ -5,19 +5,14 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import launched_tests as launched
 import pytest
-from ament_index_python.packages import get_package_share_directory
 from audience import Audience
-from rosbag2_interfaces import srv
 from tiny_acfr import START, TinyAcfr
-from written import derived_messages, key, numbers
+from written import derived_messages
 
 import launch_testing
 from launch import LaunchDescription
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_testing.actions import ReadyToTest
 
 ODOM, TF = "/acfr/wheels/odom", "/tf"
 LASERS = ("horizontal", "vertical", "port", "starboard")
@@ -51,10 +46,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     archive = TinyAcfr(Path(folder.name) / "29-DynamicDayTriangleClear", seconds=1.5)
     archive.write_all()
-    file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "acfr.launch.py")
-    arguments = {"archive": str(archive.root), "paused": "true", "clock": "50.0", "on_end": "pause"}
-    launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=arguments.items())
-    return LaunchDescription([launch, ReadyToTest()]), {"root": archive.root, "folder": folder}
+    return launched.launch_of("acfr", archive.root), {"root": archive.root, "folder": folder}
 
 
 class WhilePlaying(unittest.TestCase):
@@ -67,61 +59,28 @@ class WhilePlaying(unittest.TestCase):
     ) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", TYPES)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
-        for topic, msgtype in TYPES.items():
-            self.audience.hear(topic, msgtype)
-        self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        launched.hear_all(self.audience, TYPES)
         heard, graph = self.audience.heard, self.audience.node
-        self.audience.wait(lambda: self.audience.count("/tf_static") == 1, lambda: "no /tf_static")
-
-        def discovered() -> bool:
-            is_heard = graph.count_subscribers("/acfr/payload/wheels") > 1  # the node, and this one
-            return is_heard and all(graph.count_publishers(topic) > 0 for topic in TYPES)
-
-        with self.audience.changed:
-            while not discovered():
-                self.audience.changed.wait(0.1)
+        launched.find_all(self.audience, TYPES, ["/acfr/payload/wheels"], readers=2)  # the node, and this one
         self.assertEqual(graph.count_publishers(TF), 1)
-        self.audience.ask(srv.Resume, "resume")  # all find each other; the second round counts, after a jump back
-        ends = {topic: max(map(key, expected[topic])) for topic in TYPES}
-        self.audience.wait(
-            lambda: all(any(key(message) == end for message in heard[topic]) for topic, end in ends.items()),
-            lambda: {topic: len(heard[topic]) for topic in TYPES},
-        )
-        self.audience.ask(srv.Pause, "pause")
-        for topic in TYPES:
-            heard[topic].clear()
-        request = srv.Seek.Request()
-        request.time.sec = START
-        self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
-        self.audience.ask(srv.Resume, "resume")
-        self.audience.wait(
-            lambda: all(len(heard[topic]) >= len(expected[topic]) for topic in TYPES),
-            lambda: {topic: (len(heard[topic]), len(expected[topic])) for topic in TYPES},
-        )
+        ends = launched.last_keys(expected, TYPES)
+        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again(self.audience, TYPES, START)
+        launched.wait_for_as_many(self.audience, expected, TYPES)
         self.assertGreater(len(expected[ODOM]), 10)
         for topic in (*TYPES, "/tf_static"):
-            live, written = sorted(heard[topic], key=key), sorted(expected[topic], key=key)
-            self.assertEqual([key(message) for message in live], [key(message) for message in written], topic)
-            for one, other in zip(live, written, strict=True) if topic in COMPARED else ():
-                np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-9, atol=1e-12)
+            launched.check_same(topic, heard[topic], expected[topic], numbers_too=topic in COMPARED)
 
     def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
-        parents: dict[str, str] = {}
         written = derived_messages(root, Path(folder.name) / "tree", [TF])
-        for message in [message for part in written.values() for message in part]:
-            for transform in message.transforms:
-                parent = parents.setdefault(transform.child_frame_id, transform.header.frame_id)
-                self.assertEqual(parent, transform.header.frame_id)
+        parents = launched.parents_in(message for part in written.values() for message in part)
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
         self.assertEqual(set(parents), {"base_link", "odom"} | SENSORS)
         self.assertEqual((parents["base_link"], parents["odom"]), ("map", "map"))
         self.assertEqual([len(message.transforms) for message in written[TF]], [1] * 30)
 
     def test_the_robot_s_model_is_offered(self) -> None:
-        self.audience.hear("/acfr/robot_description", "std_msgs/msg/String", latched=True)
-        heard = self.audience.heard["/acfr/robot_description"]
-        self.audience.wait(lambda: len(heard) == 1, lambda: "no model")
-        self.assertIn('<robot name="argo">', heard[0].data)
+        self.assertIn('<robot name="argo">', launched.model_offered(self.audience))
 
 
 @launch_testing.post_shutdown_test()
@@ -129,6 +88,6 @@ class AfterPlaying(unittest.TestCase):
     def test_all_processes_end_well(self, proc_info: Any, proc_output: Any, folder: Any) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info)
-        said = b"".join(event.text for name in proc_output.process_names() for event in proc_output[name]).decode()
+        said = launched.said_by(proc_output)
         self.assertIn("[acfr.skid_steer_odometry]", said)
         self.assertIn("starting anew", said)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import tiny_acfr_places as places
 from acfr_checked import inspected, noted
-from acfr_messages import messages_of
+from archive_messages import messages_of, notes_of, xyz, xyzw
 from numpy.typing import NDArray
 from pyproj import Geod, Proj, Transformer
-from rosario_messages import notes_of, xyz, xyzw
 from scipy.spatial.transform import Rotation
 from tiny_acfr import TinyAcfr
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import tiny_acfr_places as places
 from acfr_checked import inspected, noted
-from acfr_messages import messages_of
-from rosario_messages import notes_of
+from archive_messages import messages_of, notes_of
 from tiny_acfr import TinyAcfr
 
 STANDING = [6154241.229, 225261.411, -600.0, *[0.0] * 9]

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_acfr as tiny
-from acfr_messages import messages_of
-from rosario_messages import Messages
+from archive_messages import Messages, messages_of
 from tiny_acfr import TinyAcfr
 
 from fieldplay_player.opening import open_dataset

@@ -1,15 +1,12 @@
 """The Argo of the ACFR datasets as urdf/argo.urdf describes it, and the view of RViz that shows it."""
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published
@@ -23,7 +20,7 @@ FILE = ROOT / "urdf" / "argo.urdf"
 TEXT = FILE.read_text()
 MODEL = model_from_text(TEXT)
 ACFR = spec_from_file(ROOT / "config" / "datasets" / "acfr.yaml")
-VIEW = yaml.safe_load((ROOT / "config" / "rviz" / "acfr.rviz").read_text())["Visualization Manager"]
+VIEW = view_of("acfr")
 ODOMETRY = next(derived for derived in ACFR.derived if derived.kind == "skid_steer_odometry")
 IMU_HEIGHT_M = 0.93
 # The facts' transforms, computed from the report's tables by another way: metres, and the quaternion x y z w.
@@ -70,13 +67,7 @@ def edges_of_model() -> dict[tuple[str, str], Any]:
 
 
 def test_the_parser_of_ros_reads_the_same_tree() -> None:
-    tool = shutil.which("check_urdf")
-    assert tool, "check_urdf is not there: requirements/test.txt"
-    is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
-    command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(FILE)], capture_output=True, text=True, check=True).stdout
-    children = {line.split()[-1] for line in told.partition("root Link: base_link")[2].splitlines()[1:]}
-    assert children == set(MODEL.parents)
+    assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
 def test_eight_wheels_stand_on_the_ground_four_on_a_side() -> None:
@@ -101,12 +92,9 @@ def test_the_front_wheels_are_as_the_report_s_plan_of_the_static_scene_has_them(
 
 
 def test_shapes_have_colours_and_sizes() -> None:
-    robot = ElementTree.fromstring(TEXT)
-    colours = {material.get("name") for material in robot.findall("material")}
-    assert {material.get("name") for material in robot.findall("link/visual/material")} == colours
-    shapes = [value for shape in robot.findall("link/visual/geometry/*") for value in shape.attrib.values()]
-    sizes = [float(number) for value in shapes for number in value.split()]
-    assert min(sizes) > 0.01 and max(sizes) < 3.0
+    shapes = shapes_of(TEXT)
+    assert shapes.used == shapes.colours
+    assert min(shapes.sizes_m) > 0.01 and max(shapes.sizes_m) < 3.0
 
 
 def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
@@ -117,16 +105,10 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     types = {stream.topic: stream.type for stream in ACFR.streams}
     types |= {"wheels/odom": "nav_msgs/msg/Odometry", "robot_description": "std_msgs/msg/String"}
     shown = set()
-    for display in VIEW["Displays"]:
-        qos = display.get("Topic", display.get("Description Topic"))
-        if qos is None:
-            continue
-        topic, kind = qos["Value"].removeprefix(f"/{ACFR.namespace}/"), display["Class"].rpartition("/")[2]
-        shown.add(topic)
-        assert kind == kinds[types[topic]], topic
-        lasting = "Transient Local" if kind == "RobotModel" else "Volatile"
-        assert (qos["Durability Policy"], qos["Reliability Policy"]) == (lasting, "Reliable"), display["Name"]
-        assert (qos["History Policy"], qos["Depth"] > 0) == ("Keep Last", True), display["Name"]
+    for display in displays_of_topics(VIEW, ACFR.namespace):
+        shown.add(display.topic)
+        assert display.kind == kinds[types[display.topic]], display.topic
+        assert display.qos == offered_qos(lasting=display.kind == "RobotModel"), display.name
     assert shown == {
         "robot_description", "nav/odom", "wheels/odom", "radar/points", "radar/spectrum", "radar/spectrum_points",
         "visual_camera/image_raw", "ir_camera/image_raw",

@@ -5,19 +5,15 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import launched_tests as launched
 import pytest
-from ament_index_python.packages import get_package_share_directory
 from audience import Audience
 from rosbag2_interfaces import srv
 from tiny_ameds import START, TinyAmeds
-from written import derived_messages, key, numbers
+from written import derived_messages
 
 import launch_testing
 from launch import LaunchDescription
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_testing.actions import ReadyToTest
 
 PATIENCE_S = 30.0
 DERIVED = {
@@ -28,6 +24,7 @@ DERIVED = {
     "/ameds/aux_arm/tcp": "geometry_msgs/msg/PoseStamped",
     "/tf": "tf2_msgs/msg/TFMessage",
 }
+INPUTS = ("joint_states", "wheel_speeds", "twist_estimate")
 
 
 @pytest.mark.launch_test
@@ -35,12 +32,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     archive = TinyAmeds(Path(folder.name) / "Traverse_5")
     archive.write_all()
-    file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "ameds.launch.py")
-    arguments = {"archive": str(archive.root), "paused": "true", "clock": "50.0", "images": "compressed"}
-    launch = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(str(file)), launch_arguments={**arguments, "on_end": "pause"}.items()
-    )
-    return LaunchDescription([launch, ReadyToTest()]), {"root": archive.root, "folder": folder}
+    return launched.launch_of("ameds", archive.root, images="compressed"), {"root": archive.root, "folder": folder}
 
 
 class WhilePlaying(unittest.TestCase):
@@ -50,51 +42,19 @@ class WhilePlaying(unittest.TestCase):
 
     def test_a_live_nodes_compute_what_a_conversion_writes(self, root: Path, folder: Any) -> None:
         expected = derived_messages(root, Path(folder.name) / "bag", DERIVED)
-        for topic, msgtype in DERIVED.items():
-            self.audience.hear(topic, msgtype)
-        self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        launched.hear_all(self.audience, DERIVED)
         heard = self.audience.heard
-        graph = self.audience.node
-        self.audience.wait(lambda: self.audience.count("/tf_static") == 1, lambda: "no /tf_static")
-        inputs = ("joint_states", "wheel_speeds", "twist_estimate")
-
-        def discovered() -> bool:
-            heard = all(graph.count_subscribers(f"/ameds/platform/{name}") > 0 for name in inputs)
-            return heard and all(graph.count_publishers(topic) > 0 for topic in DERIVED)
-
-        with self.audience.changed:
-            while not discovered():
-                self.audience.changed.wait(0.1)
-        self.audience.ask(srv.Resume, "resume")  # all find each other; the second round counts, after a jump back
-        ends = {topic: max(map(key, messages)) for topic, messages in expected.items() if topic in DERIVED}
-        self.audience.wait(
-            lambda: all(any(key(message) == end for message in heard[topic]) for topic, end in ends.items()),
-            lambda: {topic: len(heard[topic]) for topic in DERIVED},
-        )
-        self.audience.ask(srv.Pause, "pause")
-        for topic in DERIVED:
-            heard[topic].clear()
-        request = srv.Seek.Request()
-        request.time.sec = START
-        self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
-        self.audience.ask(srv.Resume, "resume")
-        self.audience.wait(
-            lambda: all(len(heard[topic]) >= len(expected[topic]) for topic in DERIVED),
-            lambda: {topic: (len(heard[topic]), len(expected[topic])) for topic in DERIVED},
-        )
+        launched.find_all(self.audience, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
+        ends = launched.last_keys(expected, DERIVED)
+        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again(self.audience, DERIVED, START)
+        launched.wait_for_as_many(self.audience, expected, DERIVED)
         for topic in (*DERIVED, "/tf_static"):
-            live, written = sorted(heard[topic], key=key), sorted(expected[topic], key=key)
-            self.assertEqual([key(message) for message in live], [key(message) for message in written])
-            for one, other in zip(live, written, strict=True):
-                np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-9, atol=1e-12)
+            launched.check_same(topic, heard[topic], expected[topic])
 
     def test_b_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
-        parents: dict[str, str] = {}
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])
-        for message in [message for part in written.values() for message in part]:
-            for transform in getattr(message, "transforms", ()):
-                parent = parents.setdefault(transform.child_frame_id, transform.header.frame_id)
-                self.assertEqual(parent, transform.header.frame_id)
+        parents = launched.parents_in(message for part in written.values() for message in part)
         roots = set(parents.values()) - set(parents)
         self.assertEqual(roots, {"map"})
         arms = {f"{arm}_arm_{part}" for arm in ("main", "aux") for part in ("base", "end", "link_1", "link_7")}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tiny_rosario as tiny
 import yaml
-from rosario_messages import messages_of
+from archive_messages import messages_of
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import TinyBag
 

@@ -1,15 +1,12 @@
 """InSight's arm on its lander as urdf/insight_ida.urdf describes it, and the view of RViz that shows it."""
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from lander_arm_settings import arm_settings
+from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published
@@ -30,7 +27,7 @@ FILE = ROOT / "urdf" / "insight_ida.urdf"
 TEXT = FILE.read_text()
 MODEL = model_from_text(TEXT)
 IDA = spec_from_file(ROOT / "config" / "datasets" / "ida.yaml")
-VIEW = yaml.safe_load((ROOT / "config" / "rviz" / "ida.rviz").read_text())["Visualization Manager"]
+VIEW = view_of("ida")
 ARM = lander_model_from_settings(arm_settings(dh_set="sis"))
 ANGLES = np.random.default_rng(12).uniform(-2, 2, (50, 4))
 STATIC = {"lander", "idc_camera"}  # of the frames that the player publishes, those below or above the arm
@@ -109,22 +106,13 @@ def test_the_instruments_are_drawn_where_the_parameter_file_has_them(place: tupl
 
 
 def test_the_parser_of_ros_reads_the_same_tree() -> None:
-    tool = shutil.which("check_urdf")
-    assert tool, "check_urdf is not there: requirements/test.txt"
-    is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
-    command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(FILE)], capture_output=True, text=True, check=True).stdout
-    children = {line.split()[-1] for line in told.partition("root Link: payload")[2].splitlines()[1:]}
-    assert children == set(MODEL.parents)
+    assert parents_by_ros(FILE, "payload") == MODEL.parents
 
 
 def test_shapes_have_colours_and_sizes() -> None:
-    robot = ElementTree.fromstring(TEXT)
-    colours = {material.get("name") for material in robot.findall("material")}
-    assert {material.get("name") for material in robot.findall("link/visual/material")} == colours
-    shapes = [value for shape in robot.findall("link/visual/geometry/*") for value in shape.attrib.values()]
-    sizes = [float(number) for value in shapes for number in value.split()]
-    assert min(sizes) > 0.005 and max(sizes) < 1.5
+    shapes = shapes_of(TEXT)
+    assert shapes.used == shapes.colours
+    assert min(shapes.sizes_m) > 0.005 and max(shapes.sizes_m) < 1.5
 
 
 def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
@@ -134,16 +122,10 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     }  # fmt: skip
     types = {stream.topic: stream.type for stream in IDA.streams} | COMPUTED
     shown = set()
-    for display in VIEW["Displays"]:
-        qos = display.get("Topic", display.get("Description Topic"))
-        if qos is None:
-            continue
-        topic = qos["Value"].removeprefix(f"/{IDA.namespace}/")
-        shown.add(topic)
-        assert display["Class"].rpartition("/")[2] == kinds[types[topic]]
-        lasting = "Transient Local" if topic == "robot_description" else "Volatile"
-        assert (qos["Durability Policy"], qos["Reliability Policy"]) == (lasting, "Reliable"), display["Name"]
-        assert (qos["History Policy"], qos["Depth"] > 0) == ("Keep Last", True), display["Name"]
+    for display in displays_of_topics(VIEW, IDA.namespace):
+        shown.add(display.topic)
+        assert display.kind == kinds[types[display.topic]]
+        assert display.qos == offered_qos(lasting=display.topic == "robot_description"), display.name
     assert shown == {*COMPUTED, "archived/tool_enc", "wrench"}
 
 

@@ -1,15 +1,12 @@
 """ESA's rover Interact as urdf/interact.urdf describes it, and the view of RViz that shows it."""
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.dh import DhRow, links_from_joints
@@ -24,7 +21,7 @@ FILE = ROOT / "urdf" / "interact.urdf"
 TEXT = FILE.read_text()
 MODEL = model_from_text(TEXT)
 AMEDS = spec_from_file(ROOT / "config" / "datasets" / "ameds.yaml")
-VIEW = yaml.safe_load((ROOT / "config" / "rviz" / "ameds.rviz").read_text())["Visualization Manager"]
+VIEW = view_of("ameds")
 
 ARMS = ("main", "aux")
 JOINTS = [f"{arm}_arm_joint_{number}" for arm in ARMS for number in range(1, 8)]
@@ -48,18 +45,7 @@ def test_the_links_are_the_frames_that_are_published() -> None:
 
 
 def test_the_parser_of_ros_reads_the_same_tree() -> None:
-    """check_urdf is urdfdom's, which RViz and robot_state_publisher read with; two columns more for each generation."""
-    tool = shutil.which("check_urdf")
-    assert tool, "check_urdf is not there: requirements/test.txt"
-    is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
-    command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(FILE)], capture_output=True, text=True, check=True).stdout
-    parents, above = {}, ["base_link"]
-    for line in told.partition("root Link: base_link")[2].splitlines()[1:]:
-        generation = (len(line) - len(line.lstrip())) // 4
-        above[generation:] = [line.split()[-1]]
-        parents[above[generation]] = above[generation - 1]
-    assert parents == MODEL.parents
+    assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
 def test_each_frame_stands_where_the_table_of_the_paper_puts_it() -> None:
@@ -131,16 +117,9 @@ def test_the_wheels_are_left_to_their_node_and_stand_straight() -> None:
 
 
 def test_shapes_have_colours_and_sizes() -> None:
-    robot = ElementTree.fromstring(TEXT)
-    colours = {material.get("name") for material in robot.findall("material")}
-    assert {material.get("name") for material in robot.findall("link/visual/material")} == colours
-    sizes = [
-        float(number)
-        for shape in robot.findall("link/visual/geometry/*")
-        for value in shape.attrib.values()
-        for number in value.split()
-    ]
-    assert min(sizes) > 0.005 and max(sizes) < 1.5
+    shapes = shapes_of(TEXT)
+    assert shapes.used == shapes.colours
+    assert min(shapes.sizes_m) > 0.005 and max(shapes.sizes_m) < 1.5
 
 
 def displays(kind: str) -> list[dict[str, Any]]:
@@ -169,12 +148,8 @@ def test_the_view_shows_topics_that_there_are_with_types_that_it_can_show() -> N
 
 
 def test_the_view_asks_for_topics_as_they_are_offered() -> None:
-    for display in VIEW["Displays"]:
-        qos = display.get("Topic", display.get("Description Topic"))
-        if qos is not None:
-            lasting = "Transient Local" if display["Class"].endswith("RobotModel") else "Volatile"
-            assert (qos["Durability Policy"], qos["Reliability Policy"]) == (lasting, "Reliable"), display["Name"]
-            assert (qos["History Policy"], qos["Depth"] > 0) == ("Keep Last", True), display["Name"]
+    for display in displays_of_topics(VIEW, AMEDS.namespace):
+        assert display.qos == offered_qos(lasting=display.kind == "RobotModel"), display.name
 
 
 def test_the_view_stands_in_the_map_follows_the_rover_and_draws_two_trails() -> None:

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 import tiny_rosario as tiny
-from rosario_messages import Messages, messages_of, notes_of, xyz, xyzw
+from archive_messages import Messages, messages_of, notes_of, xyz, xyzw
 from scipy.spatial.transform import Rotation
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import RECTIFIED

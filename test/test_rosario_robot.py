@@ -1,13 +1,10 @@
 """The robot of the Rosario dataset as urdf/rosario.urdf describes it, and the view of RViz that shows it."""
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
-import yaml
+from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.ackermann import joint_transforms_from_angles
@@ -21,7 +18,7 @@ FILE = ROOT / "urdf" / "rosario.urdf"
 TEXT = FILE.read_text()
 MODEL = model_from_text(TEXT)
 ROSARIO = spec_from_file(ROOT / "config" / "datasets" / "rosario.yaml")
-VIEW = yaml.safe_load((ROOT / "config" / "rviz" / "rosario.rviz").read_text())["Visualization Manager"]
+VIEW = view_of("rosario")
 JOINTS = [*REAR_WHEELS, *STEERING]
 ODOMETRY = next(derived for derived in ROSARIO.derived if derived.kind == "ackermann_odometry")
 COMPUTED = {
@@ -52,13 +49,7 @@ def test_the_joints_move_the_links_as_the_node_does() -> None:
 
 
 def test_the_parser_of_ros_reads_the_same_tree() -> None:
-    tool = shutil.which("check_urdf")
-    assert tool, "check_urdf is not there: requirements/test.txt"
-    is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
-    command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(FILE)], capture_output=True, text=True, check=True).stdout
-    children = {line.split()[-1] for line in told.partition("root Link: base_link")[2].splitlines()[1:]}
-    assert children == set(MODEL.parents)
+    assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
 def test_the_wheels_are_those_of_the_paper_and_stand_on_one_ground() -> None:
@@ -85,12 +76,9 @@ def test_the_sensors_are_drawn_where_their_frames_are() -> None:
 
 
 def test_shapes_have_colours_and_sizes() -> None:
-    robot = ElementTree.fromstring(TEXT)
-    colours = {material.get("name") for material in robot.findall("material")}
-    assert {material.get("name") for material in robot.findall("link/visual/material")} == colours
-    shapes = [value for shape in robot.findall("link/visual/geometry/*") for value in shape.attrib.values()]
-    sizes = [float(number) for value in shapes for number in value.split()]
-    assert min(sizes) > 0.005 and max(sizes) < 2.5
+    shapes = shapes_of(TEXT)
+    assert shapes.used == shapes.colours
+    assert min(shapes.sizes_m) > 0.005 and max(shapes.sizes_m) < 2.5
 
 
 def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
@@ -99,18 +87,12 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
         "std_msgs/msg/String": "RobotModel",
     }  # fmt: skip
     types = {stream.topic: stream.type for stream in ROSARIO.streams} | COMPUTED
-    shown = {}
-    for display in VIEW["Displays"]:
-        qos = display.get("Topic", display.get("Description Topic"))
-        if qos is None:
-            continue
-        topic, kind = qos["Value"].removeprefix(f"/{ROSARIO.namespace}/"), display["Class"].rpartition("/")[2]
-        shown[topic] = kind
-        assert kind == kinds[types[topic]]
-        lasting = "Transient Local" if kind in ("RobotModel", "Path") else "Volatile"
-        assert (qos["Durability Policy"], qos["Reliability Policy"]) == (lasting, "Reliable"), display["Name"]
-        assert (qos["History Policy"], qos["Depth"] > 0) == ("Keep Last", True), display["Name"]
-    assert set(shown) == {
+    shown = set()
+    for display in displays_of_topics(VIEW, ROSARIO.namespace):
+        shown.add(display.topic)
+        assert display.kind == kinds[types[display.topic]]
+        assert display.qos == offered_qos(lasting=display.kind in ("RobotModel", "Path")), display.name
+    assert shown == {
         *COMPUTED, "ground_truth/odom", "stereo/left/image_raw", "stereo/right/image_raw",
     }  # fmt: skip
 

@@ -6,19 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import launched_tests as launched
 import numpy as np
 import pytest
-from ament_index_python.packages import get_package_share_directory
 from audience import Audience
-from rosbag2_interfaces import srv
 from written import derived_messages, key, numbers
 
 import launch_testing
 from fieldplay_samples.sample import SampleOptions, write_sample
 from launch import LaunchDescription
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch_testing.actions import ReadyToTest
 
 TF, PATH, SURFACE, CLOUD = "/tf", "/sherpatt/path", "/sherpatt/surface", "sensor_msgs/msg/PointCloud2"
 TYPES = {
@@ -50,10 +46,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     root = Path(folder.name) / "logs"
     write_sample("sherpatt", root, SampleOptions(seconds=8, settings=SETTINGS))
-    file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "sherpatt.launch.py")
-    arguments = {"archive": str(root), "paused": "true", "clock": "50.0", "rate": "2.0", "on_end": "pause"}
-    launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=arguments.items())
-    return LaunchDescription([launch, ReadyToTest()]), {"root": root, "folder": folder}
+    return launched.launch_of("sherpatt", root, rate="2.0"), {"root": root, "folder": folder}
 
 
 @cache
@@ -71,34 +64,15 @@ class WhilePlaying(unittest.TestCase):
     ) -> None:
         expected = written_messages(root, folder.name)
         self.assertEqual(set(expected), {*TYPES, "/tf_static"})
-        for topic, msgtype in TYPES.items():
-            self.audience.hear(topic, msgtype)
-        self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        launched.hear_all(self.audience, TYPES)
         heard, graph = self.audience.heard, self.audience.node
-        self.audience.wait(lambda: self.audience.count("/tf_static") == 1, lambda: "no /tf_static")
-
-        def discovered() -> bool:
-            is_heard = all(graph.count_subscribers(f"/sherpatt/{name}") > 1 for name in HEARD_BY_NODES)
-            return is_heard and all(graph.count_publishers(topic) > 0 for topic in TYPES)
-
-        with self.audience.changed:
-            while not discovered():
-                self.audience.changed.wait(0.1)
+        read = [f"/sherpatt/{name}" for name in HEARD_BY_NODES]
+        launched.find_all(self.audience, TYPES, read, readers=2)  # the node, and this one
         senders = {topic: {each.node_name for each in graph.get_publishers_info_by_topic(topic)} for topic in STANDING}
         self.assertEqual(senders, {TF: {"player", "joint_transforms"}, "/tf_static": {"player"}})
-        self.audience.ask(srv.Resume, "resume")  # all find each other; the second round counts, after a jump back
-        ends = {topic: max(map(key, expected[topic])) for topic in TYPES}
-        self.audience.wait(
-            lambda: all(any(key(message) == end for message in heard[topic]) for topic, end in ends.items()),
-            lambda: {topic: len(heard[topic]) for topic in TYPES},
-        )
-        self.audience.ask(srv.Pause, "pause")
-        for topic in TYPES:
-            heard[topic].clear()
-        request = srv.Seek.Request()
-        request.time.sec = START
-        self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
-        self.audience.ask(srv.Resume, "resume")
+        ends = launched.last_keys(expected, TYPES)
+        launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
+        launched.play_again(self.audience, TYPES, START)
         wanted = {topic: len(expected[topic]) * (SHARE if topic in QUICK else 1) for topic in TYPES}
         self.audience.wait(
             lambda: all(
@@ -134,12 +108,8 @@ class WhilePlaying(unittest.TestCase):
         self.assertIn('<robot name="sherpatt">', model.data)
 
     def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
-        parents: dict[str, str] = {}
         written = written_messages(root, folder.name)
-        for message in [*written[TF], *written["/tf_static"]]:
-            for transform in message.transforms:
-                parent = parents.setdefault(transform.child_frame_id, transform.header.frame_id)
-                self.assertEqual(parent, transform.header.frame_id)
+        parents = launched.parents_in([*written[TF], *written["/tf_static"]])
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
         self.assertEqual((parents["base_link"], parents["odom"]), ("odom", "map"))
         self.assertEqual(parents["velodyne_plane_moving"], "velodyne_plane_fixed")
@@ -155,7 +125,7 @@ class AfterPlaying(unittest.TestCase):
     def test_all_processes_end_well(self, proc_info: Any, proc_output: Any, folder: Any) -> None:
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info)
-        said = b"".join(event.text for name in proc_output.process_names() for event in proc_output[name]).decode()
+        said = launched.said_by(proc_output)
         self.assertIn("[sherpatt.odometry_path]", said)
         self.assertIn("starting anew", said)
         self.assertNotIn("is left out", said)

@@ -1,16 +1,13 @@
 """SherpaTT as urdf/sherpatt.urdf describes it, against its geometry by hand, and the view of RViz that shows it."""
 
-import shutil
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.spec import spec_from_file
@@ -23,7 +20,7 @@ FILE = ROOT / "urdf" / "sherpatt.urdf"
 TEXT = FILE.read_text()
 MODEL = model_from_text(TEXT)
 SHERPATT = spec_from_file(ROOT / "config" / "datasets" / "sherpatt.yaml")
-VIEW = yaml.safe_load((ROOT / "config" / "rviz" / "sherpatt.rviz").read_text())["Visualization Manager"]
+VIEW = view_of("sherpatt")
 LEGS = {"front_left": (1, 1), "front_right": (1, -1), "rear_left": (-1, 1), "rear_right": (-1, -1)}
 LINKS = (
     "pan", "inner_strut", "inner_leg", "knee", "outer_strut", "outer_leg", "wheel_upper", "wheel_lower", "wheel",
@@ -71,17 +68,7 @@ def test_each_leg_has_eleven_links_on_the_body_and_no_arm() -> None:
 
 
 def test_the_parser_of_ros_reads_the_same_tree() -> None:
-    tool = shutil.which("check_urdf")
-    assert tool, "check_urdf is not there: requirements/test.txt"
-    is_script = Path(tool).read_bytes().startswith(b"#!")  # whose first line cannot name a Python in a path with spaces
-    command = [sys.executable, tool] if is_script else [tool]
-    told = subprocess.run([*command, str(FILE)], capture_output=True, text=True, check=True).stdout
-    parents, above = {}, ["base_link"]
-    for line in told.partition("root Link: base_link")[2].splitlines()[1:]:
-        generation = (len(line) - len(line.lstrip())) // 4
-        above[generation:] = [line.split()[-1]]
-        parents[above[generation]] = above[generation - 1]
-    assert parents == MODEL.parents
+    assert parents_by_ros(FILE, "base_link") == MODEL.parents
 
 
 def test_the_joints_that_close_the_parallelograms_follow_the_driven_ones() -> None:
@@ -166,12 +153,10 @@ def test_what_stands_still_in_the_legs_is_sent_by_the_player_as_the_model_has_it
 
 
 def test_shapes_have_colours_and_sizes_and_the_struts_their_length() -> None:
+    shapes = shapes_of(TEXT)
+    assert shapes.used == shapes.colours
+    assert min(shapes.sizes_m) > 0.01 and max(shapes.sizes_m) < 1.0
     robot = ElementTree.fromstring(TEXT)
-    colours = {material.get("name") for material in robot.findall("material")}
-    assert {material.get("name") for material in robot.findall("link/visual/material")} == colours
-    shapes = [value for shape in robot.findall("link/visual/geometry/*") for value in shape.attrib.values()]
-    sizes = [float(number) for value in shapes for number in value.split()]
-    assert min(sizes) > 0.01 and max(sizes) < 1.0
     for leg in LEGS:
         tyre = robot.find(f"link[@name='wheel_{leg}']/visual/geometry/cylinder")
         assert tyre.get("radius") == "0.2"
@@ -186,16 +171,10 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     types |= {"path": "nav_msgs/msg/Path", "robot_description": "std_msgs/msg/String"}
     lasting = {"path", "robot_description"} | {stream.topic for stream in SHERPATT.streams if stream.latched}
     shown = set()
-    for display in VIEW["Displays"]:
-        qos = display.get("Topic", display.get("Description Topic"))
-        if qos is None:
-            continue
-        topic, kind = qos["Value"].removeprefix(f"/{SHERPATT.namespace}/"), display["Class"].rpartition("/")[2]
-        shown.add(topic)
-        assert kind == kinds[types[topic]], topic
-        durability = "Transient Local" if topic in lasting else "Volatile"
-        assert (qos["Durability Policy"], qos["Reliability Policy"]) == (durability, "Reliable"), display["Name"]
-        assert (qos["History Policy"], qos["Depth"] > 0) == ("Keep Last", True), display["Name"]
+    for display in displays_of_topics(VIEW, SHERPATT.namespace):
+        shown.add(display.topic)
+        assert display.kind == kinds[types[display.topic]], display.topic
+        assert display.qos == offered_qos(lasting=display.topic in lasting), display.name
     assert shown == {
         "robot_description", "wheel_odom", "dgps/odom", "path", "velodyne/points", "surface", "stereo/left/image_raw",
         "stereo/right/image_raw",

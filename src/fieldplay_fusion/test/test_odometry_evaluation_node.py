@@ -1,7 +1,5 @@
 """The node as others see it, in this process."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
-from rclpy.executors import SingleThreadedExecutor
+from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from scipy.spatial.transform import Rotation
@@ -25,7 +23,6 @@ from fieldplay_fusion.trajectory_words import states_of_evaluation
 from fieldplay_kinematics.nodes.messages import pose_message, transform_message
 from fieldplay_kinematics.nodes.paths import stamp_of
 
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9
 STEP = 50_000_000
@@ -35,13 +32,11 @@ LENGTHS = [1.0, 2.0]
 BODY_T_UNIT = transforms(Rotation.from_euler("xyz", [[np.pi, 0, 0.5]]), np.array([[-0.4, 0.1, 0.53]]))[0]
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that listens to it, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="rover")
-        self.executor.add_node(self.audience)
+        super().__init__("rover")
         self.errors: list[Float64] = []
         self.statistics: list[DiagnosticArray] = []
         self.paths: list[Path] = []
@@ -59,19 +54,11 @@ class Stage:
     def start(self, **parameters: Any) -> OdometryEvaluation:
         """Make the node under test, and wait until both hear each other."""
         given = {"estimate": "wheel_odom", "truth": "dgps/odom", "lengths_m": LENGTHS, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = OdometryEvaluation(namespace="rover", parameter_overrides=overrides)
-        self.executor.add_node(node)
+        node = self.add(OdometryEvaluation, given)
         truth = self.pose if given["truth"] == "dgps/pose" else self.truth
         self.wait(lambda: self.estimate.get_subscription_count() and truth.get_subscription_count())
         self.wait(lambda: self.audience.count_publishers("/rover/evaluation/truth_path"))
         return node
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def drive(self, rows: range, *, truth: Array = TRUTH, child: str = "base_link", start_ns: int = START) -> None:
         """Poses of both."""
@@ -79,11 +66,6 @@ class Stage:
             stamp_ns = start_ns + row * STEP
             self.estimate.publish(odometry(ESTIMATE[row], stamp_ns, ("odom", "base_link")))
             self.truth.publish(odometry(truth[row], stamp_ns, ("map", child)))
-
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
 
 def odometry(pose: Array, stamp_ns: int, frames: tuple[str, str]) -> Odometry:
@@ -93,18 +75,8 @@ def odometry(pose: Array, stamp_ns: int, frames: tuple[str, str]) -> Odometry:
     return message
 
 
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def known_reports(truth: Array = TRUTH) -> list[Any]:

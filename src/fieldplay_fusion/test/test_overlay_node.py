@@ -1,8 +1,6 @@
 """The node as others see it, in this process: pictures with points, by tf or by a row of its own."""
 
-import time
 from array import array
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import cv2
@@ -10,8 +8,7 @@ import numpy as np
 import pytest
 import rclpy
 from geometry_msgs.msg import TransformStamped
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, PointCloud2
 from std_msgs.msg import Header
@@ -20,7 +17,6 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_fusion.nodes.overlay import Overlay
 from sensor_msgs_py.point_cloud2 import create_cloud_xyz32
 
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 WIDTH, HEIGHT, FOCAL = 320, 240, 200.0
 GREY = 90
@@ -41,13 +37,11 @@ def column_of(left_m: float, forward_m: float) -> float:
     return WIDTH / 2 - FOCAL * (left_m + 0.5) / forward_m
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, and one that feeds it and hears it."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="argo")
-        self.executor.add_node(self.audience)
+        super().__init__("argo")
         self.heard: list[Image] = []
         self.audience.create_subscription(Image, "camera/overlay", self.heard.append, 50)
         self.images = self.audience.create_publisher(Image, "camera/image_raw", 50)
@@ -60,20 +54,12 @@ class Stage:
 
     def start(self, **parameters: Any) -> Overlay:
         given = {"image": "camera/image_raw", "scan": "laser/scan", "size_px": 8.0, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = Overlay(namespace="argo", parameter_overrides=overrides)
-        self.executor.add_node(node)
+        node = self.add(Overlay, given)
         sources = [self.infos, self.packed if given["image"].endswith("compressed") else self.images, self.static]
         sources += [self.moving, self.scans if given["scan"] else self.clouds]
         self.wait(lambda: all(source.get_subscription_count() for source in sources))
         self.wait(lambda: self.audience.count_publishers("/argo/camera/overlay"))
         return node
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def tell_place(self, publisher: Any, milliseconds: int = 0, forward_m: float = 0.0) -> None:
         """The camera in the laser's frame on tf."""
@@ -105,11 +91,6 @@ class Stage:
         header = at(milliseconds, "laser")
         self.scans.publish(LaserScan(header=header, angle_min=-0.1, angle_increment=0.1, ranges=ranges, **limits))
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
-
 
 def pixels_of(message: Image) -> np.ndarray:
     assert (message.encoding, message.step) == ("bgr8", 3 * message.width)
@@ -122,18 +103,8 @@ def is_marked(message: Image, column: float, row: float = HEIGHT / 2) -> bool:
     return bool(abs(red - blue) > 40 or abs(red - green) > 40)
 
 
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_the_point_of_the_nearest_scan_is_marked_in_each_picture(stage: Stage) -> None:
@@ -216,4 +187,4 @@ def test_the_motion_between_scan_and_picture_is_made_up_for_in_a_fixed_frame(sta
 def test_parameters_that_make_no_sense_are_refused(ros: None, parameters: dict[str, Any], message: str) -> None:
     given = {"scan": "laser/scan", **parameters}
     with pytest.raises(ValueError, match=message):
-        Overlay(parameter_overrides=[Parameter(name, value=value) for name, value in given.items()])
+        Overlay(parameter_overrides=overrides_from(given))

@@ -1,16 +1,13 @@
 """The node as others see it, in this process: what it makes of scans and a radar's clouds, and of time that jumps."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Quaternion, TransformStamped
 from hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
-from rclpy.executors import SingleThreadedExecutor
+from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
@@ -24,7 +21,6 @@ from fieldplay_fusion.integrity_settings import IntegritySettings
 from fieldplay_fusion.nodes.sensor_integrity import SensorIntegrity
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SETTINGS = IntegritySettings(window_s=0.5, report_s=0.4, least_judged=50)
 GIVEN = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}
@@ -79,13 +75,11 @@ def tree(**frames: Array) -> TFMessage:
     return found
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that plays and listens, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="yard")
-        self.executor.add_node(self.audience)
+        super().__init__("yard")
         self.tf = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
         self.radar = self.audience.create_publisher(PointCloud2, "radar/points", 500)
         self.heard: dict[str, list[Any]] = {}
@@ -100,20 +94,12 @@ class Stage:
     def start(self, **parameters: Any) -> SensorIntegrity:
         """Make the node under test, and wait until both hear each other."""
         given = {"lasers": ["front", "left"], "frame_prefix": "robot/", **GIVEN, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = SensorIntegrity(namespace="yard", parameter_overrides=overrides)
-        self.executor.add_node(node)
+        node = self.add(SensorIntegrity, given)
         self.wait(lambda: self.radar.get_subscription_count())
         for name in given["lasers"]:
             self.wait(lambda name=name: self.lasers[name].get_subscription_count())
             self.wait(lambda name=name: self.audience.count_publishers(f"/yard/{name}/integrity"))
         return node
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def play(self, **lasers: list[LaserScan]) -> None:
         """The radar's clouds of the dusty yard first, then scans, and wait until all of these have come through."""
@@ -131,24 +117,9 @@ class Stage:
             self.executor.spin_once(timeout_sec=0.0)
         self.wait(lambda: all(len(self.heard[topic]) == count for topic, count in wanted.items()))
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
-
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_each_scan_comes_back_filtered_as_in_a_batch(stage: Stage) -> None:

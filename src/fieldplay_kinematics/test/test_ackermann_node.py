@@ -1,15 +1,11 @@
 """The node as others see it, in this process: what it makes of joint states, and of time that jumps."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from nav_msgs.msg import Odometry, Path
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -18,7 +14,6 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay_kinematics.nodes.ackermann_odometry import AckermannOdometry
 
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1514301945
 NAMES = ["rear_left_wheel", "rear_right_wheel", "front_steering"]
@@ -32,13 +27,11 @@ SETTINGS: dict[str, Any] = {
 FRAMES = ["base_link", *NAMES]
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that listens to it, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="farm")
-        self.executor.add_node(self.audience)
+        super().__init__("farm")
         self.odometry: list[Odometry] = []
         self.transforms: list[TFMessage] = []
         self.paths: list[Path] = []
@@ -51,17 +44,9 @@ class Stage:
     def start(self, **parameters: Any) -> AckermannOdometry:
         """Make the node under test, and wait until both hear each other."""
         given = {**SETTINGS, "child_frames": FRAMES, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        node = AckermannOdometry(namespace="farm", parameter_overrides=overrides)
-        self.executor.add_node(node)
+        node = self.add(AckermannOdometry, given)
         self.wait(lambda: self.joints.get_subscription_count() and self.audience.count_publishers("/farm/path"))
         return node
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def drive(self, tenth: int, rate: float = 3.0, steering: float = 0.1) -> None:
         """A joint state so many tenths of a second after the start."""
@@ -69,24 +54,9 @@ class Stage:
         message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
         self.joints.publish(message)
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
-
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_each_joint_state_becomes_one_odometry_as_in_a_batch(stage: Stage) -> None:
@@ -187,4 +157,4 @@ def test_a_message_that_makes_no_sense_is_left_out(stage: Stage) -> None:
 def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: Any) -> None:
     given = {**SETTINGS, "child_frames": FRAMES, name: value}
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        AckermannOdometry(parameter_overrides=[Parameter(key, value=each) for key, each in given.items()])
+        AckermannOdometry(parameter_overrides=overrides_from(given))

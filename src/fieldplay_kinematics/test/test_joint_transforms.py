@@ -2,19 +2,14 @@
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 import yaml
 from ament_index_python.packages import get_package_prefix
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
+from node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -26,7 +21,6 @@ from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
 
 PROGRAM = Path(get_package_prefix("fieldplay_kinematics")) / "lib" / "fieldplay_kinematics" / "joint_transforms"
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TOY = """<robot name="toy">
   <link name="base"/><link name="camera"/><link name="arm"/><link name="hand"/><link name="finger"/><link name="wheel"/>
@@ -39,12 +33,11 @@ TOY = """<robot name="toy">
 </robot>"""
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that listens to it, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = self._add(rclpy.create_node("audience"))
+        super().__init__("toy")
         self.moving: list[TFMessage] = []
         self.static: list[TFMessage] = []
         self.descriptions: list[String] = []
@@ -53,46 +46,20 @@ class Stage:
         self.audience.create_subscription(String, "/toy/robot_description", self.descriptions.append, LATCHED)
         self.joints = self.audience.create_publisher(JointState, "/toy/joint_states", 100)
 
-    def _add(self, node: Node) -> Node:
-        self.executor.add_node(node)
-        return node
-
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until it hears."""
         given = {"robot_description": TOY, **parameters}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self._add(JointTransforms(namespace="toy", parameter_overrides=overrides))
+        self.add(JointTransforms, given)
         self.wait(self.joints.get_subscription_count)
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def move(self, sec: int, names: list[str], position: list[float], **others: list[float]) -> None:
         message = JointState(name=names, position=position, **others)
         message.header.stamp.sec, message.header.stamp.nanosec = sec, 123456789
         self.joints.publish(message)
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
-
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def edges(message: TFMessage) -> dict[str, tuple[str, int]]:

@@ -1,16 +1,12 @@
 """The node of InSight's arm as others see it, in this process: which tool a row has, and what is left out."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from geometry_msgs.msg import PoseStamped, Vector3Stamped
 from lander_arm_settings import arm_settings
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, UInt8
@@ -20,7 +16,6 @@ from fieldplay_kinematics.lander_arm import JOINTS, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import FRAMES, lander_model_from_settings
 from fieldplay_kinematics.nodes.lander_arm_tcp import LanderArmTcp
 
-PATIENCE_S = 15.0
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1548775190
 MODEL = lander_model_from_settings(arm_settings())
@@ -28,13 +23,11 @@ REACHING = [-0.12, -0.5, 1.51, 0.1]
 BLADE, GRAPPLE, IDC = 0, 5, 3
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that plays and listens, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="mars")
-        self.executor.add_node(self.audience)
+        super().__init__("mars")
         self.heard: dict[str, list[Any]] = {}
         kinds = {"tcp": PoseStamped, "tcp_pot": PoseStamped, "tcp_deflected": PoseStamped, "tcp_error": Vector3Stamped}
         for topic, kind in {**kinds, "/tf": TFMessage}.items():
@@ -50,8 +43,7 @@ class Stage:
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
         settings = {name: _floats(value) for name, value in arm_settings(**parameters).items()}
-        overrides = [Parameter(name, value=value) for name, value in settings.items()]
-        self.executor.add_node(LanderArmTcp(namespace="mars", parameter_overrides=overrides))
+        self.add(LanderArmTcp, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
         self.wait(lambda: all(self.audience.count_publishers(self.resolved(topic)) for topic in self.heard))
@@ -59,11 +51,8 @@ class Stage:
     def resolved(self, topic: str) -> str:
         return topic if topic.startswith("/") else f"/mars/{topic}"
 
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end, {topic: len(heard) for topic, heard in self.heard.items()}
-            self.executor.spin_once(timeout_sec=0.1)
+    def told(self) -> object:
+        return {topic: len(heard) for topic, heard in self.heard.items()}
 
     def move(self, tenth: int, angles: list[float], publisher: Any = None) -> None:
         """A joint state so many tenths of a second after the start."""
@@ -75,28 +64,13 @@ class Stage:
         poses = [message.pose.position for message in self.heard[topic]]
         return [[place.x, place.y, place.z] for place in poses]
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
-
 
 def _floats(value: Any) -> Any:
     return [float(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_each_row_has_the_tool_that_was_active_when_it_was_sent_however_late_it_is_read(stage: Stage) -> None:

@@ -1,22 +1,17 @@
 """The path of odometry: all rows at once, row by row, and the node as others see it."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from nav_msgs.msg import Odometry, Path
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay_kinematics.nodes.odometry_path import OdometryPath
 from fieldplay_kinematics.odometry_path import path_from_poses
 from fieldplay_kinematics.trail import TrailLimits
 
-PATIENCE_S = 15.0
 LIMITS = TrailLimits(step_m=0.5, poses=20)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1543311000
@@ -58,28 +53,19 @@ def test_a_place_that_is_no_number_is_refused() -> None:
         path_from_poses(LIMITS, None, stamps, poses)
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that listens to it, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="rover")
-        self.executor.add_node(self.audience)
+        super().__init__("rover")
         self.paths: list[Path] = []
         self.audience.create_subscription(Path, "path", self.paths.append, LATCHED)
         self.odometry = self.audience.create_publisher(Odometry, "wheel_odom", 500)
 
     def start(self) -> None:
         given: dict[str, Any] = {"odometry": "wheel_odom", "path_step_m": 0.5, "path_poses": 20, "frame_prefix": "a/"}
-        overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.executor.add_node(OdometryPath(namespace="rover", parameter_overrides=overrides))
+        self.add(OdometryPath, given)
         self.wait(lambda: self.odometry.get_subscription_count() and self.audience.count_publishers("/rover/path"))
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def send(self, stamp_ns: int, pose: list[float]) -> None:
         message = Odometry()
@@ -88,19 +74,9 @@ class Stage:
         place.x, place.y, place.z, turn.x, turn.y, turn.z, turn.w = pose
         self.odometry.publish(message)
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    rclpy.init()
-    stage = Stage()
-    yield stage
-    stage.close()
-    rclpy.try_shutdown()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_the_node_sends_the_poses_as_they_came_in_its_frame_and_starts_anew_in_the_past(stage: Stage) -> None:

@@ -1,22 +1,17 @@
 """The node as others see it, in this process: what it makes of wheels, told together or side by side."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import rclpy
 from nav_msgs.msg import Odometry
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.nodes.skid_steer_odometry import SkidSteerOdometry
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 
-PATIENCE_S = 15.0
 START = 1224198733
 NAN = float("nan")
 SETTINGS: dict[str, Any] = {
@@ -25,13 +20,11 @@ SETTINGS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Stage:
+class Stage(NodeStage):
     """The node under test, one that listens to it, and what both turn on."""
 
     def __init__(self) -> None:
-        self.executor = SingleThreadedExecutor()
-        self.audience = rclpy.create_node("audience", namespace="argo")
-        self.executor.add_node(self.audience)
+        super().__init__("argo")
         self.odometry: list[Odometry] = []
         self.transforms: list[TFMessage] = []
         self.audience.create_subscription(Odometry, "wheels/odom", self.odometry.append, 500)
@@ -40,19 +33,11 @@ class Stage:
 
     def start(self, **parameters: Any) -> SkidSteerOdometry:
         """Make the node under test, and wait until both hear each other."""
-        overrides = [Parameter(name, value=value) for name, value in {**SETTINGS, **parameters}.items()]
-        node = SkidSteerOdometry(namespace="argo", parameter_overrides=overrides)
-        self.executor.add_node(node)
+        node = self.add(SkidSteerOdometry, {**SETTINGS, **parameters})
         self.wait(lambda: self.wheels.get_subscription_count() and self.audience.count_publishers("/argo/wheels/odom"))
         if parameters.get("odom_tf"):
             self.wait(lambda: self.audience.count_publishers("/tf"))
         return node
-
-    def wait(self, what: Callable[[], Any]) -> None:
-        end = time.monotonic() + PATIENCE_S
-        while not what():
-            assert time.monotonic() < end
-            self.executor.spin_once(timeout_sec=0.1)
 
     def drive(self, tenth: int, **rates: float) -> None:
         """A joint state so many tenths of a second after the start, of the sides that are given."""
@@ -60,24 +45,9 @@ class Stage:
         message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
         self.wheels.publish(message)
 
-    def close(self) -> None:
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
 
-
-@pytest.fixture(scope="module")
-def ros() -> Iterator[None]:
-    rclpy.init()
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.fixture
-def stage(ros: None) -> Iterator[Stage]:
-    stage = Stage()
-    yield stage
-    stage.close()
+ros = ros_fixture()
+stage = stage_fixture(Stage)
 
 
 def test_each_message_becomes_one_odometry_as_in_a_batch_and_tf_where_it_is_asked_for(stage: Stage) -> None:
@@ -148,4 +118,4 @@ def test_messages_that_make_no_sense_are_left_out(stage: Stage) -> None:
 def test_parameters_that_make_no_sense_are_refused(ros: None) -> None:
     given = {**SETTINGS, "track_m": -1.0}
     with pytest.raises(ValueError, match="track_m: expected more than 0"):
-        SkidSteerOdometry(parameter_overrides=[Parameter(key, value=each) for key, each in given.items()])
+        SkidSteerOdometry(parameter_overrides=overrides_from(given))

@@ -9,8 +9,14 @@ import numpy as np
 import yaml
 
 from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.ride import Drive
 from fieldplay_samples.sensors.gnss import LocalOrigin
+from fieldplay_samples.world.making import make_scene
+from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.tables import NS_PER_S, Stamps
+
+WAY_STEP_S = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,3 +59,23 @@ def origin_at(place: dict[str, float]) -> LocalOrigin:
     """The origin of a map, of latitude_deg, longitude_deg and altitude_m."""
     latitude, longitude = np.radians([place["latitude_deg"], place["longitude_deg"]])
     return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
+
+
+def scene_beside_way(scenario: ScenarioBase, terrain: Terrain, drive: Drive) -> Scene:
+    """The ground with rocks, boulders and poles off the robot's way, as `surroundings` has their numbers."""
+    numbers = scenario.numbers["surroundings"]
+    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
+    way = drive.motion.coordinates.at(times)[:, :2]
+    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
+    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    return make_scene(
+        scenario.seed,
+        terrain=terrain,
+        keep_out=way,
+        clearance_m=numbers["clear_of_way_m"],
+        centre=centre,
+        radius_m=radius,
+        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
+        boulder_count=numbers["boulders"],
+        pole_count=numbers["poles"],
+    )

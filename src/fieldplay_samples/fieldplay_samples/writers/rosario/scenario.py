@@ -6,20 +6,16 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.errors import OptionError
-from fieldplay_samples.motion.frames import floats
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import Drive, drive_over
 from fieldplay_samples.robots.ackermann import Ackermann, AckermannMotion, ackermann_motion
 from fieldplay_samples.sensors.gnss import LocalOrigin
-from fieldplay_samples.world.making import make_scene
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.rosario.calibration import Rig, rig_of
-from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at
+from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at, scene_beside_way
 from fieldplay_samples.writers.tables import NS_PER_S
-
-WAY_STEP_S = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,22 +72,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
 
 def make_world(scenario: Scenario) -> Scene:
     """The field with a few stones and poles off the robot's way; the robot itself is behind the cameras."""
-    numbers = scenario.numbers["surroundings"]
-    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
-    way = scenario.drive.motion.coordinates.at(times)[:, :2]
-    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
-    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
-    return make_scene(
-        scenario.seed,
-        terrain=scenario.terrain,
-        keep_out=way,
-        clearance_m=numbers["clear_of_way_m"],
-        centre=centre,
-        radius_m=radius,
-        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
-        boulder_count=numbers["boulders"],
-        pole_count=numbers["poles"],
-    )
+    return scene_beside_way(scenario, scenario.terrain, scenario.drive)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of an archive of Rosario: the messages of the bag that it is converted to."""
+"""What becomes of an archive: the messages of the bag that it is converted to, and what is noted of it."""
 
 import tempfile
 from collections import defaultdict
@@ -16,18 +16,26 @@ EVERYTHING = Selection()
 Messages = dict[str, list[tuple[int, Any]]]
 
 
-def messages_of(root: Path, selection: Selection = EVERYTHING, **parameters: Any) -> Messages:
+def messages_of(
+    root: Path, selection: Selection = EVERYTHING, *, dataset: str | None = None, **parameters: Any
+) -> Messages:
     """All messages with their times, by topic below the namespace, as rosbags reads them."""
-    found: Messages = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
         bag = Path(folder) / "bag"
-        with open_dataset(root, None, parameters) as archive:
+        with open_dataset(root, dataset, parameters) as archive:
             convert(archive, bag, selection, BagOptions())
-        with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            for connection, stamp, raw in reader.messages():
-                message = reader.deserialize(raw, connection.msgtype)
-                found[connection.topic.removeprefix("/rosario/")].append((stamp, message))
-    return found
+            namespace = archive.spec.namespace
+        return messages_in(bag, namespace)
+
+
+def messages_in(bag: Path, namespace: str) -> Messages:
+    """All messages of a bag, likewise."""
+    found: Messages = defaultdict(list)
+    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
+        for connection, stamp, raw in reader.messages():
+            message = reader.deserialize(raw, connection.msgtype)
+            found[connection.topic.removeprefix(f"/{namespace}/")].append((stamp, message))
+    return dict(found)
 
 
 def notes_of(root: Path, **parameters: Any) -> list[str]:
