@@ -265,7 +265,7 @@ def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audien
         process.popen.send_signal(signal.SIGINT)
         begin = time.monotonic()
         code, output = process.end()
-        assert time.monotonic() - begin < 1.0
+        assert time.monotonic() - begin < PATIENCE_S / 4
         assert code == 0, output
     assert after_start_ms(heard)[:44] == [*range(500, 701, 10), *range(500, 701, 10), 500, 510]
     times = [(ns - START * NS_PER_S) / 10**6 for ns in heard_clock(clock)]
@@ -310,7 +310,7 @@ def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
         process.popen.send_signal(signal.SIGTERM)
         begin = time.monotonic()
         code, output = process.end()
-        assert time.monotonic() - begin < 1.0
+        assert time.monotonic() - begin < PATIENCE_S / 4
         assert code == 0, output
 
 
