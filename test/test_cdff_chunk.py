@@ -39,8 +39,6 @@ def numbers(path: Path, stream: str = "/odometry.pose") -> list[int]:
     [
         (["--start", "2", "--end", "5"], [2, 3, 4]),
         (["--start", "8"], [8, 9, 10]),
-        (["--end", "0"], []),
-        (["--start", "99"], []),
         (
             ["--start", "0.3", "--end", "0.6"],
             [3, 4, 5],
@@ -62,6 +60,15 @@ def test_a_stretch_is_cut_by_index_or_logging_time(
     assert numbers(out) == taken
     times = [BEGIN_US + 100_000 * index + 250 for index in taken]
     assert read_log(out)["/odometry.pose.meta"] == {"timestamps": times, "type": "RigidBodyState"}
+
+
+@pytest.mark.parametrize("words", [["--end", "0"], ["--start", "99"], ["--start", "500s"]])
+def test_a_stretch_without_samples_ends_with_1_and_writes_nothing(
+    run: Run, log: Path, tmp_path: Path, words: list[str]
+) -> None:
+    code, _, told = run("chunk", log, *words, tmp_path / "out.msg")
+    assert (code, "no sample lies in this stretch" in told) == (1, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
 def test_only_the_named_streams_are_taken_in_their_order_and_all_by_default(
@@ -198,3 +205,22 @@ def test_an_interrupted_cut_leaves_nothing_behind(
     code, _, err = run("chunk", log, tmp_path / "out.msg")
     assert (code, "nothing was left behind" in err) == (130, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
+
+
+def test_a_sample_that_lacks_a_value_is_told_and_not_copied(run: Run, tmp_path: Path) -> None:
+    pose, last = ({"time": BEGIN_US, "image": list(range(9)), "attributes": [1], "size": 1} for _ in range(2))
+    broken = msgpack.packb(last).replace(msgpack.packb(last["image"]), b"", 1)
+    meta = msgpack.packb("/a.x.meta") + msgpack.packb({"timestamps": [BEGIN_US] * 2, "type": "Frame"})
+    head = b"\x82" + msgpack.packb("/a.x") + b"\x92" + msgpack.packb(pose)
+    (tmp_path / "a.msg").write_bytes(head + broken + meta)
+    code, _, err = run("chunk", tmp_path / "a.msg", tmp_path / "out.msg")
+    assert (code, f"corrupt near byte {len(head)}: sample 1 of /a.x" in err) == (0, True)
+    assert read_log(tmp_path / "out.msg")["/a.x"] == [pose]
+
+
+def test_that_a_stream_lies_in_two_recordings_is_noted(run: Run, tmp_path: Path) -> None:
+    for name in ("a.msg", "b.msg"):
+        write_log(tmp_path / name, {"/odometry.pose": states(3)})
+    code, _, err = run("join", tmp_path / "a.msg", tmp_path / "b.msg", tmp_path / "out.msg")
+    assert (code, "note: /odometry.pose lies in a.msg and in b.msg" in err) == (0, True)
+    assert "0.200 s before the end of the first" in err

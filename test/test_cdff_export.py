@@ -78,6 +78,12 @@ def test_lists_that_are_asked_for_get_a_column_for_each_item(run: Run, log: Path
     assert "cov" in first  # the list of rows is not asked for, so its items are none
 
 
+def test_a_list_that_is_nowhere_ends_with_2_and_names_those_that_are(run: Run, log: Path, tmp_path: Path) -> None:
+    code, _, told = run("export", log, "/a.joints", tmp_path / "out.csv", "--lists", "cov,nope")
+    assert (code, "there is no list nope; there are names, elements, cov, empty" in told) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
+
+
 @pytest.mark.parametrize(("clock", "late_ns"), [("log", 250_000), ("sample", 0)])
 def test_the_first_column_is_an_exact_time(run: Run, log: Path, tmp_path: Path, clock: str, late_ns: int) -> None:
     found = exported(run, log, tmp_path / "out.csv", "/a.pose", "--time", clock, "--lists", "pos")

@@ -46,7 +46,7 @@ def test_types_are_known_in_every_spelling(name: str, kind: str) -> None:
         (tiny.laser_scan(tiny.START_US), kinds.SCAN), (tiny.imu(tiny.START_US), kinds.IMU),
         (tiny.solution(tiny.START_US), kinds.FIX), (tiny.transform(tiny.START_US), kinds.TRANSFORM),
         ({"pos": [0, 0, 0], "orient": [0, 0, 0, 1]}, kinds.POSE),
-        ({"left": {}, "right": {}, "baseline": 0.1}, kinds.PAIR), ({"x": 1}, ""), (3, ""),
+        ({"left": {}, "right": {}, "baseline": 0.1}, kinds.PAIR), ({"x": 1}, ""), (3, kinds.LONG), ("x", ""),
     ],
 )  # fmt: skip
 def test_kinds_are_known_by_their_fields_where_the_type_is_lost(sample: Any, kind: str) -> None:

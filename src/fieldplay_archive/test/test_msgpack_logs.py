@@ -152,7 +152,7 @@ def test_a_list_that_the_converter_left_out_is_told_with_its_place(row: int, tmp
         with pytest.raises(ArchiveError):
             open_log(path, defects.append)
     assert [defect.message.split(":")[0] for defect in defects] == [f"corrupt near byte {begin}"]
-    assert ("1,000,000" in defects[0].message) == (row < 4)
+    assert "perhaps image had more than 1,000,000 items" in defects[0].message  # no size is there to tell otherwise
 
 
 @pytest.mark.parametrize(

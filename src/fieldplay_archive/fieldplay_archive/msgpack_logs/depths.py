@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.msgpack_logs.rows import Floats, field
+from fieldplay_archive.msgpack_logs.rows import MISSING, Floats, field
 from fieldplay_archive.stamps import NS_PER_S
 
 PLANAR, POLAR = "planar", "polar"
@@ -124,7 +124,7 @@ def _times_s(sample: Any, rows: int, columns: int, stamp_ns: int, ns_per_unit: i
 
 def points_from_cloud(sample: Any) -> Points:
     """A cloud's points that are finite: x y z, and intensity where each has one."""
-    places = _vectors(field(sample, "data.points", "points"))
+    places = _vectors(field(sample, "data.points", "points", default=MISSING))
     intensity = _numbers(field(sample, "data", default=sample), "intensity")
     has_intensity = len(intensity) == len(places) > 0
     is_finite = np.isfinite(places).all(axis=1)
@@ -143,12 +143,14 @@ def is_far(points: Points) -> bool:
 def _vectors(given: Any) -> Floats:
     """Places (n, 3) in whatever form."""
     if isinstance(given, dict):
-        given = field(given, "data", default=[])
+        given = field(given, "data", default=MISSING)
+    if not isinstance(given, list | tuple | np.ndarray):
+        got = "none" if given is MISSING else type(given).__name__
+        raise ArchiveError(f"points: expected a list of points, got {got}")
     if isinstance(given, list) and given and isinstance(given[0], dict):
         given = [field(item, "data", "arr") for item in given]
     try:
-        places = np.asarray([] if given is None else given, np.float64)
-        return places.reshape(-1, 3)
+        return np.asarray(given, np.float64).reshape(-1, 3)
     except (TypeError, ValueError, OverflowError):
         raise ArchiveError("points: expected three numbers each, got other things") from None
 

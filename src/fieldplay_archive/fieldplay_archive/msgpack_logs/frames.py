@@ -45,6 +45,8 @@ class FrameShape:
 
 def frame_shape(sample: Any) -> FrameShape:
     """The form of a picture; ArchiveError where its sizes make no sense."""
+    if not isinstance(sample, dict):
+        raise ArchiveError(f"expected a picture with fields, got {type(sample).__name__}")
     shape = _of_framework(sample) if field(sample, "data.rows") is not None else _of_rock(sample)
     if not (0 < shape.height <= LARGEST_SIDE and 0 < shape.width <= LARGEST_SIDE) and not shape.packed:
         raise ArchiveError(f"expected a picture's size, got {shape.width} x {shape.height}")

@@ -18,7 +18,7 @@ import numpy as np
 
 from fieldplay_archive.msgpack_logs.file_index import Column, FileIndex, Part, Places
 
-FORM = 2  # of what is kept; another one is not read
+FORM = 3  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
 ARRAYS = ("begins", "own", "logged")

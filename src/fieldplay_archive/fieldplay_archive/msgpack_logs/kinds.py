@@ -12,6 +12,7 @@ FRAME, PAIR, FIX, TRANSFORM, POSE, MAP, BITS = (
     "Frame", "FramePair", "GpsSolution", "TransformWithCovariance", "Pose", "Map", "asn1_bitstream",
 )  # fmt: skip
 INTEGER, LONG, NUMBER, TRUTH_VALUE = "integer", "long integer", "number", "truth value"
+LARGEST = (1 << 63) - 1  # number that a message holds
 
 NAMES = {
     plain_name(kind): kind for kind in (STATE, JOINTS, SCAN, DEPTHS, CLOUD, IMU, FRAME, PAIR, FIX, TRANSFORM, POSE)
@@ -22,6 +23,9 @@ INTEGERS = {
 }  # fmt: skip
 LONGS = {"int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "long", "unsignedint"}
 NUMBERS = {"double", "float", "doublet", "floatt", "float32", "float64"}
+RANGED = re.compile(r"(u?)int(8|16|32|64)t?")
+BITS_OF = {"int": 32, "short": 16, "long": 64}
+TRUTH_NAMES = ("bool", "boolean", TRUTH_VALUE)
 PREFIX = re.compile(r"asn[1l]scc")
 MARSHALLED = re.compile(r"_m$")
 
@@ -52,7 +56,7 @@ def canonical_type(text: str) -> str:
     plain = PREFIX.sub("", plain_name(own))
     if plain in NAMES:
         return NAMES[plain]
-    if plain in ("bool", "boolean"):
+    if plain in TRUTH_NAMES:
         return TRUTH_VALUE
     for names, kind in ((INTEGERS, INTEGER), (LONGS, LONG), (NUMBERS, NUMBER)):
         if plain in names:
@@ -60,10 +64,24 @@ def canonical_type(text: str) -> str:
     return own
 
 
+def range_of(text: str) -> tuple[int, int]:
+    """The least and the largest number of a type of whole numbers; of what is unknown or larger, those of int64."""
+    plain = PREFIX.sub("", plain_name(MARSHALLED.sub("", re.split(r"/|::", text)[-1])))
+    if plain in TRUTH_NAMES:
+        return 0, 1
+    match = RANGED.fullmatch("uint32" if plain == "unsignedint" else plain)
+    bits = int(match[2]) if match else BITS_OF.get(plain, 64)
+    if match and match[1]:
+        return 0, min((1 << bits) - 1, LARGEST)
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
 def kind_of(text: str, sample: Any) -> str:
     """The kind of a stream's samples by its type and the first of them; "" where neither is known."""
     named = canonical_type(text) if text else ""
-    by_fields = _kind_by_fields(sample)
+    if named in (INTEGER, LONG, NUMBER) and isinstance(sample, bool):
+        return named
+    by_fields = _kind_by_fields(sample, is_named=bool(named))
     if named in (MAP, BITS) or not by_fields:
         return named if named in KNOWN else ""
     return by_fields
@@ -72,9 +90,11 @@ def kind_of(text: str, sample: Any) -> str:
 KNOWN = {*NAMES.values(), INTEGER, LONG, NUMBER, TRUTH_VALUE}
 
 
-def _kind_by_fields(sample: Any) -> str:
+def _kind_by_fields(sample: Any, *, is_named: bool) -> str:
     if isinstance(sample, bool):
         return TRUTH_VALUE
+    if isinstance(sample, int | float) and not is_named:
+        return LONG if isinstance(sample, int) else NUMBER
     if not isinstance(sample, dict):
         return ""
     names = {plain_name(name) for name in sample if isinstance(name, str)}

@@ -4,6 +4,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -14,13 +15,14 @@ from fieldplay_archive.msgpack_logs.file_index import FileIndex
 from fieldplay_archive.msgpack_logs.handles import Handles, open_log_file
 from fieldplay_archive.msgpack_logs.index_cache import keep_index, kept_index
 from fieldplay_archive.msgpack_logs.inflated import Inflated
+from fieldplay_archive.msgpack_logs.recordings import VARIANT, notes_of_recordings
 from fieldplay_archive.msgpack_logs.scanning import index_of_log
 from fieldplay_archive.msgpack_logs.streams import FilePart, LogStream
 from fieldplay_archive.msgpack_logs.unpacking import settings_from_bytes
+from fieldplay_archive.msgpack_logs.window import CHUNK
 from fieldplay_archive.opening_progress import tell_opening
 
 LOG = re.compile(r".+\.msg(\.zz)?", re.IGNORECASE)
-VARIANT = re.compile(r"(_InFuse)?\.msg(\.zz)?$", re.IGNORECASE)
 LARGEST_SETTINGS = 16 << 20
 BATCH = 64  # samples that are read at once where all are gone through,
 BATCH_BYTES = 4 << 20  # if they have no more bytes
@@ -40,7 +42,10 @@ class Entry(NamedTuple):
 
 
 class Log(AbstractContextManager["Log"]):
-    """The streams of some files by their name, and the files of settings among them."""
+    """The streams of some files by their name, and the files of settings among them.
+
+    `notes` say what is no fault, such as that two recordings are taken as one.
+    """
 
     def __init__(self, files: Files, names: Sequence[str], report: Report) -> None:
         self.files = files
@@ -57,6 +62,7 @@ class Log(AbstractContextManager["Log"]):
                 found.setdefault(part.stream, []).append(FilePart(name, part))
                 _compare_lengths(name, part.stream, len(part), len(part.logged) if part.has_meta else None, report)
         self.streams = {name: LogStream(name, parts, self._handles) for name, parts in found.items()}
+        self.notes = list(notes_of_recordings(self.streams.values()))
 
     def _read_settings(self, name: str, report: Report) -> None:
         try:
@@ -168,9 +174,22 @@ def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
                 at = before + (file.source_place if isinstance(file, Inflated) else place)
                 tell_opening(min(at / total, 1.0), at >> 20)
 
-            return index_of_log(file, moved)
+            index = index_of_log(file, moved)
+            return _with_checksum(index, file) if index.faults and isinstance(file, Inflated) else index
     except (ArchiveError, OSError) as error:
         return FileIndex(faults=(("unreadable_log", str(error)),))
+
+
+def _with_checksum(index: FileIndex, file: Inflated) -> FileIndex:
+    """Add to the last fault of a packed log what zlib says of the rest of it, its checksum above all."""
+    kind, message = index.faults[-1]
+    try:
+        while file.read(CHUNK):
+            pass
+    except (ArchiveError, OSError) as error:
+        if str(error) not in message:
+            return replace(index, faults=(*index.faults[:-1], (kind, f"{message}; {error}")))
+    return index
 
 
 def _size(files: Files, name: str) -> int:
@@ -182,5 +201,5 @@ def _size(files: Files, name: str) -> int:
 
 def _compare_lengths(file: str, stream: str, count: int, logged: int | None, report: Report) -> None:
     if logged is not None and logged != count and count:
-        message = f"{stream}: expected as many times as samples ({count}), got {logged}; those without are timed by "
-        report(Defect(file=file, kind="length_mismatch", message=message + "themselves"))
+        message = f"{stream}: expected as many times as samples ({count}), got {logged}; those without have "
+        report(Defect(file=file, kind="length_mismatch", message=message + "their own times alone, if any"))

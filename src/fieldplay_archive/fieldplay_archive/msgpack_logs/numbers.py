@@ -123,10 +123,11 @@ def _ranges_m(rows: Rows, row: int, value: object) -> Floats:
 
 
 def fixes_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Fix:
-    """Satellite fixes; one without a solution keeps its time and has status -1."""
+    """Satellite fixes; one without a solution keeps its time, has status -1, and may have NaN for its place."""
     place = np.stack([rows.numbers(name) for name in ("latitude", "longitude", "altitude")], axis=1)
     status = np.array([_status(kind) for kind in rows.values("positiontype")], np.int8)
-    status[~np.isfinite(place[:, :2]).all(axis=1)] = NO_FIX
+    is_wrong = np.where(status == NO_FIX, np.isinf(place).any(axis=1), no_numbers(place))
+    rows.fault(is_wrong, "expected latitude, longitude and altitude, got NaN or infinity")
     deviations = [rows.numbers(f"deviation{axis}") for axis in ("longitude", "latitude", "altitude")]
     covariance = axes.diagonal(np.stack(deviations, axis=1) ** 2)
     unknown = ~np.isfinite(covariance).all(axis=(1, 2)) | (status == NO_FIX)
@@ -148,15 +149,19 @@ def _status(kind: object) -> int:
     return GBAS_FIX if any(name in text for name in BETTER) else FIX
 
 
-def whole_numbers(rows: Rows, stamp_ns: Stamps) -> records.Integers:
-    """Numbers such as states."""
+def whole_numbers(
+    rows: Rows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
+) -> records.Integers:
+    """Numbers such as states, from the least to the largest that their type holds."""
     rows.faults.clear()
     values = np.zeros(len(rows), np.int64)
     for row, value in enumerate(rows.samples):
-        if type(value) in (int, bool) and -(1 << 63) <= value < 1 << 63:
+        if type(value) not in (int, bool):
+            rows.faults[row] = f"expected a whole number, got {type(value).__name__}"
+        elif limits[0] <= value <= limits[1]:
             values[row] = value
         else:
-            rows.faults[row] = f"expected a whole number, got {type(value).__name__}"
+            rows.faults[row] = f"expected a whole number from {limits[0]} to {limits[1]}, got {value}"
     return records.Integers(stamp_ns=stamp_ns, values=values)
 
 

@@ -20,6 +20,7 @@ def odometry_from_states(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False)
 
     A part that is NaN throughout is not known: it is zero, or the identity, with UNKNOWN_VARIANCE.
     """
+    _require_names(rows, "sourceframe", "targetframe")
     position = rows.vectors(3, *POSITION)
     turn = _orientation(rows, w_first=w_first)
     velocity, rates = rows.vectors(3, "velocity"), rows.vectors(3, "angularvelocity")
@@ -93,6 +94,17 @@ def _unknown(rows: Rows, name: str, values: Floats) -> NDArray[np.bool_]:
     unknown = np.asarray(is_nan.all(axis=1), bool)
     rows.fault(no_numbers(values) & ~unknown, f"{name}: expected numbers, got NaN")
     return unknown
+
+
+def _require_names(rows: Rows, *names: str) -> None:
+    """Frames that are named are so by texts."""
+    for name in names:
+        values = rows.values(name)
+        if set(map(type, values)) <= {str, type(None)}:
+            continue
+        for row, value in enumerate(values):
+            if not isinstance(value, str | None):
+                rows.faults.setdefault(row, f"{name}: expected a text, got {type(value).__name__}")
 
 
 def _require_finite(rows: Rows, name: str, values: Floats) -> None:

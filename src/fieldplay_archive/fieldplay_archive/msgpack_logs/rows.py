@@ -41,9 +41,9 @@ def flat(value: Any, length: int) -> Floats:
     """A vector, matrix or quaternion (length,) in whatever form; NaN where there is none, ValueError for others."""
     if isinstance(value, dict):
         value = _unwrapped(value)
-    if value is None:
+    if value is MISSING:
         return np.full(length, np.nan)
-    if isinstance(value, str | bytes | bool):
+    if value is None or isinstance(value, str | bytes | bool):
         raise ValueError(f"{length} numbers, got {type(value).__name__}")
     try:
         numbers = np.asarray(value, np.float64).reshape(-1)
@@ -63,7 +63,7 @@ def _unwrapped(value: dict[str, Any]) -> Any:
     for name in (DATA, ARRAY):
         if name in value:
             return value[name]
-    return None if not value else "text"
+    return MISSING if not value else "text"
 
 
 def no_numbers(values: Floats) -> NDArray[np.bool_]:
@@ -102,7 +102,7 @@ class Rows:
 
     def vectors(self, length: int, *names: str) -> Floats:
         """Numbers (n, length) of a field, NaN where there are none."""
-        values = self.values(*names)
+        values = [field(sample, *names, default=MISSING) for sample in self.samples]
         if values and isinstance(values[0], list):
             try:
                 quick = np.array(values, np.float64)
@@ -137,12 +137,12 @@ class AlikeRows(Rows):
         if not isinstance(alike.template.tree, dict):
             self.faults = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
 
-    def node(self, *names: str) -> Any:
+    def node(self, *names: str, default: Any = None) -> Any:
         """A field as the template has it: with Number where its numbers are."""
-        return field(self._alike.template.tree, *names)
+        return field(self._alike.template.tree, *names, default=default)
 
     def vectors(self, length: int, *names: str) -> Floats:
-        leaves = self._leaves(self.node(*names))
+        leaves = self._leaves(self.node(*names, default=MISSING))
         if leaves is None:
             return super().vectors(length, *names)
         if not leaves:
@@ -162,7 +162,7 @@ class AlikeRows(Rows):
     def _leaves(self, node: Any) -> list[Any] | None:
         """The numbers of a vector, matrix or quaternion one after the other; None where it is another thing."""
         node = _unwrapped(node) if isinstance(node, dict) else node
-        if node is None:
+        if node is MISSING:
             return []
         if isinstance(node, Number) or (isinstance(node, int) and not isinstance(node, bool)):
             return [node]

@@ -3,12 +3,13 @@
 import re
 from array import array
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import msgpack
 import numpy as np
 
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.msgpack_logs.damage import HOLDS_ANOTHER, perhaps_left_out
 from fieldplay_archive.msgpack_logs.file_index import (
     LARGE_ITEM,
     NO_TIME,
@@ -16,7 +17,6 @@ from fieldplay_archive.msgpack_logs.file_index import (
     Column,
     FileIndex,
     Part,
-    Places,
 )
 from fieldplay_archive.msgpack_logs.growing import Alikes, Growing, places_of
 from fieldplay_archive.msgpack_logs.packed_numbers import is_map, list_header
@@ -28,10 +28,11 @@ from fieldplay_archive.msgpack_logs.window import CHUNK, LARGEST_ITEM, Window
 META = ".meta"
 COLUMN = re.compile(r"(?P<stream>[^.]*\.[^/.]+)(?P<meta>\.meta)?/(?P<field>.+)")  # of a flattened log
 LONGEST_TEXT = 1 << 16
-MOST_LEFT_OUT = "1,000,000"
+ITEM = "expected an item of MessagePack"
 LARGE = 1 << 16  # bytes of a sample that may hold others by mistake
 MOST_SAMPLES = 8_000_000  # of a stream in one file
 AT_ONCE = 1024  # times
+DEEPEST_NAMES = 2  # maps within maps of a sample whose names are looked at
 EIGHT_BYTES = 0xCF  # a number of eight bytes follows
 
 
@@ -67,18 +68,21 @@ class _Scan:
         return FileIndex(parts=parts, is_settings=bool(self._settings) and not parts, faults=tuple(self._faults))
 
     def _fault(self, error: BaseException) -> tuple[str, str]:
-        begin = self._begin
-        if isinstance(error, _FaultError):
-            return "corrupt_log", f"corrupt near byte {begin}: {error}"
-        rest = self._window.bytes_between(begin, self._window.end)
-        if holds_another(rest) and self._is_sample:
-            return "corrupt_log", f"corrupt near byte {begin}: {self._place} {_left_out()}"
-        if isinstance(error, msgpack.exceptions.OutOfData):
-            cut = f"the file ends at byte {self._window.end} within {self._place}"
-            return "truncated_log", f"corrupt near byte {begin}: {cut}; what is before it is read"
-        return "corrupt_log", f"corrupt near byte {begin}: {self._place}: {why(error)}"
+        begin, end = self._begin, self._window.end
+        near, is_cut = f"corrupt near byte {begin}:", isinstance(error, msgpack.exceptions.OutOfData)
+        if isinstance(error, ArchiveError | OSError):
+            return "corrupt_log", f"{near} {self._place}: {error}"
+        rest = self._window.bytes_between(begin, end) if self._is_sample else b""
+        if is_cut and not holds_another(rest):
+            cut = f"the file ends at byte {end} within {self._place}"
+            return "truncated_log", f"{near} {cut}; what is before it is read"
+        reason = HOLDS_ANOTHER if is_cut else str(error) if isinstance(error, _FaultError) else why(error)
+        if not isinstance(error, _FaultError) and not is_cut and not reason.startswith("expected"):
+            reason = f"{ITEM}, got {reason}"
+        return "corrupt_log", f"{near} {self._place}: {reason}{perhaps_left_out(rest)}; nothing behind it can be read"
 
     _begin = 0
+    _last_stream = ""
     _is_sample = False
 
     def _at(self, place: str, *, is_sample: bool = False) -> int:
@@ -91,7 +95,7 @@ class _Scan:
     def _maps(self) -> None:
         """All maps of a file; several are several logs that were joined."""
         while True:
-            self._at("the head of a log")
+            self._at("what is behind the log" if self._parts else "the head of a log")
             try:
                 count = self._unpacker.read_map_header()
             except msgpack.exceptions.OutOfData:
@@ -109,13 +113,13 @@ class _Scan:
         self._found = {}
 
     def _entry(self, name: object) -> None:
+        if not isinstance(name, str | list | tuple):
+            self._take_back(name)
         begin = self._at(f"what belongs to '{name}'")
-        if isinstance(name, list | tuple):
+        if not isinstance(name, str):
             self._settings += 1
             self._unpacker.skip()
             return
-        if not isinstance(name, str):
-            raise _FaultError(f"expected the name of a stream, got {type(name).__name__}")
         first = self._first_byte(begin)
         column = COLUMN.fullmatch(name)
         if name.endswith(META) and is_map(first):
@@ -130,6 +134,17 @@ class _Scan:
             self._settings += is_map(first)
             self._unpacker.skip()
 
+    def _take_back(self, name: object) -> NoReturn:
+        """What stands where a stream's name should tells that the sample before it has swallowed that name."""
+        found = self._found.get(self._last_stream)
+        if found is None or not found.begins or found.stop != self._begin:
+            raise _FaultError(f"expected a text, got {type(name).__name__}")
+        begin = found.begins.pop()
+        found.own.pop()
+        self._place, self._is_sample = f"sample {len(found.begins)} of {self._last_stream}", True
+        self._begin, found.stop = begin, begin
+        raise _FaultError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
+
     def _first_byte(self, begin: int) -> int:
         first = self._window.bytes_between(begin, begin + 1)
         if not first:
@@ -139,6 +154,14 @@ class _Scan:
     def _of(self, stream: str) -> Growing:
         return self._found.setdefault(stream, Growing())
 
+    def _anew(self, stream: str) -> Growing:
+        """A stream that stands in a map again: what was found of it is a part of its own."""
+        self._parts.append(self._found.pop(stream).part(stream))
+        message = f"{stream} stands in the log more than once: its samples are taken one after the other"
+        if ("repeated_stream", message) not in self._faults:
+            self._faults.append(("repeated_stream", message))
+        return self._of(stream)
+
     def _meta(self, stream: str) -> None:
         for _ in range(self._unpacker.read_map_header()):
             name = self._unpacker.unpack()
@@ -147,8 +170,13 @@ class _Scan:
     def _meta_field(self, stream: str, name: str) -> None:
         found = self._of(stream)
         if name == "timestamps":
-            found.logged = self._numbers(f"the times of {stream}")
-            found.has_meta = True
+            found = self._anew(stream) if len(found.logged) else found
+            times = array("q")
+            try:
+                self._numbers(f"the times of {stream}", times)
+                found.has_meta = True
+            finally:
+                found.logged = places_of(times)  # of a log that is cut off, those before the cut
         elif name == "type":
             self._at(f"the type of {stream}")
             kind = self._unpacker.unpack()
@@ -156,10 +184,10 @@ class _Scan:
         else:
             self._unpacker.skip()
 
-    def _numbers(self, place: str) -> Places:
+    def _numbers(self, place: str, found: "array[int]") -> None:
         """A list of whole numbers, some at once where they have eight bytes each; what is none of them is no time."""
         self._at(place)
-        whole, found, unpacker = self._unpacker.read_array_header(), array("q"), self._unpacker
+        whole, unpacker = self._unpacker.read_array_header(), self._unpacker
         count = min(whole, MOST_SAMPLES)
         while len(found) < count:
             begin = self._at(place)
@@ -175,19 +203,19 @@ class _Scan:
                 value = unpacker.unpack()
                 found.append(value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME)
         self._pass_over(whole - count)
-        return places_of(found)
 
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
+        found, self._last_stream = self._anew(stream) if found.begins else found, stream
         whole, index, alike = unpacker.read_array_header(), 0, Alikes(window, unpacker)
         count = min(whole, MOST_SAMPLES)
         while index < count:
             begin = self._at(f"sample {index} of {stream}", is_sample=True)
-            unpacker.skip()
+            self._pass_sample(DEEPEST_NAMES)
             end = unpacker.tell()
             data = window.bytes_between(begin, end)
             if len(data) > LARGE and holds_another(data):
-                raise _FaultError(f"{self._place} {_left_out()}")
+                raise _FaultError(HOLDS_ANOTHER)
             time = finder.time(data)
             found.begins.append(begin)
             found.own.append(time)
@@ -197,6 +225,21 @@ class _Scan:
             message = f"{stream}: {whole} samples, of which the first {count} are read"
             self._faults.append(("too_many_samples", message))
         self._pass_over(whole - count)
+
+    def _pass_sample(self, depth: int) -> None:
+        """Pass over an item, the names in its maps looked at: a list or map among them tells of a missing value."""
+        unpacker = self._unpacker
+        if not is_map(self._first_byte(int(unpacker.tell()))):
+            unpacker.skip()
+            return
+        for _ in range(unpacker.read_map_header()):
+            name = unpacker.unpack()
+            if isinstance(name, list | dict):
+                raise _FaultError(f"expected the name of a field, got {type(name).__name__}")
+            if depth:
+                self._pass_sample(depth - 1)
+            else:
+                unpacker.skip()
 
     def _pass_over(self, count: int) -> None:
         """Leave out so many items."""
@@ -209,6 +252,8 @@ class _Scan:
         begin = self._at(f"the column {name} of {stream}")
         count = self._unpacker.read_array_header()
         begins, is_constant, step = array("q"), False, PER_BLOCK
+        if name in self._of(stream).columns:
+            self._anew(stream)
         for index in range(count):
             place = self._at(f"item {index} of the column {name} of {stream}")
             if not index:
@@ -226,10 +271,3 @@ class _Scan:
 
 def _is_text(first: int) -> bool:
     return 0xA0 <= first <= 0xBF or 0xD9 <= first <= 0xDB
-
-
-def _left_out() -> str:
-    return (
-        "holds the next one in the place of a value: a list of more than "
-        f"{MOST_LEFT_OUT} items was left out here, as pocolog2msgpack does; nothing behind it can be read"
-    )

@@ -16,6 +16,7 @@ from fieldplay_archive.msgpack_logs.template import Alike, template_of
 from fieldplay_archive.msgpack_logs.unpacking import arrays_from_bytes, plain_from_bytes
 
 FEWEST_ALIKE = 8
+LOOKED_AT = 20  # samples, for one that has fields
 SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
 LATEST_US = np.iinfo(np.int64).max // 1000
 READ_AT_ONCE = 4 << 20  # bytes
@@ -54,7 +55,8 @@ class LogStream:
         self.parts = tuple(FilePart(file, replace(part, own=part.own[:0])) for file, part in parts)
         if not bool((self.own_ns != NO_TIME).any()):
             self.unit = unit
-        self.kind = kind_of(self.type, self._first())
+        self.first_row, first = self._first()
+        self.kind = kind_of(self.type, first)
 
     def __len__(self) -> int:
         return int(self._first_rows[-1])
@@ -68,11 +70,17 @@ class LogStream:
         except ArchiveError:
             return np.full(len(part), NO_TIME, np.int64)
 
-    def _first(self) -> Any:
-        try:
-            return self.sample(0, arrays=True) if len(self) else None
-        except ArchiveError:
-            return None
+    def _first(self) -> tuple[int, Any]:
+        """The first sample that has fields, and its row; where none near the begin has any, the very first."""
+        found: list[Any] = []
+        for row in range(min(len(self), LOOKED_AT)):
+            try:
+                found.append(self.sample(row, arrays=True))
+            except ArchiveError:
+                found.append(None)
+            if isinstance(found[-1], dict) and found[-1]:
+                return row, found[-1]
+        return 0, found[0] if found else None
 
     def _reader(self, file: str) -> "_Reader":
         return _Reader(self._handles, file, self.name)

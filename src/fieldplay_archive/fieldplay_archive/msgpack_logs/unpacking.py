@@ -80,6 +80,8 @@ def why(error: BaseException) -> str:
     """What is wrong, in words."""
     if isinstance(error, msgpack.exceptions.OutOfData | IndexError):
         return "one that is cut off"
+    if isinstance(error, TypeError) or "map key" in str(error):
+        return "another thing than a text where a name should be"
     if isinstance(error, msgpack.exceptions.StackError):
         return "one that is nested too deep"
     if isinstance(error, msgpack.exceptions.FormatError):

@@ -27,7 +27,7 @@ from fieldplay_archive.readers.sherpatt_settings import (
 )
 from fieldplay_archive.readers.sherpatt_streams import IMAGE, Made, StreamMaker
 from fieldplay_archive.readers.sherpatt_surface import add_surface
-from fieldplay_archive.readers.sherpatt_turns import is_w_first
+from fieldplay_archive.readers.sherpatt_turns import w_first_names
 from fieldplay_archive.spec import Camera, DatasetSpec, StreamSpec
 
 HEAD = 1 << 12
@@ -65,6 +65,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     with archive.on_close:
         files = archive.on_close.enter_context(files_of(root, archive.defects))
         log = archive.on_close.enter_context(Log(files, log_names(files, archive.notes.append), archive.defects))
+        archive.notes += log.notes
         _Opening(archive, log).describe()
         add_surface(archive, files, spec)
         archive.on_close = archive.on_close.pop_all()
@@ -96,7 +97,7 @@ class _Opening:
 
     def _made(self) -> list[Made]:
         archive, log = self._archive, self._log
-        maker = StreamMaker(archive, w_first=is_w_first(archive, log))
+        maker = StreamMaker(archive, w_first=w_first_names(archive, log))
         specs = {spec.id: spec for spec in archive.spec.streams}
         known, second = dict(self._known()), self._second()
         taken = [name for spec in archive.spec.streams for name in (spec.topic, spec.id)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.errors import Defect
+from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.msgpack_logs.rows import field, flat
 from fieldplay_archive.readers.sherpatt_names import frame_name
 from fieldplay_archive.spec import Camera, Extrinsic
@@ -19,6 +19,7 @@ NO_TURN = (0.0, 0.0, 0.0, 1.0)
 RECTIFIED = "rect"
 MOST_COEFFICIENTS = 5
 NORM_ERROR = 1e-3
+APART = "they hang on no frame of the rover, but on another root"
 ASIDE = np.cos(np.radians(45))
 
 
@@ -78,7 +79,8 @@ def camera_from_settings(found: CameraSettings, topic: str, width: int, height: 
 
 def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: float) -> None:
     """Put the frames of the settings that hang on the rover's body into the archive's description."""
-    rows = [row for row in _rows(archive, settings) if row is not None]
+    _require_logs(archive, settings)
+    rows = _of_one_parent(archive, _rows(archive, settings))
     if not rows:
         return
     rows = [_without_turn(archive, row) for row in rows]
@@ -86,13 +88,15 @@ def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: f
     if baseline_m > 0:
         rows.append(replace(_same(LEFT, RIGHT, "the baseline of the pair"), translation=(baseline_m, 0.0, 0.0)))
     placed = _placed(archive.spec.tree)
-    tree, used = _tree(rows, placed, _that_move(archive))
+    moving = _that_move(archive)
+    tree, used = _tree(rows, placed, moving)
     archive.spec = replace(archive.spec, extrinsics=(*archive.spec.extrinsics, *used), tree=_merged(archive, tree))
-    _note_others(archive, rows, used)
+    _note_others(archive, [row for row in rows if row.source in settings and row not in used], placed, moving)
+    _note_used(archive, used)
     _note_view(archive, used)
 
 
-def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic | None]:
+def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
     names = archive.spec.constants["frame_names"]
     seen: set[frozenset[str]] = set()
     for file, key, value in _entries(settings, tuple):
@@ -115,6 +119,44 @@ def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic |
             parent=parent, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=rotation,
             source=file,
         )  # fmt: skip
+
+
+def _of_one_parent(archive: Archive, rows: Iterable[Extrinsic]) -> list[Extrinsic]:
+    """The rows that are a forest: what gives a frame itself, a second parent or a loop is reported and left out."""
+    parents: dict[str, str] = {}
+    found = []
+    for row in rows:
+        fault = _fault_of(row, parents)
+        if fault:
+            _report(archive, row.source, f"{row.parent} -> {row.child}: {fault}; it is left out")
+        else:
+            parents[row.child] = row.parent
+            found.append(row)
+    return found
+
+
+def _fault_of(row: Extrinsic, parents: Mapping[str, str]) -> str:
+    """What is wrong with a transform behind others; parents by child, without loops."""
+    if row.parent == row.child:
+        return "expected two frames, got one that is its own parent"
+    chain = [row.parent]
+    while chain[-1] in parents:
+        chain.append(parents[chain[-1]])
+    if row.child in chain:
+        way = " -> ".join(reversed(chain[: chain.index(row.child) + 1]))
+        return f"expected a tree of frames, got a loop, as there is {way}"
+    if row.child in parents:
+        return f"expected one parent, got a second one: {row.child} hangs on {parents[row.child]} already"
+    return ""
+
+
+def _require_logs(archive: Archive, settings: Mapping[str, Any]) -> None:
+    """Settings alone play nothing; ArchiveError if a single file is one."""
+    if settings and not archive.streams and archive.root.name in settings:
+        count = len(settings[archive.root.name])
+        raise ArchiveError(
+            f"{archive.root}: a file of settings with {count} entries, no log: expected the log or the folder of both"
+        )
 
 
 def _entries(settings: Mapping[str, Any], kind: type) -> Iterator[tuple[str, Any, Any]]:
@@ -174,12 +216,19 @@ def _merged(archive: Archive, tree: Mapping[str, Sequence[str]]) -> dict[str, tu
     return {name: (*old.get(name, ()), *tree.get(name, ())) for name in (*old, *(n for n in tree if n not in old))}
 
 
-def _note_others(archive: Archive, rows: Iterable[Extrinsic], used: Sequence[Extrinsic]) -> None:
-    """Say which transforms are not sent: of frames that move, that are placed already, or that nothing leads to."""
-    left = [f"{row.parent} -> {row.child}" for row in rows if row not in used and row.parent != BASE]
-    if left:
-        why = "they move, are placed by other numbers already, or hang on no frame of the rover"
-        archive.notes.append(f"transforms of the settings that are not sent, as {why}: {', '.join(left)}")
+def _note_others(archive: Archive, left: Iterable[Extrinsic], placed: set[str], moving: set[str]) -> None:
+    """Say which transforms are not sent, and why: of frames that move, that are placed already, or of another root."""
+    reasons: dict[str, list[str]] = {}
+    for row in left:
+        ends = {row.parent, row.child}
+        why = "they move" if ends & moving else "they are placed by other numbers already" if ends & placed else APART
+        reasons.setdefault(why, []).append(f"{row.parent} -> {row.child}")
+    if reasons:
+        told = "; ".join(f"as {why}: {', '.join(names)}" for why, names in reasons.items())
+        archive.notes.append(f"transforms of the settings that are not sent, {told}")
+
+
+def _note_used(archive: Archive, used: Sequence[Extrinsic]) -> None:
     names = sorted({row.source for row in used if row.source.endswith((".msg", ".zz"))})
     if names:
         archive.notes.append(f"frames of the stereo unit: {', '.join(names)}")

@@ -1,6 +1,6 @@
 """Each stream of a log as a stream of messages, of the type that belongs to its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.archive import Archive, plausible_ns
-from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.msgpack_logs import depths, frames, kinds, numbers, poses
 from fieldplay_archive.msgpack_logs.ordered import (
     CloudStream,
@@ -21,7 +21,9 @@ from fieldplay_archive.msgpack_logs.ordered import (
 )
 from fieldplay_archive.msgpack_logs.rows import field
 from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.readers.sherpatt_first import First, first_sound
 from fieldplay_archive.readers.sherpatt_names import frame_name, own_topic, stream_id, task_of, topic_from_stream
+from fieldplay_archive.readers.sherpatt_times import tell_broken_times
 from fieldplay_archive.spec import StreamSpec
 from fieldplay_archive.streams import Stream
 
@@ -48,17 +50,16 @@ CONVERTED: Mapping[str, Convert] = {
     kinds.IMU: numbers.imu_from_samples,
     kinds.SCAN: numbers.scans_from_samples,
     kinds.FIX: numbers.fixes_from_samples,
-    kinds.INTEGER: numbers.whole_numbers,
-    kinds.LONG: numbers.whole_numbers,
-    kinds.TRUTH_VALUE: numbers.whole_numbers,
     kinds.NUMBER: numbers.plain_numbers,
 }
+WHOLE = (kinds.INTEGER, kinds.LONG, kinds.TRUTH_VALUE)
 POSES: Mapping[str, Callable[..., Any]] = {
     kinds.STATE: poses.odometry_from_states,
     kinds.TRANSFORM: poses.odometry_from_transforms,
     kinds.POSE: poses.poses_from_samples,
 }
 SIDES = ("left", "right")
+CUT = ("truncated_log", "corrupt_log")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,9 +74,9 @@ class Made:
 
 
 class StreamMaker:
-    """Makes streams of those of a log."""
+    """Makes streams of those of a log; `w_first` are the names of those whose quaternions have w first."""
 
-    def __init__(self, archive: Archive, *, w_first: bool) -> None:
+    def __init__(self, archive: Archive, *, w_first: Collection[str]) -> None:
         self._archive = archive
         self._w_first = w_first
         self._frames: Mapping[str, str] = archive.spec.constants["frame_names"]
@@ -85,50 +86,75 @@ class StreamMaker:
 
         One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
         """
-        first = _first_of(log)
+        first = first_sound(log)
+        self._tell_missing(log)
         if not len(log) or log.kind not in TYPES:
-            self._archive.notes.append(_why_not(log, first))
+            self._archive.notes.append(_why_not(log, first.sample))
             return []
         if known is not None and known.type != TYPES[log.kind]:
             note = f"{log.name}: expected samples for {known.type}, got {log.kind}; it keeps its own name"
             self._archive.notes.append(note)
             known = None
         if log.kind == kinds.PAIR:
-            return self._pair(log, first, taken)
-        spec = known or self._spec(log, first, own_topic(topic_from_stream(log.name), taken))
+            return self._pair(log, taken)
+        spec = known or self._spec(log, first.sample, own_topic(topic_from_stream(log.name), taken))
         if known is not None and second:
             topic = own_topic(topic_from_stream(log.name), taken)
             spec = replace(known, id=stream_id(topic), topic=topic, tf="")
-        self._compare_frames(log, first, spec)
-        times = self._times(log, spec)
-        try:
-            stream = self._stream(log, first, spec, times)
-        except ArchiveError as error:
-            Teller(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", str(error))
+        if log.kind == kinds.FRAME and not self._has_picture(log, first, spec):
             return []
-        return [Made(spec=spec, stream=stream, log=log, first=first)] if len(stream.spans) else []
+        self._compare_frames(log, first.sample, spec)
+        stream = self._stream(log, first, spec, self._times(log, spec))
+        return [Made(spec=spec, stream=stream, log=log, first=first.sample)] if len(stream.spans) else []
+
+    def _tell_missing(self, log: LogStream) -> None:
+        """Report times without samples, and samples without times and type where the log is not cut off."""
+        counted = sum(len(part.logged) for _, part in log.parts)
+        if counted and not len(log):
+            message = f"{log.name}: expected a list of samples for its {counted} times, got none"
+            self._archive.defects(Defect(file=log.parts[0].file, kind="no_samples", message=message))
+        for file, part in log.parts:
+            is_cut = any((file, kind) in self._archive.defects.counts for kind in CUT)
+            if len(part) and not part.has_meta and not is_cut:
+                message = f"{log.name}.meta: expected times and a type for {len(part)} samples, got none"
+                self._archive.defects(Defect(file=file, kind="no_meta", message=message))
+
+    def _has_picture(self, log: LogStream, first: First, spec: StreamSpec) -> bool:
+        """Whether there is a picture among a stream's samples; that there is none is reported."""
+        if first.fault:
+            message = f"{log.name}: none of {len(log)} samples is a picture, the first: {first.fault}"
+            Teller(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", message)
+        return not first.fault
 
     def _times(self, log: LogStream, spec: StreamSpec) -> Times:
         archive = self._archive
         by_log, tell = archive.parameters["order"] == "log", Teller(report=archive.defects, stream=spec.id)
+        tell_broken_times(log, tell)
         return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), tell=tell)
 
-    def _stream(self, log: LogStream, first: Any, spec: StreamSpec, times: Times) -> Stream:
+    def _stream(self, log: LogStream, first: First, spec: StreamSpec, times: Times) -> Stream:
         if log.kind == kinds.FRAME:
-            return _pictures(log, times, first, side="")
+            return _pictures(log, times, first.sample, side="")
         if log.kind == kinds.CLOUD:
-            self._note_far(log, first)
+            self._note_far(log, first.sample)
             return CloudStream(log, times, lambda sample, _: depths.points_from_cloud(sample))
         if log.kind == kinds.DEPTHS:
             return self._depth_maps(log, first, times)
-        convert = CONVERTED.get(log.kind) or partial(POSES[log.kind], w_first=self._w_first)
+        convert = self._convert(log)
         return NumberStream(log, times, convert, Teller(report=self._archive.defects, stream=spec.id))
 
-    def _depth_maps(self, log: LogStream, first: Any, times: Times) -> Stream:
+    def _convert(self, log: LogStream) -> Convert:
+        if log.kind in WHOLE:
+            text = log.type if log.kind != kinds.TRUTH_VALUE else log.kind
+            return partial(numbers.whole_numbers, limits=kinds.range_of(text))
+        return CONVERTED.get(log.kind) or partial(POSES[log.kind], w_first=log.name in self._w_first)
+
+    def _depth_maps(self, log: LogStream, first: First, times: Times) -> Stream:
         """Depth maps; where the points' times begin before the sample's, that is the scan's end and is moved back."""
         unit_ns = 1 if log.unit == "ns" else 1000
-        own_ns = int(log.own_ns[0])
-        offset = depths.earliest_offset_ns(first, own_ns, unit_ns) if len(times.stamp_ns) and own_ns > 0 else 0
+        own_ns = int(log.own_ns[first.row])
+        is_known = not first.fault and len(times.stamp_ns) and own_ns > 0
+        offset = depths.earliest_offset_ns(first.sample, own_ns, unit_ns) if is_known else 0
         if offset < 0:
             note = f"{log.name}: its points were measured from {offset / 1e9:+.6f} s on; the stamps are moved there"
             self._archive.notes.append(note)
@@ -146,22 +172,26 @@ class StreamMaker:
         except ArchiveError:
             return  # it is reported when the cloud is made
 
-    def _pair(self, log: LogStream, first: Any, taken: list[str]) -> list[Made]:
+    def _pair(self, log: LogStream, taken: list[str]) -> list[Made]:
         base = topic_from_stream(log.name)
         found = []
         for side in SIDES:
             topic = own_topic(f"{base}/{side}/image_raw", taken)
-            picture = field(first, side)
+            first = first_sound(log, side=side)
+            picture = field(first.sample, side)
             spec = StreamSpec(id=stream_id(topic), topic=topic, type=IMAGE, frame=self._frame(log, picture, side))
+            if not self._has_picture(log, first, spec):
+                continue
             stream = _pictures(log, self._times(log, spec), picture, side=side)
-            found.append(Made(spec=spec, stream=stream, log=log, first=first, side=side))
+            if len(stream.spans):
+                found.append(Made(spec=spec, stream=stream, log=log, first=first.sample, side=side))
         return found
 
     def _spec(self, log: LogStream, first: Any, topic: str) -> StreamSpec:
         frame, child = self._frame(log, first), ""
         if log.kind in (kinds.STATE, kinds.TRANSFORM):
             frame, child = self._frames_of_pose(log, first)
-        elif log.kind in CONVERTED and log.kind not in (kinds.IMU, kinds.SCAN, kinds.FIX):
+        elif log.kind in (kinds.JOINTS, kinds.NUMBER, *WHOLE):
             frame = ""
         return StreamSpec(id=stream_id(topic), topic=topic, type=TYPES[log.kind], frame=frame, child_frame=child)
 
@@ -171,7 +201,7 @@ class StreamMaker:
             field(first, *spellings, default="")
             for spellings in (("targetframe", "metadata.parentframeid"), ("sourceframe", "metadata.childframeid"))
         ]
-        parent, child = (frame_name(str(name), self._frames) for name in names)
+        parent, child = (frame_name(name, self._frames) if isinstance(name, str) else "" for name in names)
         task = task_of(log.name)
         return parent or f"{task}_target", child or f"{task}_source"
 
@@ -187,13 +217,6 @@ class StreamMaker:
             if isinstance(text, str) and text and wanted not in ("map", frame_name(text, self._frames)):
                 note = f"{log.name}: its samples name the frame '{text}', which is taken for {wanted}"
                 self._archive.notes.append(note)
-
-
-def _first_of(log: LogStream) -> Any:
-    try:
-        return log.sample(0, arrays=True) if len(log) else None
-    except ArchiveError:
-        return None
 
 
 def _pictures(log: LogStream, times: Times, first: Any, *, side: str) -> Stream:

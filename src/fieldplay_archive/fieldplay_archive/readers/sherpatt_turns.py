@@ -16,16 +16,25 @@ from fieldplay_archive.msgpack_logs.streams import LogStream
 from fieldplay_archive.stamps import NS_PER_S
 
 BODY = ("body", "base_link", "robot")  # frames of a rover that stands on its wheels
+CONVERTED = "orient"
+OF_LOGGER = ("source_frame", "target_frame")
 MOST_ROWS = 100
 CLEAR = 0.2  # difference of the mean uprightness, which is between -1 and 1
 
 
-def is_w_first(archive: Archive, log: Log) -> bool:
-    """Whether quaternions that are lists have w first: as chosen, or by the time of the recording and its evidence."""
+def w_first_names(archive: Archive, log: Log) -> frozenset[str]:
+    """The streams whose quaternions are lists with w first: as chosen, or by the recording's time and its evidence.
+
+    Unless chosen, only those that the converter wrote count.
+    """
     chosen = archive.parameters["orientation_order"]
-    listed = [stream for stream in log.streams.values() if _has_lists(stream)]
-    if chosen != "auto" or not listed:
-        return bool(chosen == "wxyz")
+    if chosen != "auto":
+        return frozenset(log.streams) if chosen == "wxyz" else frozenset()
+    listed = [stream for stream in log.streams.values() if _is_of_converter(stream)]
+    return frozenset(stream.name for stream in listed) if listed and _is_w_first(archive, listed) else frozenset()
+
+
+def _is_w_first(archive: Archive, listed: list[LogStream]) -> bool:
     day = archive.spec.constants["w_first_until"]
     is_old = _first_ns(listed) < int(datetime(day.year, day.month, day.day, tzinfo=timezone.utc).timestamp()) * NS_PER_S
     upright = _upright(listed)
@@ -42,14 +51,21 @@ def is_w_first(archive: Archive, log: Log) -> bool:
     return w_first
 
 
-def _has_lists(stream: LogStream) -> bool:
-    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream):
+def _is_of_converter(stream: LogStream) -> bool:
+    """Whether a stream has lists for quaternions as the converter of Rock's logs wrote them.
+
+    It wrote `orient`, names of frames as sourceFrame, and microseconds; its streams are Rock's ports, `/task.port`.
+    Logs of MsgPackLogger have source_frame, or names without a slash; those made of ROS bags count nanoseconds.
+    """
+    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream) or stream.unit == "ns":
         return False
     try:
-        rows = Rows([stream.sample(0)])
+        sample = stream.sample(stream.first_row)
     except ArchiveError:
         return False
-    return isinstance(rows.values(*ORIENTATION)[0], list)
+    if not isinstance(sample, dict) or not isinstance(sample.get(CONVERTED), list):
+        return False
+    return stream.name.startswith("/") and not any(name in sample for name in OF_LOGGER)
 
 
 def _first_ns(streams: list[LogStream]) -> int:

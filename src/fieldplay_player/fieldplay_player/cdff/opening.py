@@ -23,6 +23,8 @@ def opened_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[L
     with Log(files, log_names(files, note) if len(paths) == 1 else files.names, report) as log:
         if not log.streams and not log.settings:
             raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got none that can be read")
+        for text in log.notes:
+            note(text)
         yield log
 
 

@@ -120,7 +120,8 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
         streams = chosen_streams(log, names)
         rows = [rows_of_cut(log, log.streams[name], cut) for name in streams]
         if not any(len(own) for own in rows):
-            tell("fieldplay: no sample lies in this stretch; the log is empty")
+            tell("fieldplay: no sample lies in this stretch; nothing is written")
+            return FAULTY
         with progress_bar("writing", "MB", sys.stderr) as bar, whole_file(chosen.out) as partial:
             write_cut(log, streams, rows, out=partial, progress=bar)
     packed = ", packed" if chosen.out.name.lower().endswith(PACKED) else ""
@@ -148,6 +149,7 @@ def export(chosen: argparse.Namespace) -> int:
                 _export_one(log.streams[name], place, options, faults=faults)
                 for name, place in zip(names, places, strict=True)
             ]
+            options.lists.require_known()
             if chosen.strict and faults:
                 raise ArchiveError(f"--strict: {many(len(faults), 'fault')}; nothing is written")
     for place, line in zip(places, lines, strict=True):

@@ -4,9 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from fieldplay_player.cdff.errors import WordError
 from fieldplay_player.cdff.plain import json_of
 
 Cells = dict[str, Any]
+MOST_TOLD = 20
 VALUE = "value"  # the column of samples that are no maps
 
 
@@ -25,6 +27,21 @@ class Lists:
         if known is None:
             known = self._known[path] = self.is_all or path in self.names or _name(path) in self.names
         return known
+
+    def require_known(self) -> None:
+        """WordError, once samples were gone through, if names were given that none of their lists has.
+
+        What is within a list without columns is not known.
+        """
+        there = {name for path in self._known for name in (path, _name(path))}
+        unknown = sorted(
+            name for name in self.names if name not in there and not any(name.startswith(f"{path}.") for path in there)
+        )
+        if unknown:
+            lists = list(dict.fromkeys(_name(path) for path in self._known))
+            more = f" and {len(lists) - MOST_TOLD} more" if len(lists) > MOST_TOLD else ""
+            told = ", ".join(lists[:MOST_TOLD]) + more if lists else "none"
+            raise WordError(f"there is no list {', '.join(unknown)}; there are {told}")
 
     def item_paths(self, path: str, count: int) -> list[str]:
         """The names of a list's items, so many or more."""
