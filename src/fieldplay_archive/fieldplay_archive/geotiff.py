@@ -88,7 +88,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except FAULTS as error:
-        raise ArchiveError(f"cannot be read as TIFF: {error or type(error).__name__}") from None
+        raise ArchiveError(f"cannot be read as TIFF, it may be cut off: {error or type(error).__name__}") from None
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of damaged tags; what cannot be is refused

@@ -52,7 +52,8 @@ def detected_spec(path: Path) -> DatasetSpec:
         best = max(scores.values(), default=0)
         found = [spec for spec in specs if scores[spec.name] == best]
         if best == 0:
-            raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores))}")
+            named = [spec.name for spec in specs if _name_score(spec, files)]
+            raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores), named)}")
     if len(found) > 1:
         raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
     return found[0]
@@ -60,15 +61,23 @@ def detected_spec(path: Path) -> DatasetSpec:
 
 def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
     """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
-    names = [last_part(name) for name in files.names]
-    score = sum(_matches(names, pattern) for pattern in spec.detect)
+    score = _name_score(spec, files)
     recognises = getattr(import_module(spec.reader), "recognises", None) if score else None
     return score if recognises is None or recognises(path, files) else 0
 
 
-def _why_unknown(path: Path, names: list[str], known: list[str]) -> str:
+def _name_score(spec: DatasetSpec, files: Files) -> int:
+    """How many of a dataset's patterns the names of the files match."""
+    names = [last_part(name) for name in files.names]
+    return sum(_matches(names, pattern) for pattern in spec.detect)
+
+
+def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str]) -> str:
     if not names:
         return "the folder is empty" if path.is_dir() else "the zip is empty"
+    if named:
+        called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
     zips = [name for name in names if name.lower().endswith(".zip")]
     hint = f"give the zip in it itself: {path / zips[0]}" if zips and path.is_dir() else "--dataset names one"
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
