@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from audience import PATIENCE_S, Audience
+from launch_ending import TELLS_ITS_PLACE, assert_it_ends, said
 from tiny_ameds import TinyAmeds
 
 import launch_testing
@@ -23,7 +24,7 @@ def launched(archive: Path, namespace: str, *arguments: str) -> ExecuteProcess:
     """`ros2 launch` as a user types it."""
     command = ["ros2", "launch", "fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
     apart = [f"namespace:={namespace}", f"frame_prefix:={namespace}/"]
-    return ExecuteProcess(cmd=[*command, *apart, *arguments])
+    return ExecuteProcess(cmd=[*command, *apart, *arguments], additional_env=TELLS_ITS_PLACE)
 
 
 @pytest.mark.launch_test
@@ -41,8 +42,10 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 
 class WhilePlaying(unittest.TestCase):
-    def test_the_end_of_the_archive_ends_the_launch(self, proc_info: Any, to_the_end: ExecuteProcess) -> None:
-        proc_info.assertWaitForShutdown(process=to_the_end, timeout=PATIENCE_S)
+    def test_the_end_of_the_archive_ends_the_launch(
+        self, proc_info: Any, proc_output: Any, to_the_end: ExecuteProcess
+    ) -> None:
+        assert_it_ends(proc_info, proc_output, to_the_end)
 
     def test_ctrl_c_ends_the_launch(
         self, launch_service: Any, proc_info: Any, proc_output: Any, interrupted: ExecuteProcess
@@ -55,10 +58,12 @@ class WhilePlaying(unittest.TestCase):
         launch_service.emit_event(
             SignalProcess(signal_number=signal.SIGINT, process_matcher=matches_action(interrupted))
         )
-        proc_info.assertWaitForShutdown(process=interrupted, timeout=PATIENCE_S)
+        assert_it_ends(proc_info, proc_output, interrupted)
 
-    def test_an_archive_that_is_not_there_ends_the_launch(self, proc_info: Any, nothing: ExecuteProcess) -> None:
-        proc_info.assertWaitForShutdown(process=nothing, timeout=PATIENCE_S)
+    def test_an_archive_that_is_not_there_ends_the_launch(
+        self, proc_info: Any, proc_output: Any, nothing: ExecuteProcess
+    ) -> None:
+        assert_it_ends(proc_info, proc_output, nothing)
 
 
 @launch_testing.post_shutdown_test()
@@ -87,8 +92,3 @@ class AfterPlaying(unittest.TestCase):
         told = said(proc_output, nothing)
         self.assertIn("there is no such folder or file", told)
         self.assertNotIn("Traceback", told)
-
-
-def said(proc_output: Any, process: ExecuteProcess) -> str:
-    """All that a process wrote."""
-    return "".join(event.text.decode() for event in proc_output[process])
