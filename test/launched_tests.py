@@ -1,12 +1,13 @@
 """What the tests of `ros2 launch` share: starting it, finding each other, playing twice, comparing, and one tree."""
 
+import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
-from audience import Audience
+from audience import PATIENCE_S, Audience
 from rosbag2_interfaces import srv
 from written import key, numbers
 
@@ -42,8 +43,10 @@ def find_all(audience: Audience, sent: Iterable[str], read: Iterable[str], reade
         is_read = all(graph.count_subscribers(topic) >= readers for topic in read)
         return is_read and all(graph.count_publishers(topic) > 0 for topic in sent)
 
+    end = time.monotonic() + PATIENCE_S
     with audience.changed:
         while not discovered():
+            assert time.monotonic() < end, f"not all of {sent} and {read} are found"
             audience.changed.wait(0.1)
 
 

@@ -3,12 +3,16 @@
 import argparse
 import sys
 from dataclasses import replace
+from functools import partial
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
+from fieldplay_archive.opening_progress import watched_opening
+from fieldplay_player.cli.progress import ProgressBar, progress_bar
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.node import SWITCH_S, ignore_signals, play
+from fieldplay_player.nodes.letting_go import letting_go
 from fieldplay_player.options import Selection
 from fieldplay_player.play_options import PlayOptions
 
@@ -33,7 +37,16 @@ def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
     sys.setswitchinterval(SWITCH_S)
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
-        return play(chosen.archive, chosen.dataset, options)
+        with progress_bar("opening", "MB", sys.stderr) as bar, watched_opening(partial(_show, bar)):
+            return play(chosen.archive, chosen.dataset, options)
     finally:
-        rclpy.try_shutdown()
+        with letting_go():
+            rclpy.try_shutdown()
         ignore_signals()
+
+
+def _show(bar: ProgressBar, share: float, megabytes: int) -> None:
+    """The bar goes when all is open: what is told while it plays stands by itself."""
+    bar(share, megabytes)
+    if share >= 1:
+        bar.finish()
