@@ -217,32 +217,20 @@ def ignore_signals() -> None:
 
 
 def _play_what_is_given() -> int:
-    """What parameters are given, a node alone can tell, and which player to make follows from them only.
-
-    The node that is asked goes once the player is there: without any node in between, DDS would leave the network and
-    join it anew while others come.
-    """
-    asked = Node(NAME, enable_rosout=False, start_parameter_services=False)
-    values, namespace = declared_values(asked), asked.get_namespace().strip("/") or None
+    values, namespace = given_values()
     options = options_of_parameters(values, namespace)
     if not values["archive"]:
         raise PlayError("archive: expected the folder or file to play, got nothing")
-    path, dataset = Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None
-    return play(path, dataset, options, made=asked.destroy_node)
+    return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options)
 
 
-def play(path: Path, dataset: str | None, options: PlayOptions, made: Callable[[], object] | None = None) -> int:
-    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place.
-
-    `made` is called when the player is there.
-    """
+def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
+    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place."""
     with open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
         options = replace(options, selection=replace(options.selection, namespace=namespace))
         with Workers(limit=round(options.read_ahead_mb * MB)) as workers:
             player = Player(archive, options, workers)
-            if made is not None:
-                made()
             player.say_mismatches()
             try:
                 return _run(player)
@@ -270,6 +258,17 @@ def _run(player: Player) -> int:
         if not is_received and not interrupted.is_set():
             player.get_logger().warning("a subscriber has not taken the last messages")
     return DONE
+
+
+def given_values() -> tuple[dict[str, Any], str | None]:
+    """The values of all parameters, and the namespace if one is given: known before the player can be made."""
+    probe = Node(NAME, enable_rosout=False, start_parameter_services=False)
+    try:
+        namespace = probe.get_namespace().strip("/")
+        return declared_values(probe), namespace or None
+    finally:
+        with letting_go():  # two of one name at a time would leave the player without its name
+            probe.destroy_node()
 
 
 def declared_values(node: Node) -> dict[str, Any]:
