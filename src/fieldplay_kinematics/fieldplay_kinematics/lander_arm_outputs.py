@@ -1,7 +1,8 @@
 """What is published of InSight's arm, row by row or all at once: the active tool, straight and bent, and the frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,25 @@ def lander_model_from_settings(
         compliance=compliance_from_settings(found),
         payload_kg=found["payload_kg"],
     )
+
+
+def models_from_settings(settings: Mapping[str, Any]) -> Callable[[Sequence[float] | Array | None], LanderModel]:
+    """A function from an archive's own numbers, if any, to the arm; each is made once. What is wrong is told here."""
+
+    @cache
+    def made(numbers: bytes) -> LanderModel:
+        return lander_model_from_settings(settings, np.frombuffer(numbers) if numbers else None)
+
+    def model(archived: Sequence[float] | Array | None) -> LanderModel:
+        return made(b"" if archived is None else np.asarray(archived, float).tobytes())
+
+    model(None)
+    return model
+
+
+def codes_of_states(*states: int | None) -> Codes:
+    """Numbers of a tool or a phase (states,); UNKNOWN where there is none yet."""
+    return np.array([UNKNOWN if state is None else state for state in states], np.uint8)
 
 
 def angles_of_joints(names: Sequence[str], positions: Array) -> Array:

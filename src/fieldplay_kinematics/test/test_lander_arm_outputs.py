@@ -11,8 +11,10 @@ from fieldplay_kinematics.lander_arm_outputs import (
     UNKNOWN,
     angles_of_joints,
     bent_tcp_from_joints,
+    codes_of_states,
     frames_from_joints,
     lander_model_from_settings,
+    models_from_settings,
     parents_of_frames,
     tcp_from_joints,
 )
@@ -97,3 +99,16 @@ def test_joints_are_told_apart_by_their_names() -> None:
     assert angles_of_joints(names, np.array([4.0, 3, 9, 1, 2])).tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="none of the name elbow"):
         angles_of_joints(["shoulder_yaw", "shoulder_pitch"], np.zeros(2))
+
+
+def test_the_arm_of_some_numbers_is_made_once_and_wrong_settings_are_told_at_once() -> None:
+    model_of = models_from_settings(arm_settings(dh_set="auto"))
+    numbers = np.full(208, np.nan)
+    assert model_of(numbers) is model_of(numbers.tolist())
+    assert model_of(None) is model_of(None) is not model_of(numbers)
+    with pytest.raises(ValueError, match="dh_set: expected one of"):
+        models_from_settings(arm_settings(dh_set="longest"))
+
+
+def test_a_state_that_is_not_told_yet_is_unknown() -> None:
+    assert codes_of_states(3, None).tolist() == [3, UNKNOWN]

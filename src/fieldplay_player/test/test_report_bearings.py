@@ -118,10 +118,28 @@ def test_over_time_the_colours_follow_the_ranges_from_the_top_down() -> None:
     def ranges(row: int, bearings: np.ndarray) -> np.ndarray:
         return np.where((row >= 10) & (bearings > 0), 3.0, 20.0)
 
-    pixels = figure(section_of(batch("/laser/scan", scans(ranges))), "/laser/scan, 20 of 20")
+    pixels = figure(section_of(batch("/laser/scan", scans(ranges))), "/laser/scan, ranges")
     early, late, right = at(pixels, 0.2, 0.8), at(pixels, 0.2, 0.2), at(pixels, 0.8, 0.2)
     assert early == pytest.approx(right)
     assert early[:3].sum() > late[:3].sum() + 100  # dark is near
+
+
+def test_over_time_a_gap_of_days_is_a_strip_and_no_empty_field() -> None:
+    """Two sessions of 20 scans: above and below the strip, what is 3 m and what is 20 m away."""
+    after = 5 * 86_400 * 10**9
+
+    def later(messages: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        for _, message in messages:
+            message.header.stamp.sec += after // 10**9
+        return [(stamp_ns + after, message) for stamp_ns, message in messages]
+
+    near = scans(lambda row, bearings: np.full(len(bearings), 3.0))
+    body = section_of(batch("/laser/scan", near + later(scans(lambda row, bearings: np.full(len(bearings), 20.0)))))
+    pixels = figure(body, "/laser/scan, ranges")
+    assert 'class="break"' in body and ">5 d</span>" in body
+    early, late = at(pixels, 0.5, 0.8), at(pixels, 0.5, 0.2)
+    assert late[:3].sum() > early[:3].sum() + 100  # dark is near
+    assert (pixels[..., 3] > 0).mean() > 0.9
 
 
 def test_what_a_filter_took_out_stands_out() -> None:
@@ -186,7 +204,7 @@ def test_shares_and_reports_are_told_for_each_sensor() -> None:
         batch("/diagnostics", [(START_NS, report)]),
     )
     assert "suspect returns share of all returns front" in text_of(body)
-    assert "/front dust or smoke 2" in text_of(body)
+    assert "/front dust or smoke: 2" in text_of(body)
     assert "temperature" not in body
 
 

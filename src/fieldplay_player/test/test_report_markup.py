@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay_player.report.html import ticks
-from fieldplay_player.report.html.charts import Curve, line_chart
+from fieldplay_player.report.html.charts import line_chart
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.html.markup import element, path_text, text, void
 from fieldplay_player.report.html.page import Section, page_of_sections
 from fieldplay_player.report.html.plane import plane_of_points
@@ -83,7 +84,7 @@ def test_a_page_asks_for_nothing_and_runs_nothing() -> None:
         (0.0, 1.0, ["0", "0.5", "1.0"]),
         (-3.0, 2.0, ["\u22122", "0", "2"]),
         (73999.9, 74000.1, ["73999.9", "74000.0", "74000.1"]),
-        (-2e-5, 4e-5, ["-2e-5", "0", "2e-5", "4e-5"]),
+        (-2e-5, 4e-5, ["\u22122e-5", "0", "2e-5", "4e-5"]),
         (5.0, 5.0, ["4.8", "5.0", "5.2"]),
         (0.0, 0.0, ["\u22121", "0", "1"]),
         (math.nan, math.nan, ["0", "0.25", "0.50", "0.75", "1.00"]),
@@ -137,8 +138,10 @@ def test_numbers_are_short(value: float, shown: str) -> None:
 def test_counts_sizes_and_times_are_written_as_one_says_them() -> None:
     assert ticks.count_text(1234567) == "1\u202f234\u202f567"
     assert [ticks.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
+    assert [ticks.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
     assert [ticks.size_text(n) for n in (0, 999, 12_300, 4_000_000_000)] == ["0 B", "999 B", "12.3 kB", "4 GB"]
     assert [ticks.duration_text(s) for s in (0.5, 59.0, 571.0, 7500.0)] == ["0.5 s", "59 s", "9 min 31 s", "2 h 05 min"]
+    assert ticks.duration_text(35_334_000.0) == "408 d 23 h"
     assert ticks.utc_text(1656931512 * 10**9) == "2022-07-04 10:45:12"
     assert ticks.utc_text(10**30) == f"{10**30} ns"
 

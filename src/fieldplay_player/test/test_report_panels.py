@@ -135,7 +135,7 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
     panel = TrajectoryPanel(Frames())
     recording, findings = heard(panel, batch("/fix", messages))
     told = text_of(panel.sections(recording)[0].body)
-    assert "45.000000°, 7.000000°, 100.0 m" in told and "east to the right" in told
+    assert "45.000000°, 7.000000°, 100.0\u00a0m" in told and "east to the right" in told
     assert findings.counts == {"position_left_out": 1}
     # 0.0009 degrees of latitude are 100.0 m, 0.00127 degrees of longitude 100.2 m at 45 degrees
     assert re.search(r"/fix +200 m", told)

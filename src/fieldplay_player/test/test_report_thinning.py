@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_player.report.buckets import Buckets
+from fieldplay_player.report.buckets import Buckets, drawn_width_ns
 from fieldplay_player.report.stream_times import StreamTimes
 from fieldplay_player.report.thinning import Picks, ThinRows, middle_of
 
 SECOND = 10**9
+DAY = 86_400 * SECOND
 
 
 @given(
@@ -23,12 +24,37 @@ def test_buckets_hold_what_a_histogram_of_all_at_once_holds(batches: list[list[i
         buckets.add(stamp_ns, (stamp_ns - start).astype(float)[:, None])
     everything = np.array([stamp for stamps in batches for stamp in stamps], np.int64) + start
     assert len(buckets.count) <= 16
-    place = everything // buckets.width_ns - buckets.stamp_ns[0] // buckets.width_ns
-    assert buckets.count.tolist() == np.bincount(place, minlength=len(buckets.count)).tolist()
-    for index in np.unique(place):
-        inside = (everything[place == index] - start).astype(float)
-        assert (buckets.low[index, 0], buckets.high[index, 0]) == (inside.min(), inside.max())
-        assert buckets.mean[index, 0] == pytest.approx(inside.mean())
+    place, count = np.unique(everything // buckets.width_ns, return_counts=True)
+    assert (buckets.place.tolist(), buckets.count.tolist()) == (place.tolist(), count.tolist())
+    for row, number in enumerate(place):
+        inside = everything[everything // buckets.width_ns == number]
+        assert buckets.span_ns[row].tolist() == [inside.min(), inside.max()]
+        values = (inside - start).astype(float)
+        assert (buckets.low[row, 0], buckets.high[row, 0]) == (values.min(), values.max())
+        assert buckets.mean[row, 0] == pytest.approx(values.mean())
+
+
+def test_months_without_rows_cost_no_buckets() -> None:
+    """Three sessions of 20 s at 10 Hz, months apart, are as finely divided as one of a minute would be."""
+    buckets = Buckets(1)
+    for begin in (0, 190 * DAY, 400 * DAY):
+        stamp_ns = begin + np.arange(200) * SECOND // 10
+        buckets.add(stamp_ns, np.ones((200, 1)))
+    assert buckets.width_ns < SECOND
+    assert buckets.count.sum() == 600
+    assert np.ptp(buckets.span_ns, axis=1).max() < SECOND
+
+
+def test_buckets_are_as_wide_as_a_picture_of_all_pieces_asks_for() -> None:
+    buckets = Buckets(1)
+    stamp_ns = np.concatenate([np.arange(20) * SECOND, 100 * DAY + np.arange(20) * SECOND])
+    buckets.add(stamp_ns, np.ones((40, 1)))
+    pieces = np.array([[0, 19 * SECOND], [100 * DAY, 100 * DAY + 19 * SECOND]])
+    width = drawn_width_ns(buckets, pieces, 256)
+    assert width == 256_000_000  # of 38 s in at most 256 parts, the first power of two of milliseconds
+    assert drawn_width_ns(buckets, np.array([[0, 200 * DAY]]), 256) > 100 * DAY // 256
+    wider = buckets.widened(64_000_000_000)
+    assert (wider.count.tolist(), len(buckets.count)) == ([20, 20], 40)
 
 
 def test_what_is_not_finite_is_left_out_of_a_bucket() -> None:

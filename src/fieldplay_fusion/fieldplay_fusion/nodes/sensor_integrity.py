@@ -5,47 +5,21 @@ tf, once. A flagged range is NaN in the filtered scan. When time jumps back it s
 """
 
 import sys
-from collections import deque
-from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import LaserScan, PointCloud2
-from std_msgs.msg import Float32
 
-from fieldplay_fusion.integrity import IntegrityState, integrity_from_scans
-from fieldplay_fusion.integrity_radar import Mounting, mounting_from_base, no_views, reach_ns
-from fieldplay_fusion.integrity_settings import IntegritySettings
-from fieldplay_fusion.nodes.integrity_messages import (
-    filtered_scan,
-    points_of_cloud,
-    report_message,
-    row_of_scan,
-    transform_now,
-)
+from fieldplay_fusion.integrity_live import known_until, next_integrity
+from fieldplay_fusion.integrity_radar import Mounting, mounting_from_base, no_views
+from fieldplay_fusion.nodes.integrity_lasers import Laser, declared_laser, declared_settings
+from fieldplay_fusion.nodes.integrity_messages import points_of_cloud, row_of_scan, transform_now
 from fieldplay_kinematics.nodes.messages import SENSOR, careful, given, ns_of
 from fieldplay_kinematics.nodes.running import run
 from fieldplay_kinematics.nodes.time_jumps import NEWS_NS, reset_on_jump_back
 from tf2_ros import Buffer, TransformException, TransformListener
-
-MOST_WAITING = 1000  # scans of a laser that wait for tf
-
-
-@dataclass(eq=False)
-class Laser:
-    """A laser with its publishers, the scans that wait, and what is known of it."""
-
-    name: str
-    scans: Any
-    shares: Any
-    reports: Any
-    waiting: deque[LaserScan] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
-    mounting: Mounting | None = None
-    last: IntegrityState | None = None
 
 
 class SensorIntegrity(Node):
@@ -57,33 +31,24 @@ class SensorIntegrity(Node):
         self._base = self._prefix + given(self, "frame", "base_link", "a frame whose z axis points up")
         lasers = given(self, "lasers", ["laser"], "names, below which scan is subscribed")
         radar = given(self, "radar", "radar/points", "topic of the radar's revolutions")
-        entries = fields(IntegritySettings)
-        named = {entry.name: given(self, entry.name, entry.default, "see the dataset's page") for entry in entries}
-        self._settings = IntegritySettings(**named)
+        self._settings = declared_settings(self)
         self._tf_buffer = Buffer(cache_time=Duration(seconds=10))
         self._tf = TransformListener(self._tf_buffer, self)
         self._radar_frame, self._views = "", no_views()
         self._jumps = reset_on_jump_back(self, self._reset)
         self._clouds = self.create_subscription(PointCloud2, radar, careful(self, self._see), SENSOR)
-        self._lasers = [self._declared(name) for name in lasers]
-        hear = [careful(self, partial(self._hear, laser)) for laser in self._lasers]
+        self._lasers = [declared_laser(self, name) for name in lasers]
         self._scans = [
-            self.create_subscription(LaserScan, f"{name}/scan", callback, SENSOR)
-            for name, callback in zip(lasers, hear, strict=True)
+            self.create_subscription(LaserScan, f"{laser.name}/scan", careful(self, partial(self._hear, laser)), SENSOR)
+            for laser in self._lasers
         ]
-
-    def _declared(self, name: str) -> Laser:
-        kinds = ((LaserScan, "scan_filtered"), (Float32, "suspect_ratio"), (DiagnosticArray, "integrity"))
-        scans, shares, reports = (self.create_publisher(kind, f"{name}/{topic}", SENSOR) for kind, topic in kinds)
-        return Laser(name, scans, shares, reports)
 
     def _reset(self) -> None:
         """Forget what lies ahead; what came since the jump may have come before the clock's news of it."""
         limit_ns = self.get_clock().now().nanoseconds + NEWS_NS
         self._views = self._views.between(0, limit_ns)
         for laser in self._lasers:
-            if laser.last is not None and laser.last.stamp_ns > limit_ns:
-                laser.last = None
+            laser.last = known_until(laser.last, limit_ns)
 
     @property
     def waiting(self) -> int:
@@ -116,17 +81,12 @@ class SensorIntegrity(Node):
         return mounting_from_base(placed[0], placed[1])
 
     def _judge(self, laser: Laser, mounting: Mounting, scan: LaserScan) -> None:
-        rows, stamp_ns = row_of_scan(scan), ns_of(scan.header.stamp)
-        if laser.last is not None and stamp_ns < laser.last.stamp_ns:
+        row = row_of_scan(scan)
+        found, is_earlier = next_integrity(self._settings, laser.last, row, views=self._views, mounting=mounting)
+        if is_earlier:
             self.get_logger().warning("the times of the messages jumped back: starting anew")
-            laser.last = None
-        views = self._views.between(stamp_ns - reach_ns(self._settings), stamp_ns)
-        found = integrity_from_scans(self._settings, laser.last, rows, views=views, mounting=mounting)
         laser.last = found.last
-        laser.scans.publish(filtered_scan(scan, found.outcomes))
-        laser.shares.publish(Float32(data=float(np.nan_to_num(found.shares.suspect[0]))))
-        for report in found.reports:
-            laser.reports.publish(report_message(laser.name, report, scan.header.stamp))
+        laser.send(scan, found)
 
 
 def main() -> int:

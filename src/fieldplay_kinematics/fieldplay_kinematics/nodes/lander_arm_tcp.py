@@ -34,9 +34,7 @@ class LanderArmTcp(Node):
         frames = given(self, "child_frames", list(outputs.FRAMES), "frames of parts, links and tools, in this order")
         self._frames = [prefix + frame for frame in frames]
         self._parents = outputs.parents_of_frames(self._base, self._frames)
-        self._settings = declared_settings(self)
-        self._models: dict[bytes, outputs.LanderModel] = {}
-        self._model(None)  # what is wrong with the settings comes out now
+        self._model = outputs.models_from_settings(declared_settings(self))
         names = ("tcp", "tcp_pot", "tcp_deflected")
         self._tcp, self._pot, self._bent = (self.create_publisher(PoseStamped, name, SENSOR) for name in names)
         self._error = self.create_publisher(Vector3Stamped, "tcp_error", SENSOR)
@@ -53,17 +51,9 @@ class LanderArmTcp(Node):
             self.create_subscription(PoseStamped, "archived/tool_enc", self._pairs.second, SENSOR),
         ]
 
-    def _model(self, geometry: Any) -> outputs.LanderModel:
-        numbers = None if geometry is None else np.asarray(geometry, float)
-        known = b"" if numbers is None else numbers.tobytes()
-        if known not in self._models:
-            self._models[known] = outputs.lander_model_from_settings(self._settings, numbers)
-        return self._models[known]
-
     def _read(self, joints: JointState, info: Any) -> tuple[outputs.LanderModel, Array, outputs.Codes]:
         angles = outputs.angles_of_joints(joints.name, positions_of(joints))[None]
-        states = (self._tool.at(info), self._phase.at(info))
-        codes = np.array([outputs.UNKNOWN if state is None else state for state in states], np.uint8)
+        codes = outputs.codes_of_states(self._tool.at(info), self._phase.at(info))
         return self._model(self._geometry.at(info)), angles, codes
 
     def _by_encoders(self, joints: JointState, info: Any) -> None:

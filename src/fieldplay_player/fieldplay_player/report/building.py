@@ -6,7 +6,7 @@ import numpy as np
 
 from fieldplay_player.report.html.markup import Html, element
 from fieldplay_player.report.html.page import Section, page_of_sections
-from fieldplay_player.report.html.ticks import count_text, duration_text, size_text, utc_text
+from fieldplay_player.report.html.ticks import count_text, duration_text, many, size_text, utc_text
 from fieldplay_player.report.panel import Panel
 from fieldplay_player.report.panels.arm_views import ArmPanel
 from fieldplay_player.report.panels.bearings import BearingPanel
@@ -74,7 +74,7 @@ def head_of(recording: Recording) -> Html:
     problems = findings.total
     day, _, clock = (utc_text(recording.start_ns) if recording.message_count else "no day – ").partition(" ")
     tiles = [
-        ("duration", duration_text(recording.duration_s), ""),
+        _duration_tile(recording),
         (f"UTC on {day}", clock, ""),
         ("topics", count_text(len(recording.streams)), ""),
         ("messages", count_text(recording.message_count), ""),
@@ -100,6 +100,14 @@ def head_of(recording: Recording) -> Html:
         element("p", facts, class_="lead") if facts else "",
         element("div", *shown, class_="tiles"),
     )
+
+
+def _duration_tile(recording: Recording) -> tuple[str, str, str]:
+    """From the first to the last message; where axes pass over gaps, how much there is between these, too."""
+    if len(recording.pieces_ns) < 2:
+        return "duration", duration_text(recording.duration_s), ""
+    pieces = many(len(recording.pieces_ns), "piece")
+    return f"in {pieces}, over {duration_text(recording.duration_s)}", duration_text(recording.recorded_s), ""
 
 
 def _tell_empty(recording: Recording) -> None:

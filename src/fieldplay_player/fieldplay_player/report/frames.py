@@ -12,6 +12,7 @@ from fieldplay_kinematics.transforms import (
     rotation_from_quaternion,
     transform_from_rotation,
 )
+from fieldplay_player.report.pieces import clipped_intervals
 from fieldplay_player.report.thinning import ThinRows
 
 KEPT_TRANSFORMS = 8192  # of each moving frame
@@ -29,10 +30,13 @@ class Edge:
     first_ns: int = 0
     last_ns: int = 0
 
-    @property
-    def rate_hz(self) -> float | None:
-        length_s = (self.last_ns - self.first_ns) / NS_PER_S
-        return (self.rows.seen - 1) / length_s if length_s > 0 else None
+    def rate_hz(self, pieces_ns: NDArray[np.int64]) -> float | None:
+        """How often it was told in the pieces (k, 2) of a recording that has several, else from first to last."""
+        spans = clipped_intervals(pieces_ns, self.first_ns, self.last_ns)
+        if len(pieces_ns) < 2 or not len(spans):
+            spans = np.array([[self.first_ns, self.last_ns]])
+        length_s = float(np.diff(spans).sum()) / NS_PER_S
+        return (self.rows.seen - len(spans)) / length_s if length_s > 0 else None
 
     def add(self, stamp_ns: NDArray[np.int64], values: Array) -> None:
         """Further rows (n, 7) at their times (n,)."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Frames
+from fieldplay_player.report.html.cut_axis import cut_time_axis, is_dated
+from fieldplay_player.report.html.ticks import Axis, number_text, time_axis, utc_text
+from fieldplay_player.report.pieces import pieces_of_intervals
 from fieldplay_player.report.source import Subject, Topic
 from fieldplay_player.report.stream_times import StreamTimes
 
@@ -43,12 +47,39 @@ class Recording:
     def message_count(self) -> int:
         return sum(times.count for times in self.streams.values())
 
+    @cached_property
+    def pieces_ns(self) -> NDArray[np.int64]:
+        """From when to when it has messages (k, 2), gaps aside that axes of time pass over; once all is read."""
+        heard = [times for times in self.streams.values() if times.count]
+        busiest = max(heard, key=lambda times: times.count, default=StreamTimes())
+        intervals = [np.zeros((0, 2), np.int64), *(times.buckets.span_ns for times in heard)]
+        skip_ns = round(self.subject.skip_gaps_s * NS_PER_S)
+        return pieces_of_intervals(np.concatenate(intervals), skip_gaps_ns=skip_ns, usual_ns=busiest.usual_ns)
+
+    @property
+    def recorded_s(self) -> float:
+        """How long its pieces are together."""
+        return float(np.diff(self.pieces_ns).sum()) / NS_PER_S
+
+    def time_axis(self, *, most: int = 4, most_dates: int = 4) -> Axis:
+        """The axis of seconds since the start, with up to so many labels; those of dates are wider."""
+        if len(self.pieces_ns) < 2:
+            return time_axis(self.duration_s, most=most)
+        return cut_time_axis(self.seconds(self.pieces_ns), start_ns=self.start_ns, most=most_dates)
+
+    def moment_text(self, stamp_ns: int) -> str:
+        """A time as seconds since the start, or in UTC where axes of time have dates."""
+        axis = self.time_axis()
+        if axis.breaks and is_dated(axis.high, self.start_ns):
+            return f"{utc_text(stamp_ns)} UTC"
+        return f"{number_text(round((stamp_ns - self.start_ns) / NS_PER_S, 3), 4)} s"
+
     def in_order(self, kept: Mapping[Topic, Kept]) -> list[tuple[Topic, Kept]]:
         """What a panel kept of topics, in the order of the source and not in that of the first messages."""
         places = {topic: place for place, topic in enumerate(self.streams)}
         return sorted(kept.items(), key=lambda item: places.get(item[0], len(places)))
 
     def seconds(self, stamp_ns: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Times (n,) as seconds since the start."""
+        """Times of any shape as seconds since the start."""
         seconds: NDArray[np.float64] = (stamp_ns - self.start_ns) / NS_PER_S
         return seconds

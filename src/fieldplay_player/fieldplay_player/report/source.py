@@ -1,7 +1,7 @@
 """What a page is made from: batches of messages, whether they come of an archive or of a bag."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -49,13 +49,19 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What the page is about, in words: `facts` are names with values."""
+    """What the page is about, in words: `facts` are names with values.
+
+    Gaps longer than `skip_gaps_s` are nothing unusual in it; 0 says nothing of them. `notes` are what is to be known of
+    a topic, by its name, where its type alone would mislead.
+    """
 
     title: str
     name: str
     kind: str
     size_bytes: int
     facts: tuple[tuple[str, str], ...] = ()
+    skip_gaps_s: float = 0.0
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Source(Protocol):

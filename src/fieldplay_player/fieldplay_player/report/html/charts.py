@@ -1,31 +1,20 @@
 """Curves over time. Lines stretch with the page while letters and strokes keep their size, on a phone as on paper."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_player.report.html.breaks import break_labels, break_marks
+from fieldplay_player.report.html.curve import Curve, held, runs
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.ticks import Axis, number_axis
 
 UNITS = 1000  # of a drawing, in either direction
 SERIES_COLOURS = 8
 MOST_SERIES = 8
-FAR = 4.0  # steps without a value that break a curve
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """Values (n,) at x (n,), and where they vary within a step, from low to high."""
-
-    label: str
-    x: Array
-    y: Array
-    low: Array | None = None
-    high: Array | None = None
 
 
 def line_chart(
@@ -36,11 +25,13 @@ def line_chart(
     shown = told[:MOST_SERIES]
     y_axis = _y_axis(shown)
     left_out = f"{len(told) - len(shown)} more not drawn" if len(told) > len(shown) else ""
-    drawn = [_curve(curve, index, axes=(x_axis, y_axis)) for index, curve in enumerate(shown)]
+    colours = [index if curve.colour is None else curve.colour for index, curve in enumerate(shown)]
+    drawn = [_curve(curve, colour, axes=(x_axis, y_axis)) for curve, colour in zip(shown, colours, strict=True)]
     field = element(
         "svg",
         _grid(x_axis, y_axis),
         *drawn,
+        break_marks(x_axis, units=UNITS, height=UNITS),
         viewBox=f"0 0 {UNITS} {UNITS}",
         preserveAspectRatio="none",
         role="img",
@@ -48,16 +39,25 @@ def line_chart(
     )
     return element(
         "figure",
-        _caption(title, unit, [curve.label for curve in shown], notes=[note, left_out]),
-        element("div", y_labels(y_axis), element("div", field, class_="field"), x_labels(x_axis), class_="axes"),
+        _caption(title, unit, _legend(shown, colours), notes=[note, left_out]),
+        element(
+            "div",
+            y_labels(y_axis),
+            element("div", field, break_labels(x_axis), class_="field"),
+            x_labels(x_axis),
+            class_="axes",
+        ),
         element("div", x_title, class_="x-title") if x_title else "",
         class_="chart card",
     )
 
 
-def _caption(title: str, unit: str, labels: Sequence[str], *, notes: Sequence[str]) -> Html:
-    several = len(labels) > 1 or (len(labels) == 1 and labels[0])
-    legend = legend_of(labels) if several else ""
+def _legend(shown: Sequence[Curve], colours: Sequence[int]) -> Html:
+    is_needed = len(shown) > 1 or any(curve.label for curve in shown)
+    return legend_of([curve.label for curve in shown], colours) if is_needed else Html("")
+
+
+def _caption(title: str, unit: str, legend: Html, *, notes: Sequence[str]) -> Html:
     told = [element("span", note, class_="muted") for note in notes if note]
     return element(
         "figcaption",
@@ -69,25 +69,38 @@ def _caption(title: str, unit: str, labels: Sequence[str], *, notes: Sequence[st
     )
 
 
-def legend_of(labels: Sequence[str]) -> Html:
-    """The names of curves with their colours."""
+def legend_of(labels: Sequence[str], colours: Sequence[int] | None = None) -> Html:
+    """The names of curves with their colours, which are in order unless they are told."""
     entries = (
-        element("span", element("i", class_=f"key s{index % SERIES_COLOURS}"), label)
-        for index, label in enumerate(labels)
+        element("span", element("i", class_=f"key s{colour % SERIES_COLOURS}"), label)
+        for label, colour in zip(labels, range(len(labels)) if colours is None else colours, strict=True)
     )
     return element("div", *entries, class_="legend")
 
 
 def y_labels(axis: Axis) -> Html:
     """The labels beside a field, from low to high."""
-    labels = (element("span", label, style=f"bottom:{percent(axis.share(value))}") for value, label in axis.ticks)
-    return element("div", *labels, class_="y-labels")
+    return element("div", *_labels(axis, "bottom"), class_="y-labels dated" if axis.breaks else "y-labels")
 
 
 def x_labels(axis: Axis) -> Html:
     """The labels below a field, from left to right."""
-    labels = (element("span", label, style=f"left:{percent(axis.share(value))}") for value, label in axis.ticks)
-    return element("div", *labels, class_="x-labels")
+    return element("div", *_labels(axis, "left"), class_="x-labels dated" if axis.breaks else "x-labels")
+
+
+def _labels(axis: Axis, side: str) -> list[Html]:
+    """Along an axis with dates, those without one are minor: a narrow page leaves them out."""
+    has_dates = any("\n" in label for _, label in axis.ticks)
+    return [
+        element(
+            "span",
+            label,
+            class_="minor" if has_dates and "\n" not in label else None,
+            style=f"{side}:{percent(axis.share(value))}",
+        )
+        for value, label in axis.ticks
+        if label
+    ]
 
 
 def percent(share: float) -> str:
@@ -122,8 +135,9 @@ def _curve(curve: Curve, index: int, *, axes: tuple[Axis, Axis]) -> Html:
     x_axis, y_axis = axes
     place = f"s{index % SERIES_COLOURS}"
     made: list[Html] = []
-    for run in _runs(curve):
-        x = _units_across(curve.x[run], x_axis)
+    curve = held(curve, x_axis) if curve.is_held else curve
+    for run in runs(curve, x_axis):
+        x = UNITS * x_axis.shares(curve.x[run])
         if curve.low is not None and curve.high is not None:
             low, high = _units_up(curve.low[run], y_axis), _units_up(curve.high[run], y_axis)
             if (low - high).max(initial=0) > UNITS / 200:
@@ -131,24 +145,19 @@ def _curve(curve: Curve, index: int, *, axes: tuple[Axis, Axis]) -> Html:
                 made.append(element("path", d=path_of_points(around, close=True), class_=f"band {place}"))
         line = np.stack([x, _units_up(curve.y[run], y_axis)], -1)
         if len(line) == 1:
-            line = np.concatenate([line, line])
-        made.append(element("path", d=path_of_points(line), class_=f"line {place}"))
+            made.append(_alone(curve, run, line, y_axis=y_axis, place=place))
+        else:
+            made.append(element("path", d=path_of_points(line), class_=f"line {place}"))
     return joined(made)
 
 
-def _runs(curve: Curve) -> list[NDArray[np.intp]]:
-    """Where a curve has values, broken where it lacks them for long."""
-    there = np.flatnonzero(np.isfinite(curve.y))
-    if len(there) < 2:
-        return [there] if len(there) else []
-    steps = np.diff(curve.x[there])
-    usual = float(np.median(steps))
-    return np.split(there, np.flatnonzero(steps > FAR * usual) + 1)
-
-
-def _units_across(values: Array, axis: Axis) -> Array:
-    return UNITS * (values - axis.low) / (axis.high - axis.low)
+def _alone(curve: Curve, row: NDArray[np.intp], point: Array, *, y_axis: Axis, place: str) -> Html:
+    """A value without neighbours (1, 2) is a point, and a line upright from its low to its high."""
+    ends = [values[row] for values in (curve.low, curve.high) if values is not None] or [curve.y[row]]
+    upright = np.stack([np.repeat(point[0, 0], len(ends)), _units_up(np.concatenate(ends), y_axis)], axis=-1)
+    line = element("path", d=path_of_points(upright), class_=f"line {place}") if np.ptp(upright[:, 1]) else ""
+    return joined([line, element("path", d=path_of_points(np.repeat(point, 2, axis=0)), class_=f"point {place}")])
 
 
 def _units_up(values: Array, axis: Axis) -> Array:
-    return UNITS * (1 - (values - axis.low) / (axis.high - axis.low))
+    return UNITS * (1 - axis.shares(values))

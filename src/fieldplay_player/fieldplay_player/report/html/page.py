@@ -62,4 +62,5 @@ def _section(section: Section) -> Html:
 
 
 def _footer() -> Html:
-    return element("footer", "Made by fieldplay from the data alone. Times along the axes are seconds since the start.")
+    times = "Times along the axes are since the start; those with a date are UTC."
+    return element("footer", f"Made by fieldplay from the data alone. {times}")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_fusion.colour_map import colour_map
+from fieldplay_player.report.html.breaks import break_labels, break_marks_across
 from fieldplay_player.report.html.charts import UNITS, path_of_points, x_labels, y_labels
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.pictures import Pixels, exact_drawing, gradient
@@ -22,8 +23,9 @@ def raster_figure(
     """A card with cells (rows, columns, 4) in BGRA between an x and a y axis, and drawings in UNITS over it."""
     x_axis, y_axis = axes
     picture = exact_drawing(pixels, alternative=f"{title}, {told}")
-    svg = element("svg", *layers, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
-    field = element("div", picture, svg, class_="field cells")
+    marks = break_marks_across(y_axis, units=UNITS, most=6)
+    svg = element("svg", *layers, marks, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
+    field = element("div", picture, svg, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
     return element(
         "figure",
         element("figcaption", element("b", path_text(title)), element("span", told, class_="muted")),
@@ -45,7 +47,7 @@ def cells_of_shares(shares: Array, flagged: NDArray[np.bool_] | None = None) -> 
 
 def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], place: str) -> Html:
     """A line through values (n,), broken where there are none."""
-    points = np.stack([_share(x, axes[0]), 1 - _share(y, axes[1])], axis=-1) * UNITS
+    points = np.stack([axes[0].shares(x), 1 - axes[1].shares(y)], axis=-1) * UNITS
     there = np.asarray(np.isfinite(points).all(axis=1), bool)
     runs = np.split(np.arange(len(points)), np.flatnonzero(np.diff(there)) + 1)
     lines = (path_of_points(points[run]) for run in runs if len(run) > 1 and there[run[0]])
@@ -61,7 +63,3 @@ def ramp(low: str, high: str, keys: Sequence[Html] = ()) -> Html:
 def key(place: str, name: str) -> Html:
     """A sign of a drawing with its name."""
     return element("span", element("i", class_=f"key {place}"), name)
-
-
-def _share(values: Array, axis: Axis) -> Array:
-    return (values - axis.low) / (axis.high - axis.low)

@@ -4,22 +4,80 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
+import numpy as np
+from numpy.typing import NDArray
+
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 TIME_STEPS_S = (60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0, 86400.0)
 NS_PER_S = 1_000_000_000
 
 
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Break:
+    """A stretch of numbers that an axis passes over, what its mark says, and the shares between which the mark is."""
+
+    begin: float
+    end: float
+    label: str
+    shares: tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of numbers, and the labels at some of them."""
+    """A stretch of numbers, the labels at some of them, and what is passed over, in order."""
 
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
+    breaks: tuple[Break, ...] = ()
 
     def share(self, value: float) -> float:
         """Where a number lies, from 0 at the low end to 1 at the high one."""
-        return (value - self.low) / (self.high - self.low)
+        return float(self.shares(np.array([value]))[0])
+
+    def shares(self, values: Array) -> Array:
+        """Where numbers lie; those within a break at its begin."""
+        if not self.breaks:
+            return np.asarray((values - self.low) / (self.high - self.low), np.float64)
+        begins = np.array([each.begin for each in self.breaks])
+        after = self.pieces_of(values)
+        reached = np.append(begins, np.inf)[np.minimum(after, len(begins))]
+        numbers, shares = self._knots()
+        return np.asarray(np.interp(np.minimum(values, reached), numbers, shares), np.float64)
+
+    def values(self, shares: Array) -> Array:
+        """The numbers at shares of the axis; within the mark of a break NaN."""
+        if not self.breaks:
+            return np.asarray(self.low + shares * (self.high - self.low), np.float64)
+        numbers, known = self._knots()
+        order = np.argsort(known, kind="stable")
+        found: Array = np.interp(shares, known[order], numbers[order])
+        for each in self.breaks:
+            found[(found > each.begin) & (found < each.end)] = np.nan
+        return found
+
+    def pieces_of(self, values: Array) -> NDArray[np.intp]:
+        """How many breaks lie before each number: lines do not go from one piece to another."""
+        return np.asarray(np.searchsorted([each.end for each in self.breaks], values, side="right"), np.intp)
+
+    def turned(self) -> "Axis":
+        """The same from the high end to the low one."""
+        breaks = (Break(each.begin, each.end, each.label, _turned(each.shares)) for each in self.breaks)
+        return Axis(self.high, self.low, self.ticks, tuple(breaks))
+
+    def _knots(self) -> tuple[Array, Array]:
+        """Numbers in order, and their shares, between which all others lie evenly."""
+        ends = ((0.0, self.low), (1.0, self.high))
+        inner = [knot for each in self.breaks for knot in zip(each.shares, (each.begin, each.end), strict=True)]
+        knots = sorted([*ends, *inner], key=lambda knot: knot[1])
+        return np.array([at for _, at in knots]), np.array([share for share, _ in knots])
+
+
+def _turned(shares: tuple[float, float]) -> tuple[float, float]:
+    return 1.0 - shares[0], 1.0 - shares[1]
 
 
 def number_axis(low: float, high: float, *, most: int = 4) -> Axis:
@@ -35,13 +93,18 @@ def number_axis(low: float, high: float, *, most: int = 4) -> Axis:
 def time_axis(duration_s: float, *, most: int = 4) -> Axis:
     """An axis of seconds from 0, with labels as 90 s, 5 min or 2 h."""
     duration_s = max(duration_s, 1e-3)
-    step = round_step(duration_s, most)
-    if step >= 60:
-        step = next(
-            (each for each in TIME_STEPS_S if duration_s / each <= most), 86400.0 * round_step(duration_s / 86400, most)
-        )
+    step = time_step(duration_s, most)
     values = [index * step for index in range(math.floor(duration_s / step + 1e-9) + 1)]
     return Axis(0.0, duration_s, tuple((value, _time_text(value, step)) for value in values))
+
+
+def time_step(duration_s: float, most: int) -> float:
+    """A step in seconds, round in its own unit, that divides a length of time into at most `most` parts."""
+    step = round_step(duration_s, most)
+    if step < 60:
+        return step
+    days = 86400.0 * round_step(duration_s / 86400, most)
+    return next((each for each in TIME_STEPS_S if duration_s / each <= most), days)
 
 
 def round_step(length: float, most: int) -> float:
@@ -59,7 +122,8 @@ def tick_text(value: float, step: float) -> str:
     size = max(abs(value), step)
     if size >= 1e6 or size < 1e-3:
         digits = max(0, math.ceil(math.log10(size / step))) + 1
-        return f"{value:.{min(digits, 6)}g}".replace("e-0", "e-").replace("e+0", "e")
+        shown = f"{abs(value):.{min(digits, 6)}g}".replace("e-0", "e-").replace("e+0", "e")
+        return shown if value > 0 else f"\u2212{shown}"
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     if not math.isclose(round(step, decimals), step, rel_tol=1e-6):
         decimals += 1
@@ -100,18 +164,19 @@ def count_text(count: int) -> str:
 
 def many(count: int, noun: str) -> str:
     """A count with its noun."""
-    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
+    plural = "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
+    return f"{count_text(count)} {noun}{'' if count == 1 else plural}"
 
 
 def duration_text(seconds: float) -> str:
-    """A length of time as 0.12 s, 12.3 s, 9 min 31 s or 2 h 05 min."""
+    """A length of time as 0.12 s, 12.3 s, 9 min 31 s, 2 h 05 min or 12 d 7 h."""
     if seconds < 60:
         return f"{number_text(seconds)} s"
     minutes, left = divmod(round(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {left:02d} s"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
+    return f"{hours} h {minutes:02d} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
 
 
 def size_text(size_bytes: int) -> str:

@@ -8,7 +8,8 @@ from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_fusion.integrity_radar import mounting_from_base, seen_by_radar
 from fieldplay_kinematics.transforms import Array
 from fieldplay_player.report.frames import Frames
-from fieldplay_player.report.html.charts import Curve, line_chart
+from fieldplay_player.report.html.charts import line_chart
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.html.markup import Html
 from fieldplay_player.report.html.ticks import number_axis
 from fieldplay_player.report.panels.bearing_grids import LaserSeen, RadarSeen

@@ -10,7 +10,7 @@ from fieldplay_kinematics.transforms import Array
 from fieldplay_player.report.frames import Frames
 from fieldplay_player.report.html.markup import Html
 from fieldplay_player.report.html.raster import cells_of_shares, curve_over, key, ramp, raster_figure
-from fieldplay_player.report.html.ticks import Axis, count_text, number_axis, number_text, time_axis
+from fieldplay_player.report.html.ticks import Axis, count_text, many, number_axis, number_text
 from fieldplay_player.report.panels.bearing_grids import (
     BEARINGS,
     CELL_M,
@@ -83,12 +83,11 @@ def waterfall_figure(recording: Recording, name: str, seen: Seen, *, top_m: floa
     x_axis, columns = _bearings(seen.grid.counts, level, step=PER_DEG)
     own_deg = (columns + 0.5) / PER_DEG - 180.0
     stamp_ns, ranges = _ranges_at(seen, own_deg)
-    pictured = _evenly(recording.seconds(stamp_ns), ranges, recording.duration_s)
+    down = recording.time_axis()
+    pictured = _evenly(recording.seconds(stamp_ns), ranges, down)
     pixels = cells_of_shares(np.minimum(pictured / top_m, 1.0))
-    told = f"{count_text(len(stamp_ns))} of {count_text(seen.rows.seen if seen.rows else 0)} over time"
-    down = time_axis(recording.duration_s)
-    y_axis = Axis(down.high, down.low, down.ticks)
-    return raster_figure(name, told, pixels, axes=(x_axis, y_axis), foot=ramp("0 m", f"{number_text(top_m)} m"))
+    told = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
+    return raster_figure(name, told, pixels, axes=(x_axis, down.turned()), foot=ramp("0 m", f"{number_text(top_m)} m"))
 
 
 def number_axis_from_zero(top: float) -> Axis:
@@ -156,15 +155,17 @@ def _ranges_at(seen: Seen, own_deg: Array) -> tuple[NDArray[np.int64], Array]:
     return stamp_ns, np.where(inside, np.take_along_axis(values, np.where(inside, beam, 1), axis=1), np.nan)
 
 
-def _evenly(seconds: Array, ranges: Array, duration_s: float) -> Array:
-    """The rows (ROWS, k) nearest to even times, NaN where there is none near."""
+def _evenly(seconds: Array, ranges: Array, axis: Axis) -> Array:
+    """The rows (ROWS, k) nearest to even places on the axis of time, NaN where there is none near."""
     if not len(seconds):
         return np.full((ROWS, ranges.shape[1]), np.nan)
-    wanted = (np.arange(ROWS) + 0.5) / ROWS * max(duration_s, 1e-3)
+    wanted = axis.values((np.arange(ROWS) + 0.5) / ROWS)
     after = np.clip(np.searchsorted(seconds, wanted), 0, len(seconds) - 1)
     before = np.maximum(after - 1, 0)
     closer = np.abs(seconds[before] - wanted) < np.abs(seconds[after] - wanted)
     nearest = np.where(closer, before, after)
-    usual = float(np.median(np.diff(seconds))) if len(seconds) > 1 else duration_s
-    near = np.abs(seconds[nearest] - wanted) <= max(2 * usual, duration_s / ROWS)
+    usual = float(np.median(np.diff(seconds))) if len(seconds) > 1 else axis.high
+    steps = np.diff(wanted)
+    step = float(np.median(steps[np.isfinite(steps)])) if np.isfinite(steps).any() else 0.0
+    near = np.abs(seconds[nearest] - wanted) <= max(2 * usual, step)
     return np.where(near[:, None], ranges[nearest], np.nan)

@@ -8,9 +8,9 @@ from fieldplay_player.report.columns import Decoder, decoded, time_of_header
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Frames
 from fieldplay_player.report.html.charts import line_chart
-from fieldplay_player.report.html.markup import Html, joined
+from fieldplay_player.report.html.markup import Html, element, joined
 from fieldplay_player.report.html.page import Section, cards, plain_table
-from fieldplay_player.report.html.ticks import count_text, time_axis
+from fieldplay_player.report.html.ticks import count_text
 from fieldplay_player.report.panels.bearing_differences import difference_chart
 from fieldplay_player.report.panels.bearing_drawing import density_figure, shown_range_m, waterfall_figure
 from fieldplay_player.report.panels.bearing_grids import LaserSeen, RadarSeen
@@ -83,17 +83,20 @@ class BearingPanel:
         curves = [curve for _, kept in recording.in_order(self._shares) for curve in kept.curves(recording)]
         if not curves:
             return []
-        axis = time_axis(recording.duration_s)
-        return [line_chart("suspect returns", curves, unit="share of all returns", x_axis=axis)]
+        unit = "share of all returns"
+        return [line_chart("suspect returns", curves, unit=unit, x_axis=recording.time_axis())]
 
     def _told(self, recording: Recording) -> Html:
         if not self._verdicts:
             return Html("")
         rows = [
-            (topic.name.removesuffix(REPORT), ", ".join(f"{name} {count_text(count)}" for name, count in told.items()))
+            (topic.name.removesuffix(REPORT), ", ".join(f"{name}: {count_text(n)}" for name, n in told.most_common()))
             for topic, told in recording.in_order(self._verdicts)
         ]
-        return plain_table(("sensor", "reports"), rows)
+        title = element(
+            "figcaption", element("b", "What was reported of them"), element("span", "how often", class_="muted")
+        )
+        return element("figure", title, plain_table(("Sensor", "Verdicts"), rows), class_="card")
 
     def _add_scans(self, batch: Batch) -> None:
         decoder = self._decoders.setdefault(batch.topic, Decoder(SCAN))

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_fusion.picture_decoding import (
     PictureError,
     pixels_from_compressed,
@@ -17,7 +16,6 @@ from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.page import Section, cards
 from fieldplay_player.report.html.pictures import fitted, photo
-from fieldplay_player.report.html.ticks import number_text
 from fieldplay_player.report.panels.projection import Lens, frames_in_picture, lens_from_info, overlay
 from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Batch, Topic
@@ -155,7 +153,7 @@ def _picture(topic: Topic, log_ns: int, data: NDArray[np.uint8], *, widest: int)
 def _figure(recording: Recording, topic: Topic, picture: _Picture, *, lens: Lens | None) -> Html:
     assert picture.pixels is not None
     width, height = picture.size
-    moment = f"at {number_text((picture.log_ns - recording.start_ns) / NS_PER_S, 4)} s"
+    moment = f"at {recording.moment_text(picture.log_ns)}"
     seen = None
     if lens is not None and lens.size == picture.size:
         seen = frames_in_picture(lens, picture.frame, frames=recording.frames, stamp_ns=picture.stamp_ns)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.report.columns import decoded, time_of_header
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Edge, Frames
@@ -31,6 +30,7 @@ FIRST_POINTS = 200_000
 MOST_TOPICS = 6
 FAR_SHARE = 0.985  # of the points; the few that lie further out would make the rest small
 AROUND_M = 12.0
+FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
 LEAST_TURN = 1e-4  # of a quaternion's numbers
 
 Array = NDArray[np.float64]
@@ -123,9 +123,10 @@ def _figures(recording: Recording, topic: Topic, sweeps: list[_Sweep], *, count:
         plane = plane_of_points(_near_route(together.points[:, :2], together.places[:, :2]), room=0.02)
         figures.append(_figure(topic, told, plane, points=together.points, places=together.places))
     first = sweeps[0].points.astype(float)
-    told = f"one cloud at {number_text((sweeps[0].log_ns - recording.start_ns) / NS_PER_S)} s, in {sweeps[0].frame}"
+    told = f"one cloud at {recording.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
     plane = plane_of_points(_near(first[:, :2], np.zeros((1, 2))), room=0.02)
-    figures.append(_figure(topic, told, plane, points=first, places=np.zeros((1, 3))))
+    is_world = sweeps[0].frame in WORLDS  # where no sensor stands at the origin
+    figures.append(_figure(topic, told, plane, points=first, places=np.zeros((0 if is_world else 1, 3))))
     return figures
 
 
@@ -191,8 +192,10 @@ def _figure(topic: Topic, told: str, plane: Plane, *, points: Array, places: Arr
     marks = [mark(plane, *places[0, :2], kind="sensor")] if len(places) == 1 else []
     layers = [route(plane, places[:, :2], "s1")] if len(places) > 1 else []
     what = "the sensor's way" if len(places) > 1 else "the sensor"
-    key = element("span", element("i", class_="key s1"), what)
+    key = element("span", element("i", class_="key s1"), what) if len(places) else ""
     low, high = (number_text(round(value, 2)) for value in (relief.low_m, relief.high_m))
-    ramp = element("div", f"{low} m", element("i", style=f"background:{gradient()}"), f"{high} m", key, class_="ramp")
+    colours = (f"{low} m", element("i", style=f"background:{gradient()}"), f"{high} m")
+    is_flat = float(np.ptp(points[:, 2])) < FLAT_M
+    ramp = element("div", *(("all at one height",) if is_flat else colours), key, class_="ramp")
     caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
     return element("figure", caption, plane_drawing(plane, layers, marks, picture=picture), ramp, class_="card")

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_player.report.buckets import Buckets
-from fieldplay_player.report.html.charts import Curve
+from fieldplay_player.report.buckets import Buckets, drawn_width_ns
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.recording import Recording
 
 Array = NDArray[np.float64]
 
+DRAWN = 256  # of points of a curve, gaps or not
 LARGEST = 1e30  # no measurement is larger: it counts as infinite
 
 
@@ -48,10 +49,9 @@ class Numbers:
 
     def curves(self, recording: Recording) -> list[Curve]:
         """A curve of means for each column that has any, and the band between lowest and highest."""
-        there = self._buckets.count > 0
-        x = recording.seconds(self._buckets.stamp_ns[there])
-        x = np.clip(x, 0.0, recording.duration_s)
-        low, high, mean = self._buckets.low[there], self._buckets.high[there], self._buckets.mean[there]
+        buckets = self._buckets.widened(drawn_width_ns(self._buckets, recording.pieces_ns, DRAWN))
+        x = np.clip(recording.seconds(buckets.stamp_ns), 0.0, recording.duration_s)
+        low, high, mean = buckets.low, buckets.high, buckets.mean
         return [
             Curve(
                 label,

@@ -1,15 +1,17 @@
 """Joints over time: positions, and velocities and efforts where they are told."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fieldplay_player.report.columns import Columns, Decoder
 from fieldplay_player.report.findings import Findings
-from fieldplay_player.report.html.charts import MOST_SERIES, Curve, line_chart
+from fieldplay_player.report.html.charts import MOST_SERIES, line_chart
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.html.markup import Html, element, joined
 from fieldplay_player.report.html.page import Section, cards
-from fieldplay_player.report.html.ticks import many, time_axis
+from fieldplay_player.report.html.ticks import many
 from fieldplay_player.report.panel import tell_unreadable
 from fieldplay_player.report.panels.curves import Numbers
 from fieldplay_player.report.recording import Recording
@@ -20,6 +22,7 @@ QUANTITIES = ("position", "velocity", "effort")
 UNITS = {"position": "rad or m", "velocity": "rad/s or m/s", "effort": "N m or N"}
 MOST_CHARTS = 30
 MOST_JOINTS = 64
+TURN_RAD = 2 * np.pi
 
 Joints = dict[str, Numbers]
 
@@ -54,18 +57,24 @@ class JointPanel:
 
     def sections(self, recording: Recording) -> list[Section]:
         """A chart for each quantity of each topic, of as many joints as one can tell apart."""
-        axis = time_axis(recording.duration_s)
+        axis = recording.time_axis()
         charts: list[Html] = []
+        zero: list[str] = []
         for topic, quantity, joints in self._charts(recording.in_order(self._numbers)):
-            curves = [curve for numbers in joints.values() for curve in numbers.curves(recording)]
-            for place in range(0, len(curves), MOST_SERIES):
-                part: list[Curve] = curves[place : place + MOST_SERIES]
-                charts.append(line_chart(topic.name, part, unit=f"{quantity}, {UNITS[quantity]}", x_axis=axis))
-        if not charts:
+            note = recording.subject.notes.get(topic.name, "")
+            told = meaning_from_note(note, quantity)
+            unit, note = (told, "") if told else (f"{quantity}, {UNITS[quantity]}", note and f"({note})")
+            names = [name for name, numbers in joints.items() if numbers.is_zero]
+            zero += [f"{topic.name} ({quantity} of {', '.join(names)})"] if names else []
+            curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(recording)]
+            for part in _groups(curves, quantity):
+                charts.append(line_chart(topic.name, part, unit=unit, x_axis=axis, note=note))
+        if not charts and not zero:
             return []
-        left_out = len(charts) - MOST_CHARTS
-        more = element("p", f"{left_out} more charts are not shown.", class_="muted") if left_out > 0 else ""
-        return [Section("joints", "Joints", joined([cards(charts[:MOST_CHARTS]), more]))]
+        more = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
+        more += [f"Zero throughout: {'; '.join(zero)}."] if zero else []
+        body = [cards(charts[:MOST_CHARTS]), *(element("p", text, class_="lead") for text in more)]
+        return [Section("joints", "Joints", joined(body))]
 
     @staticmethod
     def _charts(kept: list[tuple[Topic, dict[str, Joints]]]) -> Iterator[tuple[Topic, str, Joints]]:
@@ -82,3 +91,22 @@ class JointPanel:
             for name, column in zip(names, values.T, strict=False):
                 if name in joints or len(joints) < MOST_JOINTS:
                     joints.setdefault(name, Numbers([name])).add(columns.stamp_ns, column[:, None])
+
+
+def meaning_from_note(note: str, quantity: str) -> str:
+    """What a note on a topic says a quantity holds in place of what the message's definition says; else nothing."""
+    found = re.search(rf"\b{quantity}\b.*?(?=,? *\b(?:{'|'.join(QUANTITIES)})\b|$)", note)
+    return found[0] if found is not None and re.search(r"\b(is|in|holds)\b", found[0]) is not None else ""
+
+
+def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
+    """As many curves as one can tell apart; what turns on and on, as wheels do, apart from what goes to and fro."""
+    kinds: list[list[Curve]] = [[], []]
+    for curve in curves:
+        kinds[quantity == "position" and _range(curve) > TURN_RAD].append(curve)
+    return [kind[place : place + MOST_SERIES] for kind in kinds for place in range(0, len(kind), MOST_SERIES)]
+
+
+def _range(curve: Curve) -> float:
+    values = curve.y[np.isfinite(curve.y)]
+    return float(np.ptp(values)) if len(values) else 0.0

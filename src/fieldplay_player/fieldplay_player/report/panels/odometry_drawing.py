@@ -9,7 +9,8 @@ from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_fusion.trajectory_errors import Errors
 from fieldplay_fusion.trajectory_evaluation import Evaluation
 from fieldplay_kinematics.transforms import Array
-from fieldplay_player.report.html.charts import Curve, line_chart
+from fieldplay_player.report.html.charts import line_chart
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.html.markup import Html
 from fieldplay_player.report.html.ticks import Axis, number_axis, time_axis
 
@@ -17,6 +18,13 @@ LENGTHS = 30  # along the axis of lengths
 LEAST_STARTS = 8  # of ways: fewer tell no percentiles
 LONGEST_SHARE = 0.6  # of the whole way
 DRAWN_POINTS = 600  # of a curve over time
+ALIGNED = {
+    "first": "with the first poses upon each other",
+    "yaw": "aligned by place and turn about z",
+    "se3": "aligned by place and turn",
+    "sim3": "aligned by place, turn and scale",
+    "none": "as they are",
+}
 PERCENT, DEGREES = 100.0, float(np.degrees(1.0))
 
 
@@ -29,15 +37,17 @@ class Named:
     begin_ns: int
 
 
-def error_figures(shown: Sequence[Named], duration_s: float) -> list[Html]:
-    """Relative errors over the length of the way, with quartiles, and the distance from the truth over time."""
+def error_figures(shown: Sequence[Named], duration_s: float, time: Axis | None = None) -> list[Html]:
+    """Relative errors over the length of the way, with quartiles, and the distance from the truth over time.
+
+    The axis of time begins with 0 at `begin_ns`, and is a plain one of this length unless another is given.
+    """
     figures = [_over_length(shown, is_rotation=False)]
     if any(one.evaluation.has_orientation for one in shown):
         figures.append(_over_length(shown, is_rotation=True))
-    axis = time_axis(duration_s)
     curves = [_over_time(one) for one in shown]
-    told = "m" if len(shown) > 1 else f"m, laid upon the truth by {shown[0].evaluation.settings.alignment}"
-    return [*figures, line_chart("Distance from the truth", curves, unit=told, x_axis=axis)]
+    told = "m" if len(shown) > 1 else f"m, {ALIGNED[shown[0].evaluation.settings.alignment]}"
+    return [*figures, line_chart("Distance from the truth", curves, unit=told, x_axis=time or time_axis(duration_s))]
 
 
 def _over_length(shown: Sequence[Named], *, is_rotation: bool) -> Html:

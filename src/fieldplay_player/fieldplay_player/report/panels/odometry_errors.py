@@ -76,7 +76,7 @@ class OdometryErrorPanel:
         found = [] if truth is None else self._compared(Topic(truth, ODOMETRY), ordered, recording.start_ns)
         if truth is None or not found:
             return []
-        figures = error_figures(found, recording.duration_s)
+        figures = error_figures(found, recording.duration_s, recording.time_axis())
         tables = [_table(one) for one in found]
         lead = f"Against {truth}. {LEAD}"
         return [

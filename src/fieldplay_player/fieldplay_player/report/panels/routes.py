@@ -1,78 +1,40 @@
-"""Routes on maps, with their heights and speeds."""
+"""Routes on maps, in tables, and those that stand still."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_player.report.html.charts import SERIES_COLOURS, Curve, legend_of, line_chart
+from fieldplay_player.report.html.charts import SERIES_COLOURS, legend_of
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.page import Section, cards, plain_table
 from fieldplay_player.report.html.plane import mark, plane_drawing, plane_of_points, route
-from fieldplay_player.report.html.ticks import number_axis, number_text, time_axis
+from fieldplay_player.report.html.ticks import number_text
+from fieldplay_player.report.panels.route import STANDS_M, Route, moves, way_m
+from fieldplay_player.report.panels.route_profiles import profiles
 from fieldplay_player.report.recording import Recording
 
 MOST_ROUTES = 8  # on one map
 MOST_MAPS = 7
 MOST_STANDING = 12
-SMOOTHED_S = 1.0
-LEAST_WAY_M = 0.5  # below it there is no height along the way to speak of
-STANDS_M = 0.005
-PAUSE = 10.0  # usual steps
-PROFILE_STEPS = 240
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """Positions (n, 3) in a frame with speeds (n,) as told, NaN where they are not; at times (n,) if they have any.
-
-    The times are those of the log, beside them those of the headers, by which tf tells where the frame was.
-    """
-
-    label: str
-    frame: str
-    points: Array
-    speed: Array
-    stamp_ns: NDArray[np.int64] | None = None
-    tf_ns: NDArray[np.int64] | None = None
-    is_fix: bool = False
-    own_frame: str = ""
-
-    @property
-    def breaks(self) -> list[int]:
-        """The points before which its messages paused."""
-        if self.stamp_ns is None or len(self.stamp_ns) < 3:
-            return []
-        steps = np.diff(self.stamp_ns)
-        found: list[int] = (np.flatnonzero(steps > max(PAUSE * float(np.median(steps)), NS_PER_S)) + 1).tolist()
-        return found
-
-    @property
-    def is_pose(self) -> bool:
-        return not self.is_fix and self.stamp_ns is not None
 
 
 def route_section(recording: Recording, groups: dict[str, list[Route]]) -> Section | None:
     """A map for each frame in which something moves, the one with the longest way first; and what stands still."""
     if not groups:
         return None
-    moving = {frame: [one for one in routes if _moves(one)] for frame, routes in groups.items()}
-    ordered = sorted((item for item in moving.items() if item[1]), key=lambda item: -max(map(_way_m, item[1])))
-    large = [_large_map(recording, frame, routes) for frame, routes in ordered[:1]]
+    groups = {frame: [_in_pieces(one, recording) for one in routes] for frame, routes in groups.items()}
+    moving = {frame: [one for one in routes if moves(one)] for frame, routes in groups.items()}
+    ordered = sorted(
+        (item for item in moving.items() if item[1]), key=lambda item: (item[1][0].is_fix, -max(map(way_m, item[1])))
+    )
     small = [_small_map(frame, routes) for frame, routes in ordered[1:MOST_MAPS]]
+    large = [_large_map(recording, frame, routes, small=small) for frame, routes in ordered[:1]]
     more = element("p", f"{len(ordered) - MOST_MAPS} more frames are not drawn.") if len(ordered) > MOST_MAPS else ""
-    standing = [one for routes in groups.values() for one in routes if not _moves(one)]
-    body = joined([*large, cards(small) if small else "", more, _standing_table(standing) if standing else ""])
+    standing = [one for routes in groups.values() for one in routes if not moves(one)]
+    body = joined([*large, more, _standing_table(standing) if standing else ""])
     lead = "Circles mark the starts, squares the ends. Axes in metres, to scale." if ordered else ""
     return Section("map", "Where it went", body, lead)
-
-
-def _moves(one: Route) -> bool:
-    return float(np.ptp(one.points, axis=0).max()) > STANDS_M
 
 
 def _standing_table(routes: list[Route]) -> Html:
@@ -86,17 +48,25 @@ def _standing_table(routes: list[Route]) -> Html:
     return element("figure", title, table, class_="card")
 
 
-def _large_map(recording: Recording, frame: str, routes: list[Route]) -> Html:
+def _in_pieces(one: Route, recording: Recording) -> Route:
+    if one.stamp_ns is None:
+        return one
+    return replace(one, piece=np.searchsorted(recording.pieces_ns[:, 0], one.stamp_ns, side="right"))
+
+
+def _large_map(recording: Recording, frame: str, routes: list[Route], *, small: list[Html]) -> Html:
+    """The map with the small ones below it, its table and its curves beside it."""
     shown = routes[:MOST_ROUTES]
     figure = element("figure", _caption(frame, routes), _map(shown), legend_of([r.label for r in shown]), class_="card")
     heads = ("Topic", "Way", "Height", "Frame")
     rows = [
-        (_label(r, i), f"{number_text(_way_m(r))} m", _height_text(r), r.own_frame or r.frame)
+        (_label(r, i), f"{number_text(way_m(r))} m", _height_text(r), r.own_frame or r.frame)
         for i, r in enumerate(shown)
     ]
     table = element("div", plain_table(heads, rows), class_="card")
-    beside = element("div", table, *_profiles(recording, shown), class_="stack")
-    return element("div", figure, beside, class_="side")
+    beside = element("div", table, *profiles(recording, shown), class_="stack")
+    maps = element("div", figure, cards(small) if small else "", class_="stack")
+    return element("div", maps, beside, class_="side")
 
 
 def _small_map(frame: str, routes: list[Route]) -> Html:
@@ -131,64 +101,3 @@ def _map(routes: Sequence[Route]) -> Html:
         for kind, point in (("end", one.points[-1]), ("start", one.points[0])):
             marks.append(mark(plane, point[0], point[1], kind=f"{kind} s{index % SERIES_COLOURS}"))
     return plane_drawing(plane, layers, marks)
-
-
-def _way_m(one: Route) -> float:
-    """The length of the way, of places a second apart so that what trembles does not count."""
-    return float(_distance(one)[-1])
-
-
-def _distance(one: Route) -> Array:
-    """The way so far (n,), in metres."""
-    if one.stamp_ns is None or len(one.points) < 3:
-        steps = np.linalg.norm(np.diff(one.points, axis=0, prepend=one.points[:1]), axis=1)
-        return np.cumsum(steps)
-    seconds = (one.stamp_ns - one.stamp_ns[0]) / NS_PER_S
-    number = np.floor(seconds / SMOOTHED_S)
-    coarse = np.flatnonzero(np.r_[True, np.diff(number) > 0])  # the first place of each second
-    coarse = np.unique(np.r_[coarse, len(seconds) - 1]) if len(coarse) > 2 else np.arange(len(seconds))
-    places = one.points[coarse]
-    steps = np.linalg.norm(np.diff(places, axis=0, prepend=places[:1]), axis=1)
-    way: Array = np.interp(seconds, seconds[coarse], np.cumsum(steps))
-    return way
-
-
-def _profiles(recording: Recording, routes: Sequence[Route]) -> list[Html]:
-    """Height along the way and speed over time, of those that have any."""
-    charts = []
-    risen = [one for one in routes if np.ptp(one.points[:, 2]) > STANDS_M and _way_m(one) > LEAST_WAY_M]
-    if risen:
-        heights = [Curve(one.label, _distance(one), one.points[:, 2]) for one in risen]
-        axis = number_axis(0.0, max(float(curve.x[-1]) for curve in heights), most=5)
-        tight = type(axis)(0.0, axis.high, tuple(tick for tick in axis.ticks if tick[0] >= 0))
-        charts.append(line_chart("Height", heights, unit="m", x_axis=tight, x_title="metres along the way"))
-    speeds = [curve for one in routes if (curve := _speed(recording, one)) is not None]
-    if speeds:
-        charts.append(line_chart("Speed", speeds, unit="m/s", x_axis=time_axis(recording.duration_s, most=5)))
-    return charts
-
-
-def _speed(recording: Recording, one: Route) -> Curve | None:
-    """The speed as told, else from the way, each over a second."""
-    if one.stamp_ns is None or len(one.points) < 3 or _way_m(one) < LEAST_WAY_M:
-        return None
-    seconds = recording.seconds(one.stamp_ns)
-    length = float(seconds[-1] - seconds[0])
-    told = np.isfinite(one.speed)
-    if told.mean() > 0.5 and np.abs(one.speed[told]).max() > 0:
-        grid = np.linspace(seconds[0], seconds[-1], PROFILE_STEPS)
-        speed = np.interp(grid, seconds[told], one.speed[told])
-        return Curve(one.label, grid, _but_pauses(one, seconds, grid, values=speed))
-    if length < 3 * SMOOTHED_S:
-        return None
-    grid = np.linspace(seconds[0], seconds[-1], min(PROFILE_STEPS, round(length / SMOOTHED_S)))
-    speed = np.gradient(np.interp(grid, seconds, _distance(one)), grid)
-    return Curve(one.label, grid, _but_pauses(one, seconds, grid, values=speed))
-
-
-def _but_pauses(one: Route, seconds: Array, grid: Array, *, values: Array) -> Array:
-    """Values (n,) at the times of a grid (n,), NaN where the messages paused."""
-    paused = np.zeros(len(grid), bool)
-    for place in one.breaks:
-        paused |= (grid > seconds[place - 1]) & (grid < seconds[place])
-    return np.where(paused, np.nan, values)

@@ -7,13 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.report.columns import decoded
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.html.markup import Html, element, joined, path_text
 from fieldplay_player.report.html.page import Section, cards
 from fieldplay_player.report.html.plane import dots, mark, plane_drawing, plane_of_points
-from fieldplay_player.report.html.ticks import number_text
 from fieldplay_player.report.panel import tell_unreadable
 from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Batch, Topic
@@ -91,8 +89,7 @@ class ScanPanel:
 
 def _figure(recording: Recording, topic: Topic, scan: _Scan) -> Html:
     plane = plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))]))
-    seconds = number_text((scan.log_ns - recording.start_ns) / NS_PER_S)
-    told = f"{len(scan.points)} of {scan.beams} beams at {seconds} s, in {scan.frame}"
+    told = f"{len(scan.points)} of {scan.beams} beams at {recording.moment_text(scan.log_ns)}, in {scan.frame}"
     caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
     drawn = plane_drawing(plane, [dots(plane, scan.points, "s0")], [mark(plane, 0.0, 0.0, kind="sensor")])
     return element("figure", caption, drawn, class_="card")

@@ -1,18 +1,20 @@
 """Measured numbers over time: inertial sensors, velocities, forces, weather, batteries and plain numbers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_kinematics.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay_player.report.columns import Columns, Decoder
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.html.charts import line_chart
+from fieldplay_player.report.html.curve import Curve
 from fieldplay_player.report.html.markup import Html, element, joined
 from fieldplay_player.report.html.page import Section, cards
-from fieldplay_player.report.html.ticks import many, time_axis
+from fieldplay_player.report.html.ticks import many
 from fieldplay_player.report.panel import tell_unreadable
 from fieldplay_player.report.panels.curves import Numbers
 from fieldplay_player.report.recording import Recording
@@ -34,14 +36,15 @@ class Quantity:
     read: Callable[[Columns], Array]
     turn: float | None = None  # of angles, which go on where they would begin anew
     may_lack: bool = False  # whether the message has a way to say that there is no number, as NaN
+    is_state: bool = False  # whole numbers, which hold until the next message where these are rare
 
 
 def _vector(path: str, title: str, unit: str) -> Quantity:
     return Quantity(title, unit, ("x", "y", "z"), lambda columns: columns.axes(path))
 
 
-def _number(path: str, title: str, unit: str, *, may_lack: bool = False) -> Quantity:
-    return Quantity(title, unit, ("",), lambda columns: columns.numbers(path), may_lack=may_lack)
+def _number(path: str, title: str, unit: str, *, may_lack: bool = False, is_state: bool = False) -> Quantity:
+    return Quantity(title, unit, ("",), lambda columns: columns.numbers(path), may_lack=may_lack, is_state=is_state)
 
 
 def _attitude(columns: Columns) -> Array:
@@ -95,7 +98,7 @@ QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     "geometry_msgs/msg/AccelWithCovarianceStamped": _accel("accel.accel"),
     "geometry_msgs/msg/WrenchStamped": _wrench("wrench"),
     "geometry_msgs/msg/Vector3Stamped": (_vector("vector", "vector", ""),),
-    **{f"std_msgs/msg/{name}": (_number("data", "value", ""),) for name in PLAIN},
+    **{f"std_msgs/msg/{name}": (_number("data", "value", "", is_state=name[0] != "F"),) for name in PLAIN},
 }
 
 
@@ -135,7 +138,7 @@ class SignalPanel:
 
     def sections(self, recording: Recording) -> list[Section]:
         """A chart for each quantity of each topic."""
-        axis = time_axis(recording.duration_s)
+        axis = recording.time_axis()
         charts: list[Html] = []
         zero: list[str] = []
         for topic, kept in recording.in_order(self._topics):
@@ -144,8 +147,11 @@ class SignalPanel:
                 if curves and numbers.is_zero:
                     zero.append(f"{topic.name} ({quantity.title})")
                 elif curves:
+                    curves = _held(recording, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
-                    charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis))
+                    note = recording.subject.notes.get(topic.name, "")
+                    note = note and f"({note})"
+                    charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
             return []
         told = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
@@ -159,3 +165,9 @@ class SignalPanel:
                 lead,
             )
         ]
+
+
+def _held(recording: Recording, topic: Topic, curves: list[Curve]) -> list[Curve]:
+    """States in steps, where messages are rare: they come when a state changes."""
+    is_rare = recording.streams[topic].usual_ns >= NS_PER_S
+    return [replace(curve, is_held=is_rare) for curve in curves]

@@ -14,7 +14,8 @@ from fieldplay_player.report.frames import Edge, Frames
 from fieldplay_player.report.html.page import Section
 from fieldplay_player.report.html.ticks import many
 from fieldplay_player.report.panel import tell_unreadable
-from fieldplay_player.report.panels.routes import Route, route_section
+from fieldplay_player.report.panels.route import Route
+from fieldplay_player.report.panels.routes import route_section
 from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Batch, Topic
 from fieldplay_player.report.thinning import ThinRows
@@ -141,7 +142,7 @@ def _route(topic: Topic, kept: _Kept) -> Route | None:
         return None
     if kept.origin is not None:
         latitude, longitude, altitude = kept.origin
-        frame = f"about {latitude:.6f}°, {longitude:.6f}°, {altitude:.1f} m".replace("-", "\u2212")
+        frame = f"about {latitude:.6f}°, {longitude:.6f}°, {altitude:.1f}\u00a0m".replace("-", "\u2212")
         return Route(topic.name, frame, rows[:, :3], rows[:, 3], stamp_ns=stamp_ns, is_fix=True)
     frame = kept.frames.most_common(1)[0][0]
     tf_ns = stamp_ns + rows[:, 4].astype(np.int64)

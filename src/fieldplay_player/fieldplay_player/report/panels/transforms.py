@@ -59,7 +59,7 @@ class TransformPanel:
         moving = sum(not edge.is_static for edge in self._frames.parents.values())
         count = len(self._frames.names)
         lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
-        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root)]
+        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, recording.pieces_ns)]
         more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
         tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
         return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]
@@ -89,7 +89,7 @@ def _key() -> Html:
     return element("div", *signs, class_="tree-key")
 
 
-def _rows(frames: Frames, root: str) -> list[Html]:
+def _rows(frames: Frames, root: str, pieces_ns: NDArray[np.int64]) -> list[Html]:
     """The tree below a root: an only child stands straight below its parent, several are set in by a step."""
     parents = frames.parents
     children: dict[str, list[str]] = {}
@@ -105,7 +105,9 @@ def _rows(frames: Frames, root: str) -> list[Html]:
         seen.add(name)
         kids = [kid for kid in children.get(name, []) if kid not in seen]
         edge = None if name == root else parents[name]
-        rows.append(_row(name, edge, _rails(column, rails, above=line, goes_on=bool(kids)), column=column))
+        drawn = _rails(column, rails, above=line, goes_on=bool(kids))
+        told = Html("") if edge is None else _told(edge, pieces_ns)
+        rows.append(_row(name, drawn, told, kind=_kind(edge), column=column))
         if len(kids) == 1:
             waiting.append((kids[0], column, rails, "straight"))
         else:
@@ -128,18 +130,19 @@ def _rails(column: int, passing: tuple[int, ...], *, above: str, goes_on: bool) 
     return element("svg", *drawn, width=(column + 1) * STEP)
 
 
-def _row(name: str, edge: Edge | None, rails: Html, *, column: int) -> Html:
-    kind = "root" if edge is None else "" if edge.is_static else "moving"
+def _kind(edge: Edge | None) -> str:
+    return "root" if edge is None else "" if edge.is_static else "moving"
+
+
+def _row(name: str, rails: Html, told: Html, *, kind: str, column: int) -> Html:
     sign = element("i", class_=f"node {kind}".strip(), style=f"left:{column * STEP + 4}px")
     beside = element("span", rails, sign, class_="rails", style=f"width:{(column + 1) * STEP}px")
-    told = element("span", element("b", name), " ", element("small", _told(edge)), class_="told")
-    return element("div", beside, told, class_="row")
+    text = element("span", element("b", name), " ", element("small", told), class_="told")
+    return element("div", beside, text, class_="row")
 
 
-def _told(edge: Edge | None) -> Html:
-    if edge is None:
-        return Html("")
+def _told(edge: Edge, pieces_ns: NDArray[np.int64]) -> Html:
     _, values = edge.rows.rows()
     place = " ".join(number_text(round(float(value), 3)) for value in values[0, :3])
-    rate = "" if edge.is_static or edge.rate_hz is None else f" · {number_text(edge.rate_hz)} Hz"
-    return joined([place, rate])
+    rate_hz = None if edge.is_static else edge.rate_hz(pieces_ns)
+    return joined([place, "" if rate_hz is None else f" · {number_text(rate_hz)} Hz"])

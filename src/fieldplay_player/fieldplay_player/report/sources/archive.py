@@ -12,7 +12,7 @@ from fieldplay_player import checking
 from fieldplay_player.bag.payloads import Payloads
 from fieldplay_player.feeds import Feed, SpanMessages
 from fieldplay_player.options import Selection
-from fieldplay_player.outlets import feeds_of_archive
+from fieldplay_player.outlets import feeds_of_archive, full_topic
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.source import (
     Batch,
@@ -31,8 +31,11 @@ class ArchiveSource:
     """An open archive, or the part of it that is wanted; without checks nothing is told but what reading finds."""
 
     def __init__(self, archive: Archive, selection: Selection | None = None, *, checks: bool = True) -> None:
+        selection = selection or Selection(derived=True)
         self._archive, self._checks = archive, checks
-        self._feeds = feeds_of_archive(archive, selection or Selection(derived=True))
+        self._feeds = feeds_of_archive(archive, selection)
+        streams = [stream for stream in archive.spec.streams if stream.note]
+        self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
         self.findings = Findings()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
@@ -47,6 +50,8 @@ class ArchiveSource:
             kind=f"{spec.name} archive, {'a folder' if root.is_dir() else 'one file'}",
             size_bytes=size_of_files(root),
             facts=tuple((f"set: {name}", value) for name, value in changed),
+            skip_gaps_s=spec.skip_gaps_s,
+            notes=self._notes,
         )
 
     def batches(self, progress: Progress) -> Iterator[Batch]:
