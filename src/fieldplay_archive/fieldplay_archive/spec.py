@@ -154,6 +154,7 @@ class StreamSpec:
     latched: bool = False  # kept for those who come late: a state rather than a measurement
     tf: str = ""  # of odometry: it is sent on /tf too, where the switch of this name is on; `always` needs none
     note: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)  # of the message's fields that hold others than usual
 
     def __post_init__(self) -> None:
         if self.tf and not (self.tf == ALWAYS or SWITCH.fullmatch(self.tf)):

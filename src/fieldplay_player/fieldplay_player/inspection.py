@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.checking import Progress
+from fieldplay_player.dates import utc_text
 from fieldplay_player.feeds import Feed
 from fieldplay_player.options import Selection
 from fieldplay_player.outlets import INFO, MOVING, feeds_of_archive
-from fieldplay_player.report.html.ticks import utc_text
 
 BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 DAY_S = 86_400.0

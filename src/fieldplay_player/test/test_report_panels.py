@@ -1,6 +1,7 @@
 """What panels keep and draw of hand-made messages: routes, clouds, scans, joints and measurements."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -272,6 +273,16 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     assert all((name in told) == (name not in ("joint_3",)) for name in names)
     assert "effort, N m or N" in told and "velocity" not in told
     assert [f.message for f in findings.kept["not_finite"]] == ["1 infinite number as position of gripper"]
+
+
+def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -> None:
+    held = {"velocity": np.array([24.0]), "effort": np.array([0.5])}
+    message = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["elbow"], **held)
+    panel = JointPanel()
+    recording, _ = heard(panel, batch("/motors", [(START_NS, message)]))
+    recording.subject = replace(recording.subject, units={"/motors": {"effort": "A"}})
+    told = text_of(panel.sections(recording)[0].body)
+    assert "effort, A" in told and "velocity, rad/s or m/s" in told
 
 
 def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:

@@ -15,7 +15,6 @@ from fieldplay_player.report.html.curve import Curve, held
 from fieldplay_player.report.html.cut_axis import cut_time_axis, gap_text
 from fieldplay_player.report.html.ticks import time_axis
 from fieldplay_player.report.panels.densities import told_of
-from fieldplay_player.report.panels.joints import meaning_from_note
 from fieldplay_player.report.panels.signals import SignalPanel
 from fieldplay_player.report.panels.streams import stream_sections
 from fieldplay_player.report.pieces import joined_intervals, length_within, pieces_of_intervals
@@ -256,21 +255,6 @@ def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> 
     (path,) = re.findall(r'd="M([^"]*)" class="line s0"', section.body)
     points = np.array(path.split(), float).reshape(-1, 2)
     assert all(np.diff(points, axis=0).min(axis=1) * np.diff(points, axis=0).max(axis=1) == 0)  # across or upright
-
-
-@pytest.mark.parametrize(
-    ("note", "quantity", "meaning"),
-    [
-        ("effort is the current in A, velocity the voltage in V", "effort", "effort is the current in A"),
-        ("effort is the current in A, velocity the voltage in V", "velocity", "velocity the voltage in V"),
-        ("effort is the current in A, velocity the voltage in V", "position", ""),
-        ("encoders; velocity v, effort tau", "velocity", ""),
-        ("velocity holds m/s at the rim, not rad/s", "velocity", "velocity holds m/s at the rim, not rad/s"),
-        ("", "effort", ""),
-    ],
-)
-def test_a_note_that_tells_what_a_joint_state_holds_stands_for_the_unit(note: str, quantity: str, meaning: str) -> None:
-    assert meaning_from_note(note, quantity) == meaning
 
 
 def test_a_moment_is_told_as_its_axis_tells_times() -> None:

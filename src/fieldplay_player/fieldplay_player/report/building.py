@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fieldplay_player.dates import utc_text
 from fieldplay_player.report.html.markup import Html, element
 from fieldplay_player.report.html.page import Section, page_of_sections
-from fieldplay_player.report.html.ticks import count_text, duration_text, many, size_text, utc_text
+from fieldplay_player.report.html.ticks import count_text, duration_text, many, size_text
 from fieldplay_player.report.panel import Panel
 from fieldplay_player.report.panels.arm_views import ArmPanel
 from fieldplay_player.report.panels.bearings import BearingPanel

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.dates import utc_text
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Frames
 from fieldplay_player.report.html.cut_axis import cut_time_axis, is_dated
-from fieldplay_player.report.html.ticks import Axis, number_text, time_axis, utc_text
+from fieldplay_player.report.html.ticks import Axis, number_text, time_axis
 from fieldplay_player.report.pieces import pieces_of_intervals
 from fieldplay_player.report.source import Subject, Topic
 from fieldplay_player.report.stream_times import StreamTimes

@@ -52,7 +52,7 @@ class Subject:
     """What the page is about, in words: `facts` are names with values.
 
     Gaps longer than `skip_gaps_s` are nothing unusual in it; 0 says nothing of them. `notes` are what is to be known of
-    a topic, by its name, where its type alone would mislead.
+    a topic, by its name, where its type alone would mislead; `units` those of its fields.
     """
 
     title: str
@@ -62,6 +62,7 @@ class Subject:
     facts: tuple[tuple[str, str], ...] = ()
     skip_gaps_s: float = 0.0
     notes: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class Source(Protocol):

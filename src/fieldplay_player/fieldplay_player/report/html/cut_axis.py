@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_player.report.html.ticks import NS_PER_S, Axis, Break, number_text, tick_text, time_step, utc_text
+from fieldplay_player.dates import utc_text
+from fieldplay_player.report.html.ticks import NS_PER_S, Axis, Break, number_text, tick_text, time_step
 
 MARK_SHARE, MARKS_SHARE = 0.02, 0.3  # of an axis, for one mark and for all at most
 DATED_FROM_S, DATED_SINCE_NS = 3600.0, 315_532_800 * NS_PER_S  # shorter ones, and clocks set before 1980, have no dates

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,12 +184,3 @@ def size_text(size_bytes: int) -> str:
     while size >= 1000 and len(units) > 1:
         size, units = size / 1000, units[1:]
     return f"{number_text(size)} {units[0]}"
-
-
-def utc_text(stamp_ns: int) -> str:
-    """A time since 1970 as a date and a time of day in UTC."""
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=stamp_ns // 1000)
-    except OverflowError:
-        return f"{stamp_ns} ns"
-    return f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.dates import utc_text
 from fieldplay_player.report.columns import Decoder
 from fieldplay_player.report.findings import Findings
 from fieldplay_player.report.frames import Frames
@@ -18,7 +19,7 @@ from fieldplay_player.report.html.charts import legend_of
 from fieldplay_player.report.html.markup import Html, element, joined
 from fieldplay_player.report.html.page import Section, cards
 from fieldplay_player.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
-from fieldplay_player.report.html.ticks import duration_text, number_text, utc_text
+from fieldplay_player.report.html.ticks import duration_text, number_text
 from fieldplay_player.report.recording import Recording
 from fieldplay_player.report.source import Batch, Topic
 from fieldplay_player.report.thinning import ThinRows

@@ -1,6 +1,5 @@
 """Joints over time: positions, and velocities and efforts where they are told."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -62,13 +61,16 @@ class JointPanel:
         zero: list[str] = []
         for topic, quantity, joints in self._charts(recording.in_order(self._numbers)):
             note = recording.subject.notes.get(topic.name, "")
-            told = meaning_from_note(note, quantity)
-            unit, note = (told, "") if told else (f"{quantity}, {UNITS[quantity]}", note and f"({note})")
+            units = {**UNITS, **recording.subject.units.get(topic.name, {})}
             names = [name for name, numbers in joints.items() if numbers.is_zero]
             zero += [f"{topic.name} ({quantity} of {', '.join(names)})"] if names else []
             curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(recording)]
             for part in _groups(curves, quantity):
-                charts.append(line_chart(topic.name, part, unit=unit, x_axis=axis, note=note))
+                charts.append(
+                    line_chart(
+                        topic.name, part, unit=f"{quantity}, {units[quantity]}", x_axis=axis, note=note and f"({note})"
+                    )
+                )
         if not charts and not zero:
             return []
         more = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
@@ -91,12 +93,6 @@ class JointPanel:
             for name, column in zip(names, values.T, strict=False):
                 if name in joints or len(joints) < MOST_JOINTS:
                     joints.setdefault(name, Numbers([name])).add(columns.stamp_ns, column[:, None])
-
-
-def meaning_from_note(note: str, quantity: str) -> str:
-    """What a note on a topic says a quantity holds in place of what the message's definition says; else nothing."""
-    found = re.search(rf"\b{quantity}\b.*?(?=,? *\b(?:{'|'.join(QUANTITIES)})\b|$)", note)
-    return found[0] if found is not None and re.search(r"\b(is|in|holds)\b", found[0]) is not None else ""
 
 
 def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:

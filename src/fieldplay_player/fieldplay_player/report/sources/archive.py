@@ -36,6 +36,7 @@ class ArchiveSource:
         self._feeds = feeds_of_archive(archive, selection)
         streams = [stream for stream in archive.spec.streams if stream.note]
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
+        self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
         self.findings = Findings()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
@@ -52,6 +53,7 @@ class ArchiveSource:
             facts=tuple((f"set: {name}", value) for name, value in changed),
             skip_gaps_s=spec.skip_gaps_s,
             notes=self._notes,
+            units=self._units,
         )
 
     def batches(self, progress: Progress) -> Iterator[Batch]:
