@@ -130,6 +130,27 @@ def measure_states(folder: Path, megabytes: int) -> None:
     measure(path, folder)
 
 
+def measure_flattened(folder: Path, megabytes: int) -> None:
+    """The same of the same samples when they are flattened: each field of all of them is a list of its own."""
+    path = folder / "sherpa_tt_mcs_Logger_flattened.msg"
+    name = "/mcs_sensor_processing.rigid_body_state_out"
+    fields = {key: msgpack.packb(value) for key, value in state(0).items() if key != "timestamp"}
+    count = max(round(megabytes * 1e6 / (18 + sum(map(len, fields.values())))), 1)
+    times = np.full((count, 9), 0xCF, np.uint8)
+    stamps = START_US + 10_000 * np.arange(count)
+    times[:, 1:] = stamps.astype(">u8").view(np.uint8).reshape(count, 8)
+    columns = {f"{name}/timestamp/microseconds": times.tobytes(), f"{name}.meta/timestamps": times.tobytes()}
+    packer = msgpack.Packer(use_bin_type=False)
+    with path.open("wb") as file:
+        file.write(packer.pack_map_header(len(fields) + 3))
+        file.write(packer.pack(f"{name}.meta/type") + packer.pack("RigidBodyState"))
+        for key, data in columns.items():
+            file.write(packer.pack(key) + packer.pack_array_header(count) + data)
+        for key, item in fields.items():
+            file.write(packer.pack(f"{name}/{key}") + packer.pack_array_header(count) + item * count)
+    measure(path, folder)
+
+
 def measure(path: Path, folder: Path) -> None:
     """What the commands take on a log, which is gone afterwards."""
     size = path.stat().st_size / 1e6
@@ -161,6 +182,7 @@ def main() -> None:
         compare_samples(Path(scratch))
         measure_log(Path(scratch), chosen.megabytes)
         measure_states(Path(scratch), chosen.megabytes)
+        measure_flattened(Path(scratch), chosen.megabytes)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 SECONDS, SEED = 10.0, 3
 QUICK = {"image_rate_hz": 0.2, "image_shrink": 8, "lidar_columns": 90}
 UNIT_NOISE_M = 0.01
+POM_NOISE_M = 0.005
 
 
 @pytest.fixture(scope="module", params=["ned", "nwu"])
@@ -75,6 +76,18 @@ def test_the_odometry_in_the_map_begins_where_the_rover_is(sample: Sampled, mess
     first = frames["map", "odom"] @ odometry[0]
     heading = np.arctan2(first[1, 0], first[0, 0]) - np.arctan2(true[0, 1, 0], true[0, 0, 0])
     assert abs(heading) < 1e-3
+
+
+def test_the_pose_in_packed_bits_is_the_way_from_the_start(sample: Sampled, messages: Messages) -> None:
+    stamps, poses = poses_of(messages, "pom_pose")
+    true = true_poses(sample, stamps)
+    expected = np.linalg.inv(true[0]) @ true
+    assert len(stamps) == 10 * SECONDS
+    assert np.abs(poses[:, :3, 3] - expected[:, :3, 3]).max() < 6 * POM_NOISE_M
+    np.testing.assert_allclose(poses[:, :3, :3], expected[:, :3, :3], atol=1e-6)
+    (_, first) = messages["pom_pose"][0]
+    assert (first.header.frame_id, first.child_frame_id) == ("local_terrain_frame", "rover_body_frame")
+    assert np.diag(first.pose.covariance.reshape(6, 6)) == pytest.approx([POM_NOISE_M**2] * 3 + [0.002**2] * 3)
 
 
 def test_the_odometrys_twist_is_its_own_motion(messages: Messages) -> None:

@@ -39,7 +39,7 @@ def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp
     cut = data.index(b"timestamps") + len(b"timestamps") + 1 + 9 * whole + step
     logs, defects = opened(tmp_path / "x.msg", data[:cut])
     expected = [(tiny.times()[row] + tiny.LATE_US) * 1000 for row in range(whole)]
-    assert logs.streams[A].logged_ns.tolist() == expected + [NO_TIME] * (5 - whole)
+    assert logs.streams[A].logged_ns().tolist() == expected + [NO_TIME] * (5 - whole)
     assert logs.streams[A].samples(0, 5) == [7, 300, -1, 4, 5]
     assert [defect.kind for defect in defects] == ["truncated_log"]
 
@@ -49,7 +49,7 @@ def test_plain_values_play_although_their_type_is_cut_off(value: Any, kind: str,
     data = tiny.packed(tiny.log_of({A: ("double_or_other", [value] * 3)}))
     logs, defects = opened(tmp_path / "x.msg", data[:-3])
     assert (logs.streams[A].kind, logs.streams[A].type) == (kind, "")
-    assert (logs.streams[A].logged_ns > 0).all() and len(defects) == 1
+    assert (logs.streams[A].logged_ns() > 0).all() and len(defects) == 1
 
 
 def gap_in_last(name: str, *, side: int) -> tuple[bytes, int, int]:
@@ -135,7 +135,7 @@ def test_a_stream_that_stands_twice_in_a_map_loses_nothing(tmp_path: Path) -> No
     data = b"\x84" + tiny.packed(first)[1:] + tiny.packed(second)[1:]
     logs, defects = opened(tmp_path / "x.msg", data)
     assert logs.streams[A].samples(0, 3) == [1, 2, 3]
-    assert logs.streams[A].logged_ns.tolist() == [time * 1000 for time in tiny.times()[:3]]
+    assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()[:3]]
     assert [defect.kind for defect in defects] == ["repeated_stream"]
 
 

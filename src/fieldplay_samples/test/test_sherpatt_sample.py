@@ -8,6 +8,7 @@ import msgpack
 import numpy as np
 import pytest
 import tifffile
+from packed_by_asn1tools import CODER
 from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.errors import OptionError
@@ -41,7 +42,7 @@ def truth(folder: Path) -> dict[str, np.ndarray]:
 
 def test_every_stream_has_as_many_times_as_samples(folder: Path) -> None:
     names = sorted(path.name for path in folder.glob("*.msg") if not path.stem.endswith(("_tf", "_camera")))
-    assert len(names) == 7
+    assert len(names) == 8
     for name in names:
         content = log(folder, name)
         for stream in (key for key in content if not key.endswith(".meta")):
@@ -69,6 +70,22 @@ def test_the_satellite_unit_looks_down_and_north(folder: Path) -> None:
     assert body[-1] - body[0] == pytest.approx(moved, abs=0.08)
     up = (unit * Rotation.from_quat(body_in_unit[3:])).apply([0, 0, 1])
     assert (up[:, 2] < -0.9).all()  # the third axis of the frame points down
+
+
+def test_packed_bits_hold_the_way_from_the_start_in_a_whole_buffer(folder: Path) -> None:
+    samples, true = log(folder, "pom_Logger_InFuse.msg")["/pom_pose"], truth(folder)
+    assert {(sample["type"], len(sample["data"])) for sample in samples} == {("asn1SccTransformWithCovariance", 1360)}
+    found = [CODER.decode("TransformWithCovariance", bytes(sample["data"])) for sample in samples]
+    rows = np.searchsorted(true["stamp_ns"], [1000 * own["metadata"]["childTime"]["microseconds"] for own in found])
+    turn = Rotation.from_quat(np.stack([true[f"q{axis}"] for axis in "xyzw"], axis=1)[rows])
+    place = np.stack([true[f"{axis}_m"] for axis in "xyz"], axis=1)[rows]
+    start = turn[0].inv()
+    assert [own["data"]["translation"] for own in found] == pytest.approx(start.apply(place - place[0]), abs=0.03)
+    error = start * turn * Rotation.from_quat([own["data"]["orientation"] for own in found]).inv()
+    assert error.magnitude().max() < 1e-6
+    metadata = found[0]["metadata"]
+    assert (metadata["msgVersion"], metadata["parentFrameId"]) == (1, b"LocalTerrainFrame\0")
+    assert np.diag(found[0]["data"]["cov"]) == pytest.approx([0.005**2] * 3 + [0.002**2] * 3)
 
 
 def test_the_wheels_roll_as_far_as_the_rover_drives(folder: Path) -> None:

@@ -1,17 +1,94 @@
-"""What grows of a stream while its log is gone through: a sample at a time, or many at once that are alike."""
+"""What grows of a stream while its log is gone through: blocks of samples and of times."""
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Column, Part, Places
-from fieldplay_archive.msgpack_logs.sample_time import TimeFinder
-from fieldplay_archive.msgpack_logs.template import Number, Template, column, template_of
-from fieldplay_archive.msgpack_logs.window import Window
+from fieldplay_archive.msgpack_logs.file_index import BLOCK, NO_TIME, SURELY_NS, Blocks, Column, Part, Places, Table
 
-SMALL_SAMPLE, FEWEST_ALIKE, MOST_FAILURES = 1 << 14, 8, 20
+BLOCK_ROWS, BLOCK_BYTES = 4096, 1 << 18
+LARGE = 1 << 16  # bytes of an item that is a block of its own
+MOST_WAITING = 1 << 15  # items that are put into blocks at once
+LATEST = np.iinfo(np.int64).max
+
+
+class GrowingBlocks:
+    """Items with their begins and times, put into blocks as they come; the last can be taken back."""
+
+    def __init__(self) -> None:
+        self._begins, self._times = array("q"), array("q")  # of those that are in no block yet
+        self._tables: list[Table] = []
+        self._settled = 0
+        self.stop = 0
+
+    def __len__(self) -> int:
+        return self._settled + len(self._begins)
+
+    def add(self, begin: int, time: int, stop: int) -> None:
+        """One that ends at the byte `stop`."""
+        self._begins.append(begin)
+        self._times.append(time)
+        self.stop = stop
+        if len(self._begins) >= MOST_WAITING:
+            self._settle()
+
+    def extend(self, begins: Places, times: Places, stop: int) -> None:
+        """Several (n,), the last of which ends at the byte `stop`."""
+        self._begins.frombytes(begins.astype(np.int64).tobytes())
+        self._times.frombytes(times.astype(np.int64).tobytes())
+        self.stop = stop
+        if len(self._begins) >= MOST_WAITING:
+            self._settle()
+
+    def take_back(self) -> int:
+        """Take away the last; where it began."""
+        self._times.pop()
+        self.stop = self._begins.pop()
+        return self.stop
+
+    def blocks(self) -> Blocks:
+        """All that is there."""
+        rest = blocks_of(places_of(self._begins), places_of(self._times), stop=self.stop, first_row=self._settled)
+        return Blocks(table=np.concatenate([*self._tables, rest]), count=len(self), stop=self.stop)
+
+    def _settle(self) -> None:
+        """Put all into blocks but what the last block may yet grow by."""
+        begins, times = places_of(self._begins), places_of(self._times)
+        table = blocks_of(begins, times, stop=self.stop, first_row=self._settled)
+        kept = int(table["row"][-1]) - self._settled
+        self._tables.append(table[:-1])
+        self._settled += kept
+        del self._begins[:kept], self._times[:kept]
+
+
+def blocks_of(begins: Places, times: Places, *, stop: int = 0, first_row: int = 0) -> Table:
+    """Blocks of items (n,): the borders are at fixed rows and bytes, and on both sides of large items."""
+    if not len(begins):
+        return np.zeros(0, BLOCK)
+    rows = first_row + np.arange(len(begins))
+    sizes = np.diff(begins, append=stop)
+    is_first = rows % BLOCK_ROWS == 0
+    is_first[1:] |= begins[1:] // BLOCK_BYTES != begins[:-1] // BLOCK_BYTES
+    is_first |= sizes >= LARGE
+    is_first[1:] |= sizes[:-1] >= LARGE
+    is_first[0] = True
+    firsts = np.flatnonzero(is_first)
+    has_time = times > 0
+    falls = np.zeros(len(times), bool)
+    falls[1:] = times[1:] < times[:-1]
+    falls[firsts] = False
+    smallest, largest = np.minimum.reduceat(sizes, firsts), np.maximum.reduceat(sizes, firsts)
+    known = np.add.reduceat(has_time, firsts, dtype=np.int64)
+    low = np.minimum.reduceat(np.where(has_time, times, LATEST), firsts)
+    table = np.zeros(len(firsts), BLOCK)
+    table["row"], table["begin"] = rows[firsts], begins[firsts]
+    table["size"] = np.where(smallest == largest, smallest, 0)
+    table["known"], table["surely_ns"] = known, np.add.reduceat(times >= SURELY_NS, firsts, dtype=np.int64)
+    table["low"] = np.where(known > 0, low, NO_TIME)
+    table["high"] = np.maximum.reduceat(np.where(has_time, times, NO_TIME), firsts)
+    table["is_ordered"] = ~np.logical_or.reduceat(falls, firsts)
+    return table
 
 
 @dataclass
@@ -19,10 +96,8 @@ class Growing:
     """What is found of a stream in one map."""
 
     type: str = ""
-    begins: "array[int]" = field(default_factory=lambda: array("q"))
-    stop: int = 0
-    own: "array[int]" = field(default_factory=lambda: array("q"))
-    logged: Places = field(default_factory=lambda: np.zeros(0, np.int64))
+    samples: GrowingBlocks = field(default_factory=GrowingBlocks)
+    logged: GrowingBlocks = field(default_factory=GrowingBlocks)
     columns: dict[str, Column] = field(default_factory=dict)
     has_meta: bool = False
 
@@ -30,52 +105,11 @@ class Growing:
         return Part(
             stream=stream,
             type=self.type,
-            begins=places_of(self.begins),
-            stop=self.stop,
-            own=places_of(self.own),
-            logged=self.logged,
+            samples=self.samples.blocks(),
+            logged=self.logged.blocks(),
             columns=self.columns,
             has_meta=self.has_meta,
         )
-
-
-class Alikes:
-    """Passes over samples that are as the last but for their numbers, as far as they are read already."""
-
-    def __init__(self, window: Window, unpacker: Any) -> None:
-        self._window, self._unpacker = window, unpacker
-        self._template: Template | None = None
-        self._failures = 0
-
-    def add(self, data: bytes, begin: int, most: int, *, found: Growing, finder: TimeFinder) -> int:
-        """Add those that follow one, `most` at most; how many there were."""
-        size, prefix = len(data), finder.prefix
-        if (
-            self._failures > MOST_FAILURES
-            or not size
-            or size > SMALL_SAMPLE
-            or not data.startswith(prefix)
-            or not prefix
-        ):
-            return 0
-        ahead = self._window.bytes_between(begin + size, min(self._window.given, begin + size * (most + 1)))
-        rows = np.frombuffer(ahead, np.uint8, len(ahead) // size * size).reshape(-1, size)
-        if len(rows) < FEWEST_ALIKE:
-            return 0
-        template = self._template
-        if template is None or not template.data.startswith(prefix) or not template.fitting(rows[:1]):
-            template = self._template = template_of(data)
-        fitting = template.fitting(rows) if template is not None else 0
-        self._failures = 0 if fitting >= FEWEST_ALIKE else self._failures + 1
-        if not fitting:
-            return 0
-        self._unpacker.read_bytes(fitting * size)
-        places = begin + size * np.arange(1, fitting + 1, dtype=np.int64)
-        found.begins.frombytes(places.tobytes())
-        found.stop = begin + size * (fitting + 1)
-        times = column(rows[:fitting], Number(len(prefix), ">u8")).astype(np.int64)  # negative beyond its range
-        found.own.frombytes(np.where(times > 0, times, NO_TIME).tobytes())
-        return fitting
 
 
 def places_of(values: "array[int]") -> Places:

@@ -8,6 +8,7 @@ from typing import BinaryIO, cast
 
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.files import Files, last_part
+from fieldplay_archive.msgpack_logs.block_reading import KeptBlocks
 from fieldplay_archive.msgpack_logs.inflated import Inflated
 
 PACKED = ".zz"
@@ -27,6 +28,7 @@ class Handles:
     """
 
     def __init__(self, files: Files) -> None:
+        self.blocks = KeptBlocks()  # of samples of these files
         self._files = files
         self._kept: OrderedDict[tuple[str, Hashable], list[BinaryIO]] = OrderedDict()
         self._count = 0

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_archive.msgpack_logs.file_index import Column, FileIndex, Part, Places
+from fieldplay_archive.msgpack_logs.file_index import Blocks, Column, FileIndex, Part
 
-FORM = 3  # of what is kept; another one is not read
+FORM = 5  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
-ARRAYS = ("begins", "own", "logged")
+LISTS = ("samples", "logged")
+COLUMN = ("count", "end", "step", "is_constant", "is_cut")
 FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
 
 
@@ -85,16 +86,15 @@ def _clear_away(folder: Path) -> None:
 
 
 def _head(part: Part) -> dict[str, Any]:
-    columns = {
-        name: [column.count, column.end, column.step, column.is_constant] for name, column in part.columns.items()
-    }
-    return {"stream": part.stream, "type": part.type, "has_meta": part.has_meta, "stop": part.stop, "columns": columns}
+    columns = {name: [getattr(column, own) for own in COLUMN] for name, column in part.columns.items()}
+    lists = {name: [getattr(part, name).count, getattr(part, name).stop] for name in LISTS}
+    return {"stream": part.stream, "type": part.type, "has_meta": part.has_meta, "columns": columns, **lists}
 
 
-def _arrays(index: FileIndex) -> Iterator[tuple[str, Places]]:
+def _arrays(index: FileIndex) -> Iterator[tuple[str, Any]]:
     for number, part in enumerate(index.parts):
-        for name in ARRAYS:
-            yield f"{number}_{name}", getattr(part, name)
+        for name in LISTS:
+            yield f"{number}_{name}", getattr(part, name).table
         for place, column in enumerate(part.columns.values()):
             yield f"{number}_column_{place}", column.begins
 
@@ -103,11 +103,13 @@ def _index(head: dict[str, Any], data: Any) -> FileIndex:
     parts = []
     for number, own in enumerate(head["parts"]):
         columns = {
-            name: Column(count=count, end=end, step=step, is_constant=constant, begins=data[f"{number}_column_{place}"])
-            for place, (name, (count, end, step, constant)) in enumerate(own["columns"].items())
+            name: Column(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{place}"])
+            for place, (name, values) in enumerate(own["columns"].items())
         }
-        arrays = {name: data[f"{number}_{name}"] for name in ARRAYS}
-        plain = {name: own[name] for name in ("stream", "type", "has_meta", "stop")}
-        parts.append(Part(**plain, columns=columns, **arrays))
+        samples, logged = (
+            Blocks(table=data[f"{number}_{name}"], count=own[name][0], stop=own[name][1]) for name in LISTS
+        )
+        plain = {name: own[name] for name in ("stream", "type", "has_meta")}
+        parts.append(Part(**plain, columns=columns, samples=samples, logged=logged))
     faults = tuple((str(kind), str(message)) for kind, message in head["faults"])
     return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=faults)

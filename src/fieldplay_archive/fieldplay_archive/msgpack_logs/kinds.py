@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from fieldplay_archive.msgpack_logs.sample_time import plain_name
+from fieldplay_archive.msgpack_logs.field_names import plain_name
 
 STATE, JOINTS, SCAN, DEPTHS, CLOUD, IMU = (
     "RigidBodyState", "Joints", "LaserScan", "DepthMap", "Pointcloud", "IMUSensors",

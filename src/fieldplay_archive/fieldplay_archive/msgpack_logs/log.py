@@ -17,7 +17,8 @@ from fieldplay_archive.msgpack_logs.index_cache import keep_index, kept_index
 from fieldplay_archive.msgpack_logs.inflated import Inflated
 from fieldplay_archive.msgpack_logs.recordings import VARIANT, notes_of_recordings
 from fieldplay_archive.msgpack_logs.scanning import index_of_log
-from fieldplay_archive.msgpack_logs.streams import FilePart, LogStream
+from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.msgpack_logs.timed_rows import FilePart
 from fieldplay_archive.msgpack_logs.unpacking import settings_from_bytes
 from fieldplay_archive.msgpack_logs.window import CHUNK
 from fieldplay_archive.opening_progress import tell_opening
@@ -60,7 +61,7 @@ class Log(AbstractContextManager["Log"]):
                 report(Defect(file=name, kind=kind, message=message))
             for part in index.parts:
                 found.setdefault(part.stream, []).append(FilePart(name, part))
-                _compare_lengths(name, part.stream, len(part), len(part.logged) if part.has_meta else None, report)
+                _compare_lengths(name, part.stream, len(part), part.logged.count if part.has_meta else None, report)
         self.streams = {name: LogStream(name, parts, self._handles) for name, parts in found.items()}
         self.notes = list(notes_of_recordings(self.streams.values()))
 
@@ -89,19 +90,11 @@ class Log(AbstractContextManager["Log"]):
         return heapq.merge(*parts, key=lambda entry: entry.time_ns)
 
     def _entries_of(self, stream: LogStream, first: int, last: int | None, *, arrays: bool) -> Iterator[Entry]:
-        end = len(stream) if last is None else min(last, len(stream))
-        sizes = stream.sizes()
-        row = first
-        while row < end:
-            stop = row + 1
-            total = int(sizes[row])
-            while stop < min(end, row + BATCH) and total + int(sizes[stop]) <= BATCH_BYTES:
-                total += int(sizes[stop])
-                stop += 1
-            times = stream.logged_ns[row:stop].tolist()
-            for time, sample in zip(times, stream.samples(row, stop, arrays=arrays), strict=True):
+        end = len(stream) if last is None else last
+        for begin, stop in stream.batches(first, end, rows=BATCH, size=BATCH_BYTES):
+            times = stream.logged_ns(begin, stop).tolist()
+            for time, sample in zip(times, stream.samples(begin, stop, arrays=arrays), strict=True):
                 yield Entry(time, stream.name, stream.type, sample)
-            row = stop
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive import axes, records
-from fieldplay_archive.msgpack_logs.rows import AlikeRows, Floats, Rows, field, no_numbers
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.msgpack_logs.rows import Floats, Rows, TreeRows, field, no_numbers
 from fieldplay_archive.msgpack_logs.template import Number
 
 Stamps = NDArray[np.int64]
@@ -20,7 +21,7 @@ PARTS = {"position": "position", "velocity": "speed", "effort": "effort"}
 
 def joints_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Joints:
     """Joints by name, those of all samples; NaN for one that a sample lacks. What none has is None."""
-    if isinstance(rows, AlikeRows):
+    if isinstance(rows, TreeRows):
         quick = _joints_alike(rows, stamp_ns)
         if quick is not None:
             return quick
@@ -39,7 +40,7 @@ def joints_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Joints:
     return records.Joints(stamp_ns=stamp_ns, names=tuple(names), **known)
 
 
-def _joints_alike(rows: AlikeRows, stamp_ns: Stamps) -> records.Joints | None:
+def _joints_alike(rows: TreeRows, stamp_ns: Stamps) -> records.Joints | None:
     """The same of samples that are alike; None where they are no joints with names."""
     names, elements = rows.node("names"), rows.node("elements")
     if not (isinstance(names, list) and isinstance(elements, list) and 0 < len(names) == len(elements)):
@@ -157,12 +158,16 @@ def whole_numbers(
     values = np.zeros(len(rows), np.int64)
     for row, value in enumerate(rows.samples):
         if type(value) not in (int, bool):
-            rows.faults[row] = f"expected a whole number, got {type(value).__name__}"
+            rows.faults[row] = _no_number("a whole number", value)
         elif limits[0] <= value <= limits[1]:
             values[row] = value
         else:
             rows.faults[row] = f"expected a whole number from {limits[0]} to {limits[1]}, got {value}"
     return records.Integers(stamp_ns=stamp_ns, values=values)
+
+
+def _no_number(wanted: str, value: object) -> str:
+    return str(value) if isinstance(value, ArchiveError) else f"expected {wanted}, got {type(value).__name__}"
 
 
 def plain_numbers(rows: Rows, stamp_ns: Stamps) -> records.Scalars:
@@ -171,5 +176,5 @@ def plain_numbers(rows: Rows, stamp_ns: Stamps) -> records.Scalars:
     values = np.array([_number(value) for value in rows.samples], np.float64)
     for row, value in enumerate(rows.samples):
         if not isinstance(value, int | float) or isinstance(value, bool):
-            rows.faults[row] = f"expected a number, got {type(value).__name__}"
+            rows.faults[row] = _no_number("a number", value)
     return records.Scalars(stamp_ns=stamp_ns, values=values)

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from fieldplay_archive.files import last_part
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME
+from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Places
 from fieldplay_archive.msgpack_logs.streams import LogStream
 from fieldplay_archive.stamps import NS_PER_S
 
@@ -31,10 +33,13 @@ def notes_of_recordings(streams: Iterable[LogStream]) -> Iterator[str]:
 
 def _gap(stream: LogStream, row: int, first: int) -> str:
     """The time between the part that begins at a row and that before it."""
-    before = stream.logged_ns[first:row]
-    behind = stream.logged_ns[row:]
-    before, behind = before[before != NO_TIME], behind[behind != NO_TIME]
-    if not len(before) or not len(behind):
+    before = max((int(stream.logged_ns(*rows).max()) for rows in stream.ranges(first, row)), default=NO_TIME)
+    behind = next((int(known[0]) for rows in stream.ranges(row) if len(known := _known(stream.logged_ns(*rows)))), None)
+    if before == NO_TIME or behind is None:
         return "one after the other"
-    gap_s = (int(behind[0]) - int(before.max())) / NS_PER_S
+    gap_s = (behind - before) / NS_PER_S
     return f"the second {abs(gap_s):.3f} s {'after the end of' if gap_s >= 0 else 'before the end of'} the first"
+
+
+def _known(times_ns: Places) -> Places:
+    return np.asarray(times_ns[times_ns != NO_TIME], np.int64)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.msgpack_logs.sample_time import plain_name
-from fieldplay_archive.msgpack_logs.template import Alike, Number, column
+from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.msgpack_logs.field_names import plain_name
+from fieldplay_archive.msgpack_logs.template import Alike, Bytes, Number, column
 from fieldplay_archive.msgpack_logs.unpacking import plain_from_bytes
 
 Floats = NDArray[np.float64]
@@ -72,13 +73,18 @@ def no_numbers(values: Floats) -> NDArray[np.bool_]:
 
 
 class Rows:
-    """Samples (n,) and what is wrong with some of them, the first fault of each."""
+    """Samples (n,) and what is wrong with some of them, the first fault of each.
+
+    In the place of one that cannot be read stands the error that says why.
+    """
 
     def __init__(self, samples: Sequence[Any]) -> None:
         self.samples: Sequence[Any] = samples
         self.faults: dict[int, str] = {}
         for row, sample in enumerate(samples):
-            if not isinstance(sample, dict):
+            if isinstance(sample, ArchiveError):
+                self.faults[row] = str(sample)
+            elif not isinstance(sample, dict):
                 self.faults[row] = f"expected a sample with fields, got {type(sample).__name__}"
 
     def __len__(self) -> int:
@@ -98,12 +104,15 @@ class Rows:
 
     def values(self, *names: str) -> list[Any]:
         """A field of all samples; None where one lacks it."""
-        return [field(sample, *names) for sample in self.samples]
+        return self._fields(*names)
+
+    def _fields(self, *names: str, default: Any = None) -> list[Any]:
+        return [field(sample, *names, default=default) for sample in self.samples]
 
     def vectors(self, length: int, *names: str) -> Floats:
         """Numbers (n, length) of a field, NaN where there are none."""
-        values = [field(sample, *names, default=MISSING) for sample in self.samples]
-        if values and isinstance(values[0], list):
+        values = self._fields(*names, default=MISSING)
+        if values and (isinstance(values[0], list) or (length == 1 and set(map(type, values)) <= {int, float})):
             try:
                 quick = np.array(values, np.float64)
             except (TypeError, ValueError, OverflowError):
@@ -127,19 +136,23 @@ class Rows:
         return np.array([isinstance(value, dict) and REAL in value for value in self.values(*names)], bool)
 
 
-class AlikeRows(Rows):
-    """Samples that are alike but for their numbers: these are columns without any sample being unpacked."""
+class TreeRows(Rows):
+    """Samples that are alike but for their numbers: `tree` is what all are, with Number where their numbers are."""
 
-    def __init__(self, alike: Alike) -> None:
-        self._alike = alike
-        self.samples = _Unpacked(alike)
+    def __init__(self, samples: Sequence[Any], tree: Any) -> None:
+        self.samples = samples  # none of them is looked at
+        self.tree = tree
         self.faults = {}
-        if not isinstance(alike.template.tree, dict):
+        if not isinstance(tree, dict):
             self.faults = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
 
+    def bytes_of(self, number: Number) -> Bytes:
+        """The rows of bytes (n, size) that a number stands in."""
+        raise NotImplementedError
+
     def node(self, *names: str, default: Any = None) -> Any:
-        """A field as the template has it: with Number where its numbers are."""
-        return field(self._alike.template.tree, *names, default=default)
+        """A field of the tree."""
+        return field(self.tree, *names, default=default)
 
     def vectors(self, length: int, *names: str) -> Floats:
         leaves = self._leaves(self.node(*names, default=MISSING))
@@ -157,7 +170,7 @@ class AlikeRows(Rows):
 
     def numbers_at(self, leaf: Any) -> Any:
         """The numbers (n,) of a leaf, or the one of all rows."""
-        return column(self._alike.rows, leaf) if isinstance(leaf, Number) else leaf
+        return column(self.bytes_of(leaf), leaf) if isinstance(leaf, Number) else leaf
 
     def _leaves(self, node: Any) -> list[Any] | None:
         """The numbers of a vector, matrix or quaternion one after the other; None where it is another thing."""
@@ -173,11 +186,36 @@ class AlikeRows(Rows):
 
     def values(self, *names: str) -> list[Any]:
         node = self.node(*names)
-        return [node] * len(self) if _is_constant(node) else super().values(*names)
+        if _is_constant(node):
+            return [node] * len(self)
+        matrix = self._matrix(node) if isinstance(node, list) else None
+        return super().values(*names) if matrix is None else list(matrix)
+
+    def _matrix(self, leaves: list[Any]) -> NDArray[np.generic] | None:
+        """The numbers (n, k) of a list of numbers of one kind; None where it is another list."""
+        if not leaves or not isinstance(leaves[0], Number):
+            return None
+        kind = leaves[0].kind
+        if not all(isinstance(leaf, Number) and leaf.kind == kind for leaf in leaves):
+            return None
+        places = np.array([leaf.place for leaf in leaves])[:, None] + np.arange(np.dtype(kind).itemsize)
+        packed = np.take(self.bytes_of(leaves[0]), places.reshape(-1), axis=1)
+        return packed.view(kind).astype(np.dtype(kind).newbyteorder("="))
 
     def has_parts(self, *names: str) -> NDArray[np.bool_]:
         node = self.node(*names)
         return np.full(len(self), isinstance(node, dict) and REAL in node)
+
+
+class AlikeRows(TreeRows):
+    """Samples that lie one behind the other, each with the same bytes but for its numbers."""
+
+    def __init__(self, alike: Alike) -> None:
+        super().__init__(_Unpacked(alike), alike.template.tree)
+        self._rows = alike.rows
+
+    def bytes_of(self, number: Number) -> Bytes:
+        return self._rows
 
 
 class _Unpacked(Sequence[Any]):

@@ -1,13 +1,17 @@
 """When a sample was taken, as it says itself, found without unpacking the rest of it."""
 
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgpack
+import numpy as np
+from numpy.typing import NDArray
 
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME
-from fieldplay_archive.msgpack_logs.packed_numbers import is_map
-from fieldplay_archive.msgpack_logs.unpacking import UNKNOWN_TEXT
+from fieldplay_archive.msgpack_logs.bits_samples import packed_time
+from fieldplay_archive.msgpack_logs.field_names import plain_name as plain_name
+from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Places
+from fieldplay_archive.msgpack_logs.packed_numbers import MAP, MAP_END, MAPS, is_map
+from fieldplay_archive.msgpack_logs.unpacking import FAULTS, UNKNOWN_TEXT
 
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
 COUNTS = {"microseconds", "usec", "nanoseconds"}
@@ -15,12 +19,6 @@ INNER = {"metadata", "left"}  # what a sample's time may stand in
 UNSIGNED, SIGNED = 0xCF, 0xD3  # first bytes of numbers of eight
 LONGEST_PREFIX = 4096
 HEAD = 20  # bytes with which a sample begins, its first name among them
-
-
-@lru_cache(maxsize=1024)
-def plain_name(name: str) -> str:
-    """A name of a field or type without what spellings differ in: capitals, underscores, hyphens."""
-    return name.replace("_", "").replace("-", "").lower()
 
 
 class Found(NamedTuple):
@@ -31,9 +29,13 @@ class Found(NamedTuple):
 
 
 class TimeFinder:
-    """Finds the times of a stream's samples: where one has the bytes of the last up to its time, the place is known."""
+    """Finds the times of a stream's samples: where one has the bytes of the last up to its time, the place is known.
 
-    def __init__(self) -> None:
+    If the samples were looked at before, what is behind their times is not looked at `again`.
+    """
+
+    def __init__(self, *, again: bool = False) -> None:
+        self._again = again
         self.prefix = b""  # with which samples begin, up to the eight bytes of their time
 
     def time(self, data: bytes) -> int:
@@ -44,9 +46,9 @@ class TimeFinder:
             return _whole(int.from_bytes(data[place : place + 8], "big"))
         if not data or not is_map(data[0]):
             return NO_TIME
-        found = found_time(data)
+        found = found_time(data, whole=not self._again)
         if found is None:
-            return NO_TIME
+            return _whole(packed_time(data))
         if data[found.place] == UNSIGNED and found.place < LONGEST_PREFIX:
             self.prefix = data[: found.place + 1]
         return _whole(found.time)
@@ -57,19 +59,46 @@ def _whole(time: int) -> int:
     return time if 0 < time < 1 << 63 else NO_TIME
 
 
-def found_time(data: bytes) -> Found | None:
-    """The time of a sample that is a map."""
+def times_of_samples(data: NDArray[np.uint8], places: Places, finder: TimeFinder) -> Places:
+    """The times (n,) of samples that begin and end at the places (n + 1,), up to the first that is no sample."""
+    times = np.full(len(places) - 1, NO_TIME, np.int64)
+    if not len(times):
+        return times
+    first = data[places[:-1]]
+    other = ((first >= MAP) & (first <= MAP_END)) | np.isin(first, list(MAPS))
+    if other[0] and not finder.prefix:
+        with suppress(*FAULTS):
+            finder.time(data[: places[1]].tobytes())
+    if finder.prefix:
+        prefix = np.frombuffer(finder.prefix, np.uint8)
+        heads = data[np.minimum(places[:-1, None] + np.arange(len(prefix) + 8), len(data) - 1)]
+        has_prefix = (heads[:, : len(prefix)] == prefix).all(axis=1)
+        found = np.ascontiguousarray(heads[:, len(prefix) :]).view(">u8")[:, 0].astype(np.int64)
+        times[:] = np.where(has_prefix & (found > 0), found, NO_TIME)
+        other &= ~has_prefix
+    for row in np.flatnonzero(other).tolist():
+        try:
+            times[row] = finder.time(data[places[row] : places[row + 1]].tobytes())
+        except FAULTS:
+            return times[:row]
+    return times
+
+
+def found_time(data: bytes, *, whole: bool = True) -> Found | None:
+    """The time of a sample that is a map, which is gone through as a whole or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
     )
     unpacker.feed(data)
-    return _in_map(unpacker, data, depth=2)
+    return _in_map(unpacker, data, depth=2, whole=whole)
 
 
-def _in_map(unpacker: Any, data: bytes, depth: int) -> Found | None:
+def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> Found | None:
     """The first time of a map. All its names are looked at: one that is no text tells of a list that is missing."""
     found = None
     for _ in range(unpacker.read_map_header()):
+        if found is not None and not whole:
+            break
         key = unpacker.unpack()
         if not isinstance(key, str):
             raise ValueError(f"expected the name of a field, got {type(key).__name__}")
@@ -77,7 +106,7 @@ def _in_map(unpacker: Any, data: bytes, depth: int) -> Found | None:
         if found is None and name in TIMES:
             found = _time_at(unpacker, data, place)
         elif found is None and name in INNER and depth and place < len(data) and is_map(data[place]):
-            found = _in_map(unpacker, data, depth - 1)
+            found = _in_map(unpacker, data, depth - 1, whole=whole)
         else:
             unpacker.skip()
     return found

@@ -1,27 +1,22 @@
 """Goes through a log once, from its begin to its end or to its first fault, and remembers where everything lies."""
 
 import re
-from array import array
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, BinaryIO, NoReturn
 
 import msgpack
 import numpy as np
 
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.msgpack_logs.bulk import Bulk
+from fieldplay_archive.msgpack_logs.column_scanning import ColumnItems
 from fieldplay_archive.msgpack_logs.damage import HOLDS_ANOTHER, perhaps_left_out
-from fieldplay_archive.msgpack_logs.file_index import (
-    LARGE_ITEM,
-    NO_TIME,
-    PER_BLOCK,
-    Column,
-    FileIndex,
-    Part,
-)
-from fieldplay_archive.msgpack_logs.growing import Alikes, Growing, places_of
+from fieldplay_archive.msgpack_logs.file_index import FileIndex, Part
+from fieldplay_archive.msgpack_logs.growing import Growing, GrowingBlocks
 from fieldplay_archive.msgpack_logs.packed_numbers import is_map, list_header
 from fieldplay_archive.msgpack_logs.sample_time import TimeFinder, holds_another, plain_name
-from fieldplay_archive.msgpack_logs.template import Number, column
+from fieldplay_archive.msgpack_logs.time_lists import whole_number, whole_numbers
 from fieldplay_archive.msgpack_logs.unpacking import FAULTS, UNKNOWN_TEXT, why
 from fieldplay_archive.msgpack_logs.window import CHUNK, LARGEST_ITEM, Window
 
@@ -30,10 +25,8 @@ COLUMN = re.compile(r"(?P<stream>[^.]*\.[^/.]+)(?P<meta>\.meta)?/(?P<field>.+)")
 LONGEST_TEXT = 1 << 16
 ITEM = "expected an item of MessagePack"
 LARGE = 1 << 16  # bytes of a sample that may hold others by mistake
-MOST_SAMPLES = 8_000_000  # of a stream in one file
-AT_ONCE = 1024  # times
+AT_ONCE = 1 << 14  # times
 DEEPEST_NAMES = 2  # maps within maps of a sample whose names are looked at
-EIGHT_BYTES = 0xCF  # a number of eight bytes follows
 
 
 class _FaultError(Exception):
@@ -137,12 +130,10 @@ class _Scan:
     def _take_back(self, name: object) -> NoReturn:
         """What stands where a stream's name should tells that the sample before it has swallowed that name."""
         found = self._found.get(self._last_stream)
-        if found is None or not found.begins or found.stop != self._begin:
+        if found is None or not len(found.samples) or found.samples.stop != self._begin:
             raise _FaultError(f"expected a text, got {type(name).__name__}")
-        begin = found.begins.pop()
-        found.own.pop()
-        self._place, self._is_sample = f"sample {len(found.begins)} of {self._last_stream}", True
-        self._begin, found.stop = begin, begin
+        self._begin = found.samples.take_back()
+        self._place, self._is_sample = f"sample {len(found.samples)} of {self._last_stream}", True
         raise _FaultError(f"it holds the name of what follows it in the place of a value, got {type(name).__name__}")
 
     def _first_byte(self, begin: int) -> int:
@@ -171,12 +162,8 @@ class _Scan:
         found = self._of(stream)
         if name == "timestamps":
             found = self._anew(stream) if len(found.logged) else found
-            times = array("q")
-            try:
-                self._numbers(f"the times of {stream}", times)
-                found.has_meta = True
-            finally:
-                found.logged = places_of(times)  # of a log that is cut off, those before the cut
+            self._numbers(f"the times of {stream}", found.logged)
+            found.has_meta = True
         elif name == "type":
             self._at(f"the type of {stream}")
             kind = self._unpacker.unpack()
@@ -184,47 +171,35 @@ class _Scan:
         else:
             self._unpacker.skip()
 
-    def _numbers(self, place: str, found: "array[int]") -> None:
+    def _numbers(self, place: str, found: GrowingBlocks) -> None:
         """A list of whole numbers, some at once where they have eight bytes each; what is none of them is no time."""
         self._at(place)
-        whole, unpacker = self._unpacker.read_array_header(), self._unpacker
-        count = min(whole, MOST_SAMPLES)
+        count, unpacker = self._unpacker.read_array_header(), self._unpacker
         while len(found) < count:
             begin = self._at(place)
             most = 9 * min(count - len(found), AT_ONCE)
             ahead = self._window.bytes_between(begin, min(self._window.given, begin + most))
-            rows = np.frombuffer(ahead, np.uint8, len(ahead) // 9 * 9).reshape(-1, 9)
-            other = np.flatnonzero(rows[:, 0] != EIGHT_BYTES)
-            alike = int(other[0]) if len(other) else len(rows)
-            if alike:
-                unpacker.read_bytes(9 * alike)
-                found.frombytes(column(rows[:alike], Number(1, ">u8")).astype(np.int64).tobytes())
+            values = whole_numbers(ahead)
+            if len(values):
+                unpacker.read_bytes(9 * len(values))
+                found.extend(begin + 9 * np.arange(len(values)), values, begin + 9 * len(values))
             else:
                 value = unpacker.unpack()
-                found.append(value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME)
-        self._pass_over(whole - count)
+                found.add(begin, whole_number(value), int(unpacker.tell()))
 
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
-        found, self._last_stream = self._anew(stream) if found.begins else found, stream
-        whole, index, alike = unpacker.read_array_header(), 0, Alikes(window, unpacker)
-        count = min(whole, MOST_SAMPLES)
-        while index < count:
-            begin = self._at(f"sample {index} of {stream}", is_sample=True)
+        found, self._last_stream = self._anew(stream) if len(found.samples) else found, stream
+        samples, count, bulk = found.samples, unpacker.read_array_header(), Bulk(window, unpacker)
+        while len(samples) < count:
+            begin = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
             self._pass_sample(DEEPEST_NAMES)
             end = unpacker.tell()
             data = window.bytes_between(begin, end)
             if len(data) > LARGE and holds_another(data):
                 raise _FaultError(HOLDS_ANOTHER)
-            time = finder.time(data)
-            found.begins.append(begin)
-            found.own.append(time)
-            found.stop = end
-            index += 1 + alike.add(data, begin, count - index - 1, found=found, finder=finder)
-        if whole > count:
-            message = f"{stream}: {whole} samples, of which the first {count} are read"
-            self._faults.append(("too_many_samples", message))
-        self._pass_over(whole - count)
+            samples.add(begin, finder.time(data), end)
+            bulk.add(data, begin, count - len(samples), found=samples, finder=finder)
 
     def _pass_sample(self, depth: int) -> None:
         """Pass over an item, the names in its maps looked at: a list or map among them tells of a missing value."""
@@ -241,32 +216,23 @@ class _Scan:
             else:
                 unpacker.skip()
 
-    def _pass_over(self, count: int) -> None:
-        """Leave out so many items."""
-        for _ in range(count):
-            self._window.mark(int(self._unpacker.tell()))
-            self._unpacker.skip()
-
     def _column(self, stream: str, name: str) -> None:
         """A field of all samples; of names that are written once, there is one list instead of many."""
         begin = self._at(f"the column {name} of {stream}")
         count = self._unpacker.read_array_header()
-        begins, is_constant, step = array("q"), False, PER_BLOCK
         if name in self._of(stream).columns:
             self._anew(stream)
-        for index in range(count):
-            place = self._at(f"item {index} of the column {name} of {stream}")
-            if not index:
-                is_constant = plain_name(name.rpartition("/")[2]) == "names" and _is_text(self._first_byte(place))
-            if not index % step:
-                begins.append(place)
-            self._unpacker.skip()
-            if not index and self._unpacker.tell() - place >= LARGE_ITEM:
-                step = 1
-        end = int(self._unpacker.tell())
-        places = np.array([begin]) if is_constant else places_of(begins)
-        column = Column(count=count, begins=places, end=end, step=step, is_constant=is_constant)
-        self._of(stream).columns[name] = column
+        items, columns, is_constant = ColumnItems(self._window, self._unpacker), self._of(stream).columns, False
+        try:
+            if count and plain_name(name.rpartition("/")[2]) == "names":
+                is_constant = _is_text(self._first_byte(items.place))
+            items.pass_over(count)
+        finally:
+            self._place, self._begin = f"item {items.index} of the column {name} of {stream}", items.place
+            if not is_constant and 0 < items.index < count:
+                columns[name] = items.column(is_cut=True)
+        column = items.column(is_cut=False)
+        columns[name] = replace(column, begins=np.array([begin]), is_constant=True) if is_constant else column
 
 
 def _is_text(first: int) -> bool:

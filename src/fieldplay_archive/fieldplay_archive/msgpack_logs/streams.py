@@ -1,32 +1,24 @@
-"""The streams of logs: the parts that lie in several files as one, with their times in nanoseconds."""
+"""The streams of logs: their samples, read from where they lie when they are asked for."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Part, Places
-from fieldplay_archive.msgpack_logs.flattened import own_times, samples_of_columns
+from fieldplay_archive.msgpack_logs.bits_samples import Packing, packing_of
+from fieldplay_archive.msgpack_logs.column_rows import ColumnRows, rows_of_columns
+from fieldplay_archive.msgpack_logs.file_index import Places
+from fieldplay_archive.msgpack_logs.flattened import samples_of_columns
 from fieldplay_archive.msgpack_logs.handles import Handles
 from fieldplay_archive.msgpack_logs.kinds import kind_of
 from fieldplay_archive.msgpack_logs.template import Alike, template_of
+from fieldplay_archive.msgpack_logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
 from fieldplay_archive.msgpack_logs.unpacking import arrays_from_bytes, plain_from_bytes
 
 FEWEST_ALIKE = 8
 LOOKED_AT = 20  # samples, for one that has fields
-SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
-LATEST_US = np.iinfo(np.int64).max // 1000
 READ_AT_ONCE = 4 << 20  # bytes
-
-
-class FilePart(NamedTuple):
-    """A stream's part and the file that it lies in."""
-
-    file: str
-    part: Part
 
 
 class Place(NamedTuple):
@@ -39,36 +31,29 @@ class Place(NamedTuple):
         return f"{self.file}: {self.what}"
 
 
-class LogStream:
-    """One stream of all files of a log, in the order of the files; each sample is read when it is asked for."""
+class Extent(NamedTuple):
+    """Rows begin <= row < end in one file, and their bytes; None of a flattened log, where these lie apart."""
+
+    file: str
+    begin: int
+    end: int
+    where: tuple[int, int] | None
+
+
+class LogStream(TimedRows):
+    """One stream of all files of a log, in the order of the files; each sample is read when it is asked for.
+
+    Those of packed bits whose type is defined are as they would be without: `packing` says how they were packed.
+    """
+
+    packing: Packing | None = None
 
     def __init__(self, name: str, parts: Sequence[FilePart], handles: Handles) -> None:
-        self.name = name
-        self.parts = tuple(parts)
-        self._handles = handles
-        self._first_rows = np.cumsum([0, *(len(part) for _, part in parts)])
+        super().__init__(name, parts, handles)
         self.type = next((part.type for _, part in parts if part.type), "")
-        self.own_ns, self.unit = _in_ns(_joined([self._own(place) for place in range(len(parts))]))
-        self.logged_ns, unit = _in_ns(_joined([_as_long(part.logged, len(part)) for _, part in parts]))
-        unlogged = self.logged_ns == NO_TIME
-        self.logged_ns[unlogged] = self.own_ns[unlogged]
-        self.parts = tuple(FilePart(file, replace(part, own=part.own[:0])) for file, part in parts)
-        if not bool((self.own_ns != NO_TIME).any()):
-            self.unit = unit
         self.first_row, first = self._first()
-        self.kind = kind_of(self.type, first)
-
-    def __len__(self) -> int:
-        return int(self._first_rows[-1])
-
-    def _own(self, place: int) -> Places:
-        file, part = self.parts[place]
-        if not part.columns:
-            return part.own
-        try:
-            return own_times(part, self._reader(file))
-        except ArchiveError:
-            return np.full(len(part), NO_TIME, np.int64)
+        self.packing = None if any(part.columns for _, part in parts) else packing_of(self.type, first)
+        self.kind = self.packing.kind if self.packing is not None else kind_of(self.type, first)
 
     def _first(self) -> tuple[int, Any]:
         """The first sample that has fields, and its row; where none near the begin has any, the very first."""
@@ -82,18 +67,12 @@ class LogStream:
                 return row, found[-1]
         return 0, found[0] if found else None
 
-    def _reader(self, file: str) -> "_Reader":
-        return _Reader(self._handles, file, self.name)
-
     def place(self, row: int) -> Place:
         """Where a sample is, for a message."""
-        file, part, index = self._at(row)
-        where = f" at byte {int(part.begins[index])}" if len(part.begins) else ""
-        return Place(file, f"sample {index} of {self.name}{where}")
-
-    def _at(self, row: int) -> tuple[str, Part, int]:
-        place = int(np.searchsorted(self._first_rows, row, side="right")) - 1
-        return (*self.parts[place], row - int(self._first_rows[place]))
+        (piece,) = self._pieces(row, row + 1)
+        file, part = self.parts[piece.place]
+        where = "" if part.columns else f" at byte {int(self._places(piece)[0])}"
+        return Place(file, f"sample {piece.low} of {self.name}{where}")
 
     def sample(self, row: int, *, arrays: bool = False) -> Any:
         """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""
@@ -101,110 +80,92 @@ class LogStream:
 
     def samples(self, begin: int, end: int, *, arrays: bool = False) -> list[Any]:
         """Samples in the order of the files; ArchiveError where they cannot be read."""
-        found: list[Any] = []
-        for place, (file, part) in enumerate(self.parts):
-            first = int(self._first_rows[place])
-            low, high = max(begin - first, 0), min(end - first, len(part))
-            if low < high:
-                found += self._of_part(file, part, low, high, arrays=arrays)
-        return found
+        found = [sample for piece in self._pieces(begin, end) for sample in self._samples(piece, arrays=arrays)]
+        return found if self.packing is None else [self.packing.sample(sample) for sample in found]
 
-    def _of_part(self, file: str, part: Part, low: int, high: int, *, arrays: bool) -> list[Any]:
-        read = self._reader(file)
+    def _samples(self, piece: Piece, *, arrays: bool) -> list[Any]:
+        file, part = self.parts[piece.place]
         if part.columns:
-            samples = samples_of_columns(part, low, high, read)
-            return samples if arrays else [_without_arrays(sample) for sample in samples]
+            return samples_of_columns(part, piece.low, piece.high, self._read(file), arrays=arrays)
         unpack = arrays_from_bytes if arrays else plain_from_bytes
-        begins, ends = part.begins[low:high].tolist(), _ends(part, low, high)
+        places = self._places(piece).tolist()
         found: list[Any] = []
-        for first, last in _runs(begins, ends):
-            data, base = read(begins[first], ends[last] - begins[first]), begins[first]
-            found += [unpack(data[begins[i] - base : ends[i] - base]) for i in range(first, last + 1)]
+        for first, last in _runs(places):
+            base = places[first]
+            data = self._readers[piece.place].data(base, places[last] - base)
+            found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
         return found
 
     def alike(self, begin: int, end: int) -> Alike | None:
         """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
-        file, part, low = self._at(begin)
-        high = low + end - begin
-        if part.columns or high > len(part) or end - begin < FEWEST_ALIKE:
+        pieces = list(self._pieces(begin, end))
+        if len(pieces) != 1 or self.parts[pieces[0].place].part.columns or self.packing is not None:
             return None
-        ends = _ends(part, low, high)
-        first, last = int(part.begins[low]), ends[-1]
-        size = ends[0] - first
-        if last - first != size * (end - begin) or last - first > READ_AT_ONCE:
+        places = self._places(pieces[0])
+        whole, size = int(places[-1] - places[0]), int(places[1] - places[0])
+        if end - begin < FEWEST_ALIKE or whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
             return None
-        if bool((np.diff(part.begins[low:high]) != size).any()):
-            return None
-        data = self._reader(file)(first, last - first)
+        data = self._readers[pieces[0].place].data(int(places[0]), whole)
         rows = np.frombuffer(data, np.uint8).reshape(-1, size)
         template = template_of(data[:size])
         return Alike(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
 
-    def sizes(self) -> Places:
-        """How many bytes each sample has; of a flattened log, about."""
-        parts = [
-            np.full(len(part), _column_bytes(part)) if part.columns else part.ends - part.begins
-            for _, part in self.parts
-        ]  # fmt: skip
-        return _joined(parts)
+    def columns(self, begin: int, end: int) -> ColumnRows | None:
+        """Samples of a flattened log as its columns; None where they are of none, or of two files."""
+        place, low, high = next(self._pieces(begin, end))
+        file, part = self.parts[place]
+        is_one = bool(part.columns) and high - low == end - begin
+        return rows_of_columns(part, low, high, self._read(file)) if is_one else None
+
+    def extents(self, begin: int, end: int) -> Iterator[Extent]:
+        """Where rows lie, file by file."""
+        for piece in self._pieces(begin, end):
+            file, part = self.parts[piece.place]
+            row = int(self._first_rows[piece.place])
+            where = None if part.columns else self._extent(piece)
+            yield Extent(file, row + piece.low, row + piece.high, where)
+
+    def sizes(self, begin: int, end: int) -> Places:
+        """How many bytes each sample (n,) has; of a flattened log, about."""
+        parts = [np.diff(self._places(piece)) for piece in self._pieces(begin, end)]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def byte_count(self, begin: int = 0, end: int | None = None) -> int:
+        """How many bytes some samples have, all by default."""
+        extents = map(self._extent, self._pieces(begin, len(self) if end is None else end))
+        return sum(stop - first for first, stop in extents)
+
+    def batches(self, begin: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
+        """Rows one behind the other, so many at most, and of so many bytes at most if they are several."""
+        first, used = begin, 0
+        for low, high in self.ranges(begin, end):
+            for row, own in enumerate(self.sizes(low, high).tolist(), low):
+                if row > first and (row - first == rows or used + own > size):
+                    yield first, row
+                    first, used = row, 0
+                used += own
+        if first < min(end, len(self)):
+            yield first, min(end, len(self))
+
+    def _extent(self, piece: Piece) -> tuple[int, int]:
+        """Where the first sample begins, and where the last ends."""
+        first, last = (self._places(piece._replace(low=row, high=row + 1)) for row in (piece.low, piece.high - 1))
+        return int(first[0]), int(last[-1])
+
+    def _places(self, piece: Piece) -> Places:
+        """Where samples begin, and where the last ends (n + 1,); of a flattened log, as if they were in rows."""
+        part = self.parts[piece.place].part
+        if part.columns:
+            return mean_bytes(part) * np.arange(piece.low, piece.high + 1)
+        return self._readers[piece.place].places(piece.low, piece.high)
 
 
-def _ends(part: Part, low: int, high: int) -> list[int]:
-    """Where samples low <= index < high end."""
-    ends: list[int] = part.begins[low + 1 : high + 1].tolist()
-    return ends if high < len(part.begins) else [*ends, part.stop]
-
-
-class _Reader:
-    """Reads bytes of a file for a stream."""
-
-    def __init__(self, handles: Handles, file: str, stream: str) -> None:
-        self._handles, self._file, self._stream = handles, file, stream
-
-    def __call__(self, begin: int, size: int) -> bytes:
-        return self._handles.read(self._file, begin, size, reader=self._stream)
-
-
-def _runs(begins: Sequence[int], ends: Sequence[int]) -> list[tuple[int, int]]:
-    """The first and the last of samples that are read at once."""
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """The first of samples that are read at once, and that behind the last."""
     runs: list[tuple[int, int]] = []
     first = 0
-    for index in range(1, len(begins) + 1):
-        if index == len(begins) or ends[index] - begins[first] > READ_AT_ONCE:
-            runs.append((first, index - 1))
+    for index in range(1, len(places)):
+        if index + 1 == len(places) or places[index + 1] - places[first] > READ_AT_ONCE:
+            runs.append((first, index))
             first = index
     return runs
-
-
-def _joined(parts: Sequence[NDArray[np.int64]]) -> Places:
-    return np.concatenate([np.zeros(0, np.int64), *parts])
-
-
-def _as_long(times: Places, count: int) -> Places:
-    """So many times; those that are missing are none."""
-    whole = np.full(count, NO_TIME, np.int64)
-    whole[: min(count, len(times))] = times[:count]
-    return whole
-
-
-def _in_ns(times: Places) -> tuple[Places, str]:
-    """Times in nanoseconds, and the unit that they have in the file."""
-    is_known = times > 0
-    if bool(is_known.any()) and float(np.median(times[is_known])) >= SURELY_NS:
-        return np.where(is_known, times, NO_TIME), "ns"
-    is_known &= times <= LATEST_US
-    found = times * is_known
-    found *= 1000
-    found[~is_known] = NO_TIME
-    return found, "us"
-
-
-def _column_bytes(part: Part) -> int:
-    total = sum(column.end - int(column.begins[0]) for column in part.columns.values() if len(column.begins))
-    return total // max(len(part), 1)
-
-
-def _without_arrays(item: Any) -> Any:
-    if isinstance(item, dict):
-        return {name: _without_arrays(inner) for name, inner in item.items()}
-    return item.tolist() if isinstance(item, np.ndarray) else item

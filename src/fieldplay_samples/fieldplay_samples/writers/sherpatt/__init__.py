@@ -50,6 +50,7 @@ def _logs(scenario: Scenario) -> dict[str, dict[str, LogStream]]:
         "sherpa_tt_mcs_Logger_Joints": {measured.JOINTS: measured.joints_log(scenario)},
         "body_joint_Logger": {measured.BODY_JOINT: measured.body_joint_log(scenario)},
         "dgps_Logger": {measured.DGPS: measured.dgps_log(scenario)},
+        "pom_Logger": {measured.POM: measured.pom_log(scenario)},
     }
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse, transform
 from fieldplay_samples.robots.sherpatt import wheels_at
+from fieldplay_samples.writers.sherpatt.packed import Measured, packed_transform
 from fieldplay_samples.writers.sherpatt.packing import LogStream, body_state, joints
 from fieldplay_samples.writers.sherpatt.scenario import Scenario, rows_of
 from fieldplay_samples.writers.tables import Stamps
@@ -11,8 +12,8 @@ from fieldplay_samples.writers.tables import Stamps
 ODOMETRY = "/mcs_sensor_processing.rigid_body_state_out"
 JOINTS = "/mcs_sensor_processing.joints_status_all"
 BODY_JOINT = "/body_joint.body_joint_samples"
-DGPS = "/dgps.imu_pose"
-STATE, JOINT_STATES = "RigidBodyState", "Joints"
+DGPS, POM = "/dgps.imu_pose", "/pom_pose"
+STATE, JOINT_STATES, BITS = "RigidBodyState", "Joints", "asn1_bitstream"
 NO_TWIST = np.full(6, np.nan)
 ARM_JOINTS = tuple(f"arm_joint_{number}" for number in range(1, 7))
 NED_R_ENU = floats([[0, 1, 0], [1, 0, 0], [0, 0, -1]])
@@ -53,6 +54,22 @@ def dgps_log(scenario: Scenario) -> LogStream:
     poses = floats(transform(axes, -axes @ start) @ units)
     poses[:, :3, 3] += scenario.rng("dgps").normal(0.0, DGPS_STD_M, (len(time), 3))
     return _states(scenario, "dgps", time, frames=("dgps", "dgps0"), poses=poses, twists=None)
+
+
+def pom_log(scenario: Scenario) -> LogStream:
+    """The body in a frame that begins at its start, as a pose manager estimates it, in packed bits."""
+    time, numbers = scenario.times("pom"), scenario.numbers["pom"]
+    poses = rows_of(
+        floats(inverse(scenario.drive.motion.pose_at(floats([0.0]))[0]) @ scenario.drive.motion.pose_at(time))
+    )
+    poses[:, :3] += scenario.rng("pom").normal(0.0, numbers["std_m"], (len(time), 3))
+    covariance = np.diag([numbers["std_m"] ** 2] * 3 + [numbers["std_rad"] ** 2] * 3)
+    stamps, frames = scenario.unix_ns(time), (numbers["parent"], numbers["child"])
+    samples = [
+        packed_transform(Measured(stamp, frames, pose, covariance), numbers["producer"])
+        for stamp, pose in zip(stamps.tolist(), poses, strict=True)
+    ]
+    return LogStream(kind=BITS, logged_ns=logged(scenario, stamps, "pom"), samples=samples)
 
 
 def joints_log(scenario: Scenario) -> LogStream:
