@@ -151,6 +151,6 @@ def test_the_report_of_the_bag_and_of_the_archive_shows_it(sample: tuple[str, Sa
         section = text[text.index('id="bearings"') :]
         assert section.count("taken out") == len(FOLDERS)
         assert "laser minus radar" in section and "suspect returns" in section
-        assert f"{CONDITIONS[condition]} " in section
+        assert f"{CONDITIONS[condition]}: " in section
     figures = [text[text.index('id="bearings"') : text.index("suspect returns")] for text in texts]
     assert figures[0].count("data:image/webp") == figures[1].count("data:image/webp") == 10

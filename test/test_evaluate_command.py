@@ -225,6 +225,41 @@ def test_what_cannot_be_is_refused_with_what_there_is(
     assert (tmp_path / "truth.tum").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--lever", "nan", "0", "0"], "argument --lever: expected a number, got 'nan'"),
+        (["--step", "nan"], "argument --step: expected a number, got 'nan'"),
+        (["--within", "soon"], "argument --within: expected a number, got 'soon'"),
+        (["--offset", "inf"], "argument --offset: expected a number, got 'inf'"),
+        (["--frames", "0"], "argument --frames: expected a count from 1, got '0'"),
+        (["--tum", "FILE"], "FILE: expected a folder, got a file"),
+        (["--plot", "FOLDER.png"], "FOLDER.png is a folder"),
+    ],
+)
+def test_numbers_and_places_that_cannot_be_are_refused(
+    words: list[str], told: str, sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "some.png").mkdir()
+    places = {"FILE": str(tmp_path / "file"), "FOLDER": str(tmp_path / "some")}
+
+    def named(word: str) -> str:
+        return word.replace("FILE", places["FILE"]).replace("FOLDER", places["FOLDER"])
+
+    err = refused(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", *map(named, words))
+    assert err.splitlines()[-1] == f"fieldplay evaluate: error: {named(told)}"
+
+
+def test_a_topic_against_itself_and_lengths_that_no_way_holds_are_said(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "wheels/odom", "--lengths", "1,1000"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "fieldplay: ESTIMATE and TRUTH are both /ameds/wheels/odom: it is compared with itself"
+    assert second.startswith("fieldplay: --lengths: the truth's way of ") and second.endswith(" m holds no 1000 m")
+
+
 def test_ways_that_never_meet_end_with_one_and_their_times(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -313,7 +313,7 @@ def test_a_pair_of_pictures_is_two_cameras_with_one_baseline(tmp_path: Path) -> 
 
 
 def test_unknown_types_and_packed_bits_are_listed_and_left_out(copied: Path) -> None:
-    bits = {"serialization_method": 0, "type": "asn1SccTransformWithCovariance", "data": [1] * 1360}
+    bits = {"serialization_method": 0, "type": "asn1SccFrame", "data": [1] * 1360}
     streams: tiny.Streams = {
         "/a.status": ("/aggregator/TimestampEstimatorStatus", [{"stamp": 1}] * 3),
         "/b.bits": ("asn1_bitstream", [bits] * 2),
@@ -322,10 +322,7 @@ def test_unknown_types_and_packed_bits_are_listed_and_left_out(copied: Path) -> 
     tiny.write(copied / "others.msg", tiny.log_of(streams))
     told = "\n".join(notes_of(copied))
     assert "/a.status: 3 samples of /aggregator/TimestampEstimatorStatus are not played" in told
-    assert (
-        "/b.bits: 2 samples of asn1_bitstream are not played: packed bits of asn1SccTransformWithCovariance, 1360 bytes"
-        in told
-    )
+    assert "/b.bits: 2 samples of asn1_bitstream are not played: packed bits of asn1SccFrame, 1360 bytes" in told
     assert "/c.map: 1 samples of Map are not played" in told
     assert not defects_of(copied)
 

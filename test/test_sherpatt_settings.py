@@ -11,6 +11,7 @@ from fieldplay_archive.errors import ArchiveError
 from fieldplay_player.opening import open_dataset
 
 BODY = "sherpaTT_body"
+TURNED, TURNED_BACK = [0.0, 0.0, tiny.ROOT_HALF, tiny.ROOT_HALF], [0.0, 0.0, tiny.ROOT_HALF, -tiny.ROOT_HALF]
 SAME = {"translation": [0.0, 0.0, 0.0], "rotation": [0, 0, 0, 1]}
 
 
@@ -33,6 +34,43 @@ def folder(root: Path, *pairs: tuple[str, str]) -> Path:
 def test_what_makes_frames_no_tree_is_a_defect(pairs: list[tuple[str, str]], told: str, tmp_path: Path) -> None:
     (defect,) = defects_of(folder(tmp_path, *pairs))
     assert defect.kind == "unreadable_settings" and told in defect.message
+
+
+@pytest.mark.parametrize(
+    ("back", "told", "stays"),
+    [
+        ({"translation": [0.0, 0.0, -1.0], "rotation": TURNED_BACK}, "as its inverse; it is left out", ("a",)),
+        (
+            {"translation": [0.0, 0.5, -1.0], "rotation": TURNED_BACK},
+            "which is not its inverse by 0.500 m and 0.0 degrees; both are left out",
+            (),
+        ),
+        (
+            {"translation": [0.0, 0.0, -1.0], "rotation": TURNED},
+            "which is not its inverse by 0.000 m and 180.0 degrees; both are left out",
+            (),
+        ),
+    ],
+)
+def test_a_pair_in_both_directions_is_a_defect_and_one_counts_if_they_agree(
+    back: Any, told: str, stays: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = folder(tmp_path, (BODY, "b"), ("b", "c"))
+    there = {"translation": [0.0, 0.0, 1.0], "rotation": TURNED}
+    tiny.write(root / "x_tf.msg", {(BODY, "a"): there, ("a", BODY): back, (BODY, "b"): SAME, ("b", "c"): SAME})
+    (defect,) = defects_of(root)
+    pairs = "a -> sherpa_tt_body: expected each pair in one direction, got sherpa_tt_body -> a too, "
+    assert (defect.file, defect.message) == ("x_tf.msg", pairs + told)
+    with open_dataset(root, "sherpatt", {}) as archive:
+        assert archive.spec.tree["sherpa_tt_body"] == (*stays, "b")
+        assert archive.spec.tree["b"] == ("c",)
+
+
+def test_a_pair_in_both_directions_in_two_files_names_both(tmp_path: Path) -> None:
+    root = folder(tmp_path, (BODY, "a"))
+    tiny.write(root / "y_tf.msg", {("a", BODY): SAME})
+    (defect,) = defects_of(root)
+    assert defect.file == "y_tf.msg" and "got sherpa_tt_body -> a of x_tf.msg too" in defect.message
 
 
 def test_frames_of_a_second_root_are_noted_and_no_edge_that_is_in_no_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import Defect
+from fieldplay_player.derived.lacking import lacking_lines
 from fieldplay_player.feeds import Feed
 from fieldplay_player.joint_name_checks import check_joint_names
 from fieldplay_player.lander_arm_checks import check_lander_arm
@@ -37,13 +38,14 @@ def check(archive: Archive, selection: Selection, *, progress: Progress | None =
 
 
 def check_settings(archive: Archive) -> None:
-    """Measure in samples of the data whether the dataset's parameters fit them."""
+    """Measure in samples of the data whether the dataset's parameters fit them, and note what cannot be computed."""
     for dataset_check in archive.checks:
         dataset_check(archive)
     check_joint_names(archive)
     check_poses(archive)
     check_lander_arm(archive)
     check_rotors(archive)
+    archive.notes += lacking_lines(archive)
 
 
 def _all(feed: Feed) -> range:

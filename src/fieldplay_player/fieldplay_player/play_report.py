@@ -5,6 +5,7 @@ from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
 from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_player.derived.lacking import lacking_lines
 from fieldplay_player.feeds import Feed
 from fieldplay_player.play_lag import BEHIND_NS
 from fieldplay_player.play_options import PlayOptions
@@ -12,13 +13,14 @@ from fieldplay_player.play_parts import Program, Status
 
 
 def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options: PlayOptions) -> str:
-    """What is played, how long it is, on how many topics."""
+    """What is played, how long it is, on how many topics; and what the nodes beside it cannot compute of it."""
     length_s = (program.last_ns - program.first_ns) / NS_PER_S
     since = datetime.fromtimestamp(program.first_ns // NS_PER_S, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     topics = len({feed.topic for feed in feeds})
     how = f" at {options.rate:g} times its pace" if options.rate != 1 else ""
     how += ", again and again" if options.loop else ""
-    return f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {topics} topics{how}"
+    plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {topics} topics{how}"
+    return "; ".join([plays, *lacking_lines(archive)])
 
 
 def ending(status: Status, log: DefectLog) -> list[str]:

@@ -9,13 +9,14 @@ import msgpack
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.files import Files, last_part
+from fieldplay_archive.files import Files, ListedFiles, last_part
 from fieldplay_archive.msgpack_logs import frames
 from fieldplay_archive.msgpack_logs.handles import open_log_file
 from fieldplay_archive.msgpack_logs.log import LOG, Log, files_of, log_names
 from fieldplay_archive.msgpack_logs.ordered import NumberStream
 from fieldplay_archive.msgpack_logs.rows import field
 from fieldplay_archive.msgpack_logs.unpacking import FAULTS
+from fieldplay_archive.readers.sherpatt_beside import note_other_parts, settings_beside
 from fieldplay_archive.readers.sherpatt_dgps import NAMES, axes_of_unit, in_enu
 from fieldplay_archive.readers.sherpatt_names import camera_topic
 from fieldplay_archive.readers.sherpatt_settings import (
@@ -25,8 +26,9 @@ from fieldplay_archive.readers.sherpatt_settings import (
     camera_settings,
     describe_frames,
 )
-from fieldplay_archive.readers.sherpatt_streams import IMAGE, Made, StreamMaker
+from fieldplay_archive.readers.sherpatt_streams import Made, StreamMaker
 from fieldplay_archive.readers.sherpatt_surface import add_surface
+from fieldplay_archive.readers.sherpatt_topics import IMAGE, Topics
 from fieldplay_archive.readers.sherpatt_turns import w_first_names
 from fieldplay_archive.spec import Camera, DatasetSpec, StreamSpec
 
@@ -66,6 +68,9 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         files = archive.on_close.enter_context(files_of(root, archive.defects))
         log = archive.on_close.enter_context(Log(files, log_names(files, archive.notes.append), archive.defects))
         archive.notes += log.notes
+        if root.is_file() and isinstance(files, ListedFiles) and log.streams:
+            log.settings |= settings_beside(root, archive.defects, archive.notes.append)
+            note_other_parts(root, archive.notes.append)
         _Opening(archive, log).describe()
         add_surface(archive, files, spec)
         archive.on_close = archive.on_close.pop_all()
@@ -78,6 +83,7 @@ class _Opening:
     def __init__(self, archive: Archive, log: Log) -> None:
         self._archive, self._log = archive, log
         self._cameras = camera_settings(archive, log.settings)
+        self._topics = Topics(archive.spec, archive.notes.append)
 
     def describe(self) -> None:
         """Put the streams, their cameras and the frames into the archive."""
@@ -100,12 +106,12 @@ class _Opening:
         maker = StreamMaker(archive, w_first=w_first_names(archive, log))
         specs = {spec.id: spec for spec in archive.spec.streams}
         known, second = dict(self._known()), self._second()
-        taken = [name for spec in archive.spec.streams for name in (spec.topic, spec.id)]
         found: list[Made] = []
         for name, stream in log.streams.items():
             spec = specs.get(known.get(name) or second.get(name, ""))
-            made = maker.made(stream, spec, taken, second=name in second)
-            taken += [item.spec.topic for item in made]
+            made = maker.made(stream, spec, self._topics, second=name in second)
+            for item in made:
+                self._topics.take(item.spec, name, item.side)
             found += [self._turned(item) for item in made]
         return found
 
@@ -166,7 +172,7 @@ class _Opening:
             self._archive.spec = replace(self._archive.spec, cameras=cameras)
             return replace(spec, camera="")
         self._archive.spec = replace(self._archive.spec, cameras={**cameras, name: camera})
-        return replace(spec, camera=name)
+        return replace(self._topics.with_own_info(spec, item.log.name), camera=name)
 
     def _own_camera(self, item: Made, picture: Any, shape: frames.FrameShape) -> Camera | None:
         """What a picture brings itself, else the published sample settings of its unit."""

@@ -100,13 +100,65 @@ def _paired_rows(unit: LogStream, odometry: LogStream) -> NDArray[np.intp]:
     """Rows (k, 2) of both that were taken within NEAR_NS, some hundred over the common time."""
     if not len(unit) or not len(odometry):
         return np.zeros((0, 2), np.intp)
-    order = np.argsort(odometry.own_ns, kind="stable")
-    times = odometry.own_ns[order]
-    known = np.flatnonzero((unit.own_ns >= times[0]) & (unit.own_ns <= times[-1]) & (unit.own_ns != NO_TIME))
-    chosen = known[np.unique(np.linspace(0, len(known) - 1, MOST_ROWS).astype(np.intp))] if len(known) else known
-    place = np.minimum(np.searchsorted(times, unit.own_ns[chosen]), len(times) - 1)
-    near = times[place] - unit.own_ns[chosen] <= NEAR_NS
-    return np.stack([chosen[near], order[place[near]]], axis=1)
+    first, last = _first_and_last(odometry)
+    chosen, times = _spread_rows(unit, first, last)
+    rows, theirs = _rows_not_before(odometry, times)
+    near = theirs - times <= NEAR_NS
+    return np.stack([chosen[near], rows[near]], axis=1)
+
+
+def _first_and_last(log: LogStream) -> tuple[int, int]:
+    """The first and the last of a stream's own times; NO_TIME for the first if one has none."""
+    blocks = log.blocks
+    is_whole = bool((blocks["known"] == np.diff(log.first_rows)).all())
+    return int(blocks["low"].min()) if is_whole else NO_TIME, int(blocks["high"].max())
+
+
+def _spread_rows(log: LogStream, first_ns: int, last_ns: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Some hundred rows (k,) between two times, evenly spread over all such, and their times."""
+    counts = [_count_between(log, *rows, limits=(first_ns, last_ns)) for rows in log.ranges()]
+    total, passed = sum(counts), 0
+    wanted = np.unique(np.linspace(0, max(total - 1, 0), MOST_ROWS).astype(np.intp))[:total]
+    found, times = [np.zeros(0, np.intp)], [np.zeros(0, np.int64)]
+    for (begin, end), count in zip(log.ranges(), counts, strict=True):
+        own = wanted[(wanted >= passed) & (wanted < passed + count)] - passed
+        if len(own):
+            stamps = log.own_ns(begin, end)
+            rows = np.flatnonzero(_between(stamps, first_ns, last_ns))[own]
+            found.append(begin + rows)
+            times.append(stamps[rows])
+        passed += count
+    return np.concatenate(found), np.concatenate(times)
+
+
+def _count_between(log: LogStream, begin: int, end: int, *, limits: tuple[int, int]) -> int:
+    """How many of some rows were taken between two times; those of most blocks are known without being read."""
+    blocks = log.blocks[slice(*np.searchsorted(log.first_rows, [begin, end]))]
+    is_whole = int(blocks["known"].sum()) == end - begin
+    if is_whole and bool(((blocks["low"] >= limits[0]) & (blocks["high"] <= limits[1])).all()):
+        return end - begin
+    return int(np.count_nonzero(_between(log.own_ns(begin, end), *limits)))
+
+
+def _between(times: NDArray[np.int64], first_ns: int, last_ns: int) -> NDArray[np.bool_]:
+    return np.asarray((times >= first_ns) & (times <= last_ns) & (times != NO_TIME), bool)
+
+
+def _rows_not_before(log: LogStream, times: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """The rows (k,) that were taken first of those not before the times (k,), and when; of several the first."""
+    rows, found = np.zeros(len(times), np.intp), np.full(len(times), np.iinfo(np.int64).max)
+    borders, blocks = log.first_rows, log.blocks
+    for index in np.argsort(blocks["low"], kind="stable").tolist():
+        is_open = (blocks["high"][index] >= times) & (blocks["low"][index] <= found)
+        if not bool(is_open.any()):
+            continue
+        own = log.own_ns(int(borders[index]), int(borders[index + 1]))
+        order = np.argsort(own, kind="stable")
+        place = np.searchsorted(own[order], times)
+        row = order[np.minimum(place, len(own) - 1)]
+        is_better = (place < len(own)) & ((own[row] < found) | ((own[row] == found) & (borders[index] + row < rows)))
+        rows[is_better], found[is_better] = borders[index] + row[is_better], own[row[is_better]]
+    return rows, found
 
 
 def _positions(log: LogStream, rows: NDArray[np.intp]) -> Floats:

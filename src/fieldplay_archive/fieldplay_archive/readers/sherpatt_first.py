@@ -40,7 +40,7 @@ def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:
         kinds.FRAME: lambda: frames.frame_shape(sample),
         kinds.PAIR: lambda: frames.frame_shape(field(sample, side)) if side else None,
         kinds.CLOUD: lambda: depths.points_from_cloud(sample),
-        kinds.DEPTHS: lambda: depths.points_from_depth_map(sample, max(int(log.own_ns[row]), 0), 1),
+        kinds.DEPTHS: lambda: depths.points_from_depth_map(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1),
     }
     if log.kind in look:
         look[log.kind]()

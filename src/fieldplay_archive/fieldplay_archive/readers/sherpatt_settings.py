@@ -9,6 +9,7 @@ import numpy as np
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.msgpack_logs.rows import field, flat
+from fieldplay_archive.readers.sherpatt_forest import forest_of_rows
 from fieldplay_archive.readers.sherpatt_names import frame_name
 from fieldplay_archive.spec import Camera, Extrinsic
 
@@ -80,7 +81,7 @@ def camera_from_settings(found: CameraSettings, topic: str, width: int, height: 
 def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: float) -> None:
     """Put the frames of the settings that hang on the rover's body into the archive's description."""
     _require_logs(archive, settings)
-    rows = _of_one_parent(archive, _rows(archive, settings))
+    rows = forest_of_rows(_rows(archive, settings), archive.defects, archive.notes.append)
     if not rows:
         return
     rows = [_without_turn(archive, row) for row in rows]
@@ -98,7 +99,6 @@ def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: f
 
 def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
     names = archive.spec.constants["frame_names"]
-    seen: set[frozenset[str]] = set()
     for file, key, value in _entries(settings, tuple):
         try:
             parent, child = (frame_name(str(name), names) for name in key)
@@ -109,45 +109,11 @@ def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
         except (TypeError, ValueError) as error:
             _report(archive, file, f"{key}: expected a transform: {error}")
             continue
-        pair = frozenset((parent, child))
-        if pair in seen:
-            archive.notes.append(f"{file}: {parent} -> {child} stands in the settings more than once: the first counts")
-            continue
-        seen.add(pair)
         rotation = tuple(float(number) for number in turn)
         yield Extrinsic(
             parent=parent, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=rotation,
             source=file,
         )  # fmt: skip
-
-
-def _of_one_parent(archive: Archive, rows: Iterable[Extrinsic]) -> list[Extrinsic]:
-    """The rows that are a forest: what gives a frame itself, a second parent or a loop is reported and left out."""
-    parents: dict[str, str] = {}
-    found = []
-    for row in rows:
-        fault = _fault_of(row, parents)
-        if fault:
-            _report(archive, row.source, f"{row.parent} -> {row.child}: {fault}; it is left out")
-        else:
-            parents[row.child] = row.parent
-            found.append(row)
-    return found
-
-
-def _fault_of(row: Extrinsic, parents: Mapping[str, str]) -> str:
-    """What is wrong with a transform behind others; parents by child, without loops."""
-    if row.parent == row.child:
-        return "expected two frames, got one that is its own parent"
-    chain = [row.parent]
-    while chain[-1] in parents:
-        chain.append(parents[chain[-1]])
-    if row.child in chain:
-        way = " -> ".join(reversed(chain[: chain.index(row.child) + 1]))
-        return f"expected a tree of frames, got a loop, as there is {way}"
-    if row.child in parents:
-        return f"expected one parent, got a second one: {row.child} hangs on {parents[row.child]} already"
-    return ""
 
 
 def _require_logs(archive: Archive, settings: Mapping[str, Any]) -> None:

@@ -10,24 +10,25 @@ import numpy as np
 from fieldplay_archive.archive import Archive, plausible_ns
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.msgpack_logs import depths, frames, kinds, numbers, poses
+from fieldplay_archive.msgpack_logs.bits_samples import UNALIGNED_PER
 from fieldplay_archive.msgpack_logs.ordered import (
     CloudStream,
     Convert,
     NumberStream,
     PictureStream,
     Teller,
-    Times,
-    times_of,
 )
 from fieldplay_archive.msgpack_logs.rows import field
 from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.msgpack_logs.time_order import Times, times_of
 from fieldplay_archive.readers.sherpatt_first import First, first_sound
-from fieldplay_archive.readers.sherpatt_names import frame_name, own_topic, stream_id, task_of, topic_from_stream
+from fieldplay_archive.readers.sherpatt_names import frame_name, task_of
 from fieldplay_archive.readers.sherpatt_times import tell_broken_times
+from fieldplay_archive.readers.sherpatt_topics import IMAGE, Topics, plain_topic
 from fieldplay_archive.spec import StreamSpec
 from fieldplay_archive.streams import Stream
 
-ODOMETRY, IMAGE, CLOUD = "nav_msgs/msg/Odometry", "sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2"
+ODOMETRY, CLOUD = "nav_msgs/msg/Odometry", "sensor_msgs/msg/PointCloud2"
 TYPES = {
     kinds.STATE: ODOMETRY,
     kinds.TRANSFORM: ODOMETRY,
@@ -81,7 +82,7 @@ class StreamMaker:
         self._w_first = w_first
         self._frames: Mapping[str, str] = archive.spec.constants["frame_names"]
 
-    def made(self, log: LogStream, known: StreamSpec | None, taken: list[str], *, second: bool = False) -> list[Made]:
+    def made(self, log: LogStream, known: StreamSpec | None, topics: Topics, *, second: bool = False) -> list[Made]:
         """The streams of one of a log; none where its kind has no message, which is noted.
 
         One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
@@ -96,11 +97,11 @@ class StreamMaker:
             self._archive.notes.append(note)
             known = None
         if log.kind == kinds.PAIR:
-            return self._pair(log, taken)
-        spec = known or self._spec(log, first.sample, own_topic(topic_from_stream(log.name), taken))
+            return self._pair(log, topics)
+        own_id, topic = topics.own(plain_topic(log.name), TYPES[log.kind])
+        spec = known or self._spec(log, first.sample, own_id, topic)
         if known is not None and second:
-            topic = own_topic(topic_from_stream(log.name), taken)
-            spec = replace(known, id=stream_id(topic), topic=topic, tf="")
+            spec = replace(known, id=own_id, topic=topic, tf="")
         if log.kind == kinds.FRAME and not self._has_picture(log, first, spec):
             return []
         self._compare_frames(log, first.sample, spec)
@@ -109,7 +110,7 @@ class StreamMaker:
 
     def _tell_missing(self, log: LogStream) -> None:
         """Report times without samples, and samples without times and type where the log is not cut off."""
-        counted = sum(len(part.logged) for _, part in log.parts)
+        counted = sum(part.logged.count for _, part in log.parts)
         if counted and not len(log):
             message = f"{log.name}: expected a list of samples for its {counted} times, got none"
             self._archive.defects(Defect(file=log.parts[0].file, kind="no_samples", message=message))
@@ -152,14 +153,13 @@ class StreamMaker:
     def _depth_maps(self, log: LogStream, first: First, times: Times) -> Stream:
         """Depth maps; where the points' times begin before the sample's, that is the scan's end and is moved back."""
         unit_ns = 1 if log.unit == "ns" else 1000
-        own_ns = int(log.own_ns[first.row])
-        is_known = not first.fault and len(times.stamp_ns) and own_ns > 0
+        own_ns = int(log.own_ns(first.row, first.row + 1)[0])
+        is_known = not first.fault and len(times) and own_ns > 0
         offset = depths.earliest_offset_ns(first.sample, own_ns, unit_ns) if is_known else 0
         if offset < 0:
             note = f"{log.name}: its points were measured from {offset / 1e9:+.6f} s on; the stamps are moved there"
             self._archive.notes.append(note)
-            stamps = times.stamp_ns + offset
-            times = replace(times, stamp_ns=stamps, leaves_ns=times.leaves_ns if times.by_log else stamps)
+            times = times.moved(offset)
         return CloudStream(
             log, times, lambda sample, stamp: depths.points_from_depth_map(sample, stamp, unit_ns)
         )  # fmt: skip
@@ -172,14 +172,13 @@ class StreamMaker:
         except ArchiveError:
             return  # it is reported when the cloud is made
 
-    def _pair(self, log: LogStream, taken: list[str]) -> list[Made]:
-        base = topic_from_stream(log.name)
+    def _pair(self, log: LogStream, topics: Topics) -> list[Made]:
         found = []
         for side in SIDES:
-            topic = own_topic(f"{base}/{side}/image_raw", taken)
+            own_id, topic = topics.own(plain_topic(log.name, side), IMAGE)
             first = first_sound(log, side=side)
             picture = field(first.sample, side)
-            spec = StreamSpec(id=stream_id(topic), topic=topic, type=IMAGE, frame=self._frame(log, picture, side))
+            spec = StreamSpec(id=own_id, topic=topic, type=IMAGE, frame=self._frame(log, picture, side))
             if not self._has_picture(log, first, spec):
                 continue
             stream = _pictures(log, self._times(log, spec), picture, side=side)
@@ -187,13 +186,13 @@ class StreamMaker:
                 found.append(Made(spec=spec, stream=stream, log=log, first=first.sample, side=side))
         return found
 
-    def _spec(self, log: LogStream, first: Any, topic: str) -> StreamSpec:
+    def _spec(self, log: LogStream, first: Any, own_id: str, topic: str) -> StreamSpec:
         frame, child = self._frame(log, first), ""
         if log.kind in (kinds.STATE, kinds.TRANSFORM):
             frame, child = self._frames_of_pose(log, first)
         elif log.kind in (kinds.JOINTS, kinds.NUMBER, *WHOLE):
             frame = ""
-        return StreamSpec(id=stream_id(topic), topic=topic, type=TYPES[log.kind], frame=frame, child_frame=child)
+        return StreamSpec(id=own_id, topic=topic, type=TYPES[log.kind], frame=frame, child_frame=child)
 
     def _frames_of_pose(self, log: LogStream, first: Any) -> tuple[str, str]:
         """The parent and the child: the target and the source of a state."""
@@ -237,5 +236,7 @@ def _why_not(log: LogStream, first: Any) -> str:
     if log.kind == kinds.BITS:
         data = field(first, "data", default=())
         length = len(data) if isinstance(data, list | bytes | np.ndarray) else 0
-        return f"{told}: packed bits of {field(first, 'type', default='?')}, {length} bytes each"
+        method = field(first, "serializationmethod")
+        how = "" if method == UNALIGNED_PER else f" by the method {method}, not {UNALIGNED_PER} (unaligned PER)"
+        return f"{told}: packed bits of {field(first, 'type', default='?')}{how}, {length} bytes each"
     return told if log.kind != kinds.MAP else f"{told}: maps are no measurement"

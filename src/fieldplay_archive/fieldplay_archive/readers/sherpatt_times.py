@@ -21,18 +21,32 @@ def tell_broken_times(log: LogStream, tell: Teller) -> None:
 
 def _tell_own(log: LogStream, tell: Teller) -> None:
     """Samples that have a time that is none; what has no fields, and kinds that never have a time, are no fault."""
-    lost = np.flatnonzero((log.own_ns == NO_TIME) & (log.logged_ns != NO_TIME))
-    if not len(lost):
+    has_others = log.has_own_times
+    if not has_others and not _lacks_time(log, log.first_row, has_others=False):
         return
-    has_others = bool((log.own_ns != NO_TIME).any())
-    looked_at = lost[:MOST_LOOKED_AT].tolist() if has_others else [log.first_row]
+    lost, count = _lost_rows(log)
+    looked_at = lost if has_others or not count else [log.first_row]
     broken = [row for row in looked_at if _lacks_time(log, row, has_others=has_others)]
     if not broken:
         return
-    count = len(broken) + len(lost) - len(looked_at)
+    count += len(broken) - len(looked_at)
     place = log.place(broken[0])
     message = f"{log.name}: expected each sample's own time, {count} of {len(log)} have none that is one, the first: "
     tell(place.file, "no_own_time", f"{message}{place.what}; they are stamped with the time of logging")
+
+
+def _lost_rows(log: LogStream) -> tuple[list[int], int]:
+    """The first rows that have a time of logging alone, and how many there are."""
+    counts, borders = np.diff(log.first_rows), log.first_rows
+    found: list[int] = []
+    count = 0
+    for begin, end in log.ranges():
+        blocks = slice(*np.searchsorted(borders, [begin, end]))
+        if bool((log.blocks["known"][blocks] < counts[blocks]).any()):
+            rows = begin + np.flatnonzero((log.own_ns(begin, end) == NO_TIME) & (log.logged_ns(begin, end) != NO_TIME))
+            found += rows[: MOST_LOOKED_AT - len(found)].tolist()
+            count += len(rows)
+    return found, count
 
 
 def _lacks_time(log: LogStream, row: int, *, has_others: bool) -> bool:
@@ -56,10 +70,14 @@ def _tell_logged(log: LogStream, tell: Teller) -> None:
     """Times in `.meta` that are none, of samples with their own; those without either are reported where they leave."""
     first = 0
     for file, part in log.parts:
-        count = min(len(part), len(part.logged))
-        broken = (part.logged[:count] <= 0) & (log.own_ns[first : first + count] != NO_TIME)
-        if bool(broken.any()):
-            at = int(np.argmax(broken))
-            message = f"{log.name}.meta: expected times of logging, {int(broken.sum())} of {count} are none, the first "
+        count = min(len(part), part.logged.count)
+        broken, at = 0, 0
+        if int(part.logged.table["known"].sum()) < part.logged.count:
+            for begin, end in log.ranges(first, first + count):
+                is_broken = (log.logged_raw(begin, end) <= 0) & (log.own_ns(begin, end) != NO_TIME)
+                at = begin - first + int(np.argmax(is_broken)) if is_broken.any() and not broken else at
+                broken += int(is_broken.sum())
+        if broken:
+            message = f"{log.name}.meta: expected times of logging, {broken} of {count} are none, the first "
             tell(file, "no_log_time", f"{message}that of sample {at}; the samples' own stand in")
         first += len(part)

@@ -55,9 +55,10 @@ def _is_of_converter(stream: LogStream) -> bool:
     """Whether a stream has lists for quaternions as the converter of Rock's logs wrote them.
 
     It wrote `orient`, names of frames as sourceFrame, and microseconds; its streams are Rock's ports, `/task.port`.
-    Logs of MsgPackLogger have source_frame, or names without a slash; those made of ROS bags count nanoseconds.
+    Logs of MsgPackLogger have source_frame, or names without a slash; those made of ROS bags count nanoseconds. Packed
+    bits are not of it.
     """
-    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream) or stream.unit == "ns":
+    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream) or stream.unit == "ns" or stream.packing:
         return False
     try:
         sample = stream.sample(stream.first_row)
@@ -69,9 +70,8 @@ def _is_of_converter(stream: LogStream) -> bool:
 
 
 def _first_ns(streams: list[LogStream]) -> int:
-    times = np.concatenate([stream.own_ns for stream in streams] + [stream.logged_ns for stream in streams])
-    known = times[times != NO_TIME]
-    return int(known.min()) if len(known) else int(np.iinfo(np.int64).max)
+    known = [first for stream in streams if (first := stream.first_ns()) != NO_TIME]
+    return min(known, default=int(np.iinfo(np.int64).max))
 
 
 def _upright(streams: list[LogStream]) -> bool | None:

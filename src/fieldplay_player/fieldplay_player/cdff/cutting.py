@@ -6,6 +6,7 @@ Those of flattened logs, whose fields lie apart, are put together and packed ane
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Part
+from fieldplay_archive.msgpack_logs.file_index import NO_TIME
 from fieldplay_archive.msgpack_logs.handles import open_log_file
 from fieldplay_archive.msgpack_logs.log import Log
-from fieldplay_archive.msgpack_logs.streams import SURELY_NS, LogStream
+from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.msgpack_logs.timed_rows import NANOSECONDS
 from fieldplay_player.cdff.times import begin_of, index_of_word, time_of_word
 
 META = ".meta"
@@ -27,7 +29,6 @@ ROWS = 64  # samples of flattened logs that are put together at once
 MOST_ITEMS = (1 << 32) - 1  # of a list
 
 Progress = Callable[[float, int], None]  # share and count
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,26 +42,47 @@ class Cut:
     end: str = ""
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a stream that are taken: runs of them, each its first and the one behind its last."""
+
+    runs: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return sum(end - begin for begin, end in self.runs)
+
+
 def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> Rows:
-    """The rows (m,) of a stream that a cut takes, in their order."""
-    is_in = np.ones(len(stream), bool)
-    rows, begin = np.arange(len(stream)), begin_of(log)
-    for word, is_start in ((cut.start, True), (cut.end, False)):
-        if not word:
-            continue
-        index = index_of_word(word)
-        values = rows if index is not None else stream.logged_ns
-        limit = index if index is not None else time_of_word(word, begin)
-        is_in &= values >= limit if is_start else values < limit
-        if index is None:
-            is_in &= stream.logged_ns != NO_TIME
-    return np.flatnonzero(is_in)
+    """The rows of a stream that a cut takes, in their order."""
+    words = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
+    begin = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
+    found: list[tuple[int, int]] = []
+    for rows in stream.ranges():
+        is_in = np.ones(rows[1] - rows[0], bool)
+        for word, is_start in words:
+            is_in &= _is_in(stream, rows, word, is_start=is_start, begin_ns=begin)
+        borders = rows[0] + np.flatnonzero(np.diff(is_in, prepend=False, append=False))
+        for first, last in borders.reshape(-1, 2).tolist():
+            if found and found[-1][1] == first:
+                first = found.pop()[0]
+            found.append((first, last))
+    return Rows(tuple(found))
+
+
+def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, begin_ns: int) -> NDArray[np.bool_]:
+    """Whether each of some rows lies on the right side of a limit."""
+    index = index_of_word(word)
+    values = np.arange(*rows) if index is not None else stream.logged_ns(*rows)
+    limit = index if index is not None else time_of_word(word, begin_ns)
+    is_in = values >= limit if is_start else values < limit
+    return np.asarray(is_in if index is not None else is_in & (values != NO_TIME), bool)
 
 
 def write_cut(log: Log, names: Sequence[str], rows: Sequence[Rows], *, out: Path, progress: Progress) -> None:
     """Write the rows of some streams into a log, packed by zlib if its name ends in .zz."""
     streams = [log.streams[name] for name in names]
-    total = max(sum(int(stream.sizes()[own].sum()) for stream, own in zip(streams, rows, strict=True)), 1)
+    runs = ((stream, run) for stream, own in zip(streams, rows, strict=True) for run in own.runs)
+    total = max(sum(stream.byte_count(*run) for stream, run in runs), 1)
     done = 0
     with out.open("wb") as file:
         squeeze = zlib.compressobj() if out.name.lower().endswith(PACKED) else None
@@ -82,28 +104,22 @@ def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[Rows]) ->
         yield packer.pack_array_header(len(own))
         yield from _samples(log, stream, own)
         yield packer.pack(stream.name + META)
-        yield packer.pack({"timestamps": logged_in_file(stream)[own].tolist(), "type": stream.type})
+        yield packer.pack_map_header(2) + packer.pack("timestamps") + packer.pack_array_header(len(own))
+        for part in (part for run in own.runs for part in stream.ranges(*run)):
+            yield b"".join(map(packer.pack, logged_in_file(stream, *part).tolist()))
+        yield packer.pack("type") + packer.pack(stream.type)
 
 
 def _samples(log: Log, stream: LogStream, rows: Rows) -> Iterator[bytes]:
     """The samples' bytes, those that lie together at once."""
-    first = 0
-    for file, part in stream.parts:
-        own = rows[(rows >= first) & (rows < first + len(part))] - first
-        if part.columns:
-            yield from _packed_anew(stream, own + first)
-        elif len(own):
-            with open_log_file(log.files, file) as source:
-                for begin, end in _runs(part, own):
-                    yield from _copied(source, file, begin=begin, end=end)
-        first += len(part)
-
-
-def _runs(part: Part, rows: Rows) -> Iterator[tuple[int, int]]:
-    """Begin and end of bytes that lie together; between samples there is nothing else."""
-    breaks = np.flatnonzero(part.begins[rows[1:]] != part.ends[rows[:-1]])
-    firsts, lasts = rows[np.r_[0, breaks + 1]], rows[np.r_[breaks, len(rows) - 1]]
-    yield from zip(part.begins[firsts].tolist(), part.ends[lasts].tolist(), strict=True)
+    extents = (extent for run in rows.runs for extent in stream.extents(*run))
+    for file, group in groupby(extents, key=lambda extent: extent.file):
+        with open_log_file(log.files, file) as source:
+            for extent in group:
+                if extent.where is None:
+                    yield from _packed_anew(stream, extent.begin, extent.end)
+                else:
+                    yield from _copied(source, file, begin=extent.where[0], end=extent.where[1])
 
 
 def _copied(source: BinaryIO, file: str, *, begin: int, end: int) -> Iterator[bytes]:
@@ -116,23 +132,14 @@ def _copied(source: BinaryIO, file: str, *, begin: int, end: int) -> Iterator[by
         yield block
 
 
-def _packed_anew(stream: LogStream, rows: Rows) -> Iterator[bytes]:
+def _packed_anew(stream: LogStream, begin: int, end: int) -> Iterator[bytes]:
     packer: Any = msgpack.Packer(unicode_errors="surrogateescape")
-    for place in range(0, len(rows), ROWS):
-        block = rows[place : place + ROWS]
-        low = int(block[0])
-        samples = stream.samples(low, int(block[-1]) + 1)
-        yield b"".join(packer.pack(samples[row - low]) for row in block.tolist())
+    for first in range(begin, end, ROWS):
+        yield b"".join(map(packer.pack, stream.samples(first, min(first + ROWS, end))))
 
 
-def logged_in_file(stream: LogStream) -> NDArray[np.int64]:
-    """The logging times as the log has them, in its unit; 0 where a sample has none at all."""
-    parts = [part.logged[: len(part)] for _, part in stream.parts]
-    missing = [
-        np.full(len(part) - len(own), NO_TIME, np.int64) for (_, part), own in zip(stream.parts, parts, strict=True)
-    ]
-    raw = np.concatenate([np.zeros(0, np.int64), *(each for pair in zip(parts, missing, strict=True) for each in pair)])
-    known = raw[raw > 0]
-    in_ns = float(np.median(known)) >= SURELY_NS if len(known) else stream.unit == "ns"
-    derived = np.where(stream.logged_ns == NO_TIME, 0, stream.logged_ns) // (1 if in_ns else 1000)
-    return np.where(raw == NO_TIME, derived, raw)
+def logged_in_file(stream: LogStream, begin: int, end: int) -> NDArray[np.int64]:
+    """The logging times (n,) of rows as the log has them, in its unit; 0 where a sample has none at all."""
+    raw, logged = stream.logged_raw(begin, end), stream.logged_ns(begin, end)
+    in_ns = (stream.logged_unit or stream.unit) == NANOSECONDS
+    return np.where(raw == NO_TIME, np.where(logged == NO_TIME, 0, logged) // (1 if in_ns else 1000), raw)

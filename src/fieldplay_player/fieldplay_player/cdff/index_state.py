@@ -1,5 +1,6 @@
 """The state of the indexes that are kept of logs, outside of the archives."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,6 +65,14 @@ def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
     yield f"indexes lie in {index_cache.cache_folder()}"
     for state in states:
         kept = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
-        yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{kept}"
+        why = _why_none() if state.state == NONE else ""
+        yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{kept}{why}"
         if state.index:
             yield f"  {state.index}"
+
+
+def _why_none() -> str:
+    """Why none could be made, if that is plain."""
+    folder = index_cache.cache_folder()
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    return "" if there.is_dir() and os.access(there, os.W_OK) else f": {there} cannot be written to"

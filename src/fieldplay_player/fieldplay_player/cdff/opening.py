@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fieldplay_archive.errors import ArchiveError, Report
+from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files, FolderFiles, ListedFiles, begins_as_zip
 from fieldplay_archive.msgpack_logs.log import Log, files_of, log_names
 from fieldplay_player.cdff.errors import WordError
@@ -19,13 +19,31 @@ def opened_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[L
 
     What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
     """
-    files = files_of(paths[0], report) if len(paths) == 1 else _listed(paths, report, note)
-    with Log(files, log_names(files, note) if len(paths) == 1 else files.names, report) as log:
+    heard: list[Defect] = []
+
+    def hear(fault: Defect) -> None:
+        heard.append(fault)
+        report(fault)
+
+    files = files_of(paths[0], hear) if len(paths) == 1 else _listed(paths, hear, note)
+    with Log(files, log_names(files, note) if len(paths) == 1 else files.names, hear) as log:
         if not log.streams and not log.settings:
-            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got none that can be read")
+            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, heard)}")
         for text in log.notes:
             note(text)
         yield log
+
+
+def _why_none(log: Log, faults: Sequence[Defect]) -> str:
+    """Why nothing is in what was given."""
+    if not log.names:
+        return str(faults[0]) if faults else "no file that is called .msg or .msg.zz"
+    if not any(log.files.size(name) for name in log.names):
+        return "an empty file" if len(log.names) == 1 else "empty files alone"
+    if not faults:
+        return "one without any stream" if len(log.names) == 1 else "some without any stream"
+    more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"none that can be read: {faults[0] if len(log.names) > 1 else faults[0].message}{more}"
 
 
 def _listed(paths: Sequence[Path], report: Report, note: Note) -> Files:
@@ -44,7 +62,12 @@ def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
 
 
 def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
-    """The streams that are asked for, all if none is; a leading / may be left out. WordError for others names all."""
+    """The streams that are asked for, all if none is; a leading / may be left out. WordError for others names all.
+
+    ArchiveError where there are none at all.
+    """
+    if not log.streams:
+        raise ArchiveError(f"{', '.join(log.settings)}: settings alone, no log with samples")
     found = [next((each for each in (name, f"/{name}") if each in log.streams), "") for name in names]
     unknown = [name for name, there in zip(names, found, strict=True) if not there]
     if unknown:

@@ -37,23 +37,40 @@ def row_of(stream: LogStream, *, index: int | None, time_ns: int | None) -> int:
         if not -len(stream) <= row < len(stream):
             raise WordError(f"{stream.name} has no sample {row}; it has {len(stream)}")
         return row % len(stream)
-    times = np.where(stream.own_ns == NO_TIME, stream.logged_ns, stream.own_ns)
-    if not bool((times != NO_TIME).any()):
+    nearest = min(filter(None, (_nearest(stream, rows, time_ns) for rows in stream.ranges())), default=None)
+    if nearest is None:
         raise WordError(f"{stream.name} has no times; choose a sample by --index")
-    far = np.iinfo(np.int64).max
-    return int(np.argmin(np.where(times == NO_TIME, far, np.abs(np.where(times == NO_TIME, 0, times) - time_ns))))
+    return nearest[1]
+
+
+def _nearest(stream: LogStream, rows: tuple[int, int], time_ns: int) -> tuple[int, int] | None:
+    """How far from a time the nearest of some samples is, and its row; None where none has a time."""
+    own = stream.own_ns(*rows)
+    times = np.where(own == NO_TIME, stream.logged_ns(*rows), own)
+    known = np.flatnonzero(times != NO_TIME)
+    if not len(known):
+        return None
+    apart = np.abs(times[known] - time_ns)
+    best = int(np.argmin(apart))
+    return int(apart[best]), rows[0] + int(known[best])
 
 
 def lines_of_sample(stream: LogStream, row: int, limits: Limits) -> Iterator[str]:
     """A sample with what is known of it."""
     yield f"{stream.name}, sample {row} of {len(stream)}, {stream.type or stream.kind or 'type not known'}"
     for name, times in (("sampled", stream.own_ns), ("logged", stream.logged_ns)):
-        if times[row] != NO_TIME:
-            yield f"{INDENT}{name} {utc_text(int(times[row]))}"
+        if (time_ns := int(times(row, row + 1)[0])) != NO_TIME:
+            yield f"{INDENT}{name} {utc_text(time_ns)}"
     try:
         yield from lines_of(stream.sample(row, arrays=True), limits)
     except ArchiveError as error:
         yield f"{INDENT}cannot be read: {error}"
+
+
+def named_entries(settings: Any) -> dict[str, Any]:
+    """The entries of a file of settings; of transforms the name is that of both frames."""
+    entries = settings if isinstance(settings, Mapping) else {}
+    return {" -> ".join(map(str, key)) if isinstance(key, tuple) else str(key): own for key, own in entries.items()}
 
 
 def lines_of(value: Any, limits: Limits, indent: str = INDENT) -> Iterator[str]:

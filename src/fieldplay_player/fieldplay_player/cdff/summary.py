@@ -1,6 +1,6 @@
 """What is in logs: per file and stream the type, how many samples, from when to when, how dense; settings; faults."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,12 +11,16 @@ from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.msgpack_logs.file_index import NO_TIME
 from fieldplay_archive.msgpack_logs.kinds import BITS, FRAME
 from fieldplay_archive.msgpack_logs.log import Log
+from fieldplay_archive.msgpack_logs.sorting import in_order
 from fieldplay_archive.msgpack_logs.streams import LogStream
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_player.cdff.times import known_times, utc_text
 from fieldplay_player.report.html.ticks import many, size_text
 
+Stamps = NDArray[np.int64]
+
 PACKED = ".zz"
+AT_ONCE = 1 << 16  # times
 FEW_NAMES = 4
 SNAKE = {"source_frame", "target_frame", "max_range", "min_range"}  # where the others have sourceFrame and so on
 
@@ -63,7 +67,7 @@ def file_summaries(log: Log) -> list[FileSummary]:
     for stream in log.streams.values():
         dialect, first = dialect_of(stream), 0
         for file, part in stream.parts:
-            rows = slice(first, first + len(part))
+            rows = (first, first + len(part))
             first += len(part)
             packed = ", packed" if file.lower().endswith(PACKED) else ""
             parts[file].append(_summary(stream, rows, dialect + packed))
@@ -80,43 +84,72 @@ def file_summaries(log: Log) -> list[FileSummary]:
 
 def stream_summaries(log: Log) -> list[StreamSummary]:
     """The streams, each of all its files together."""
-    return [_summary(stream, slice(0, len(stream)), dialect_of(stream)) for stream in log.streams.values()]
+    return [_summary(stream, (0, len(stream)), dialect_of(stream)) for stream in log.streams.values()]
 
 
-def _summary(stream: LogStream, rows: slice, dialect: str) -> StreamSummary:
-    logged, own = stream.logged_ns[rows], stream.own_ns[rows]
-    both = (logged != NO_TIME) & (own != NO_TIME)
+def _summary(stream: LogStream, rows: tuple[int, int], dialect: str) -> StreamSummary:
     return StreamSummary(
         stream=stream.name,
         type=stream.type,
         kind=stream.kind,
         dialect=dialect,
         unit=stream.unit,
-        count=len(logged),
-        bytes=int(stream.sizes()[rows].sum()),
-        logged=times_of(logged),
-        sampled=times_of(own),
-        lag_s=float(np.median(logged[both] - own[both])) / NS_PER_S if bool(both.any()) else None,
+        count=rows[1] - rows[0],
+        bytes=stream.byte_count(*rows),
+        logged=_times(stream, rows, stream.logged_ns),
+        sampled=_times(stream, rows, stream.own_ns),
+        lag_s=_lag_s(stream, rows),
     )
 
 
-def times_of(times_ns: NDArray[np.int64]) -> Times:
-    """A summary of times (n,) in any order."""
-    known = np.sort(known_times(times_ns))
-    if not len(known):
+def _times(stream: LogStream, rows: tuple[int, int], times_ns: Callable[[int, int], Stamps]) -> Times:
+    """A summary of times in any order."""
+    found = times_of(known_times(times_ns(*part)) for part in stream.ranges(*rows))
+    if found is not None:
+        return found
+    ordered = in_order((known_times(times_ns(*part))[:, None] for part in stream.ranges(*rows)), 1)
+    blocks = (ordered.rows(first, first + AT_ONCE)[:, 0] for first in range(0, len(ordered), AT_ONCE))
+    return times_of(blocks) or Times()
+
+
+def times_of(blocks: Iterable[Stamps]) -> Times | None:
+    """A summary of times that come in blocks; None where they are not in order."""
+    first, last, count, gap = 0, 0, 0, 0
+    for times in blocks:
+        if len(times):
+            steps = np.diff(times, prepend=last if count else times[0])
+            if int(steps.min()) < 0:
+                return None
+            first = first if count else int(times[0])
+            last, count, gap = int(times[-1]), count + len(times), max(gap, int(steps.max()))
+    if not count:
         return Times()
-    first, last = int(known[0]), int(known[-1])
-    rate = round((len(known) - 1) * NS_PER_S / (last - first), 6) if last > first else None
-    gap = int(np.diff(known).max()) / NS_PER_S if len(known) > 1 else None
-    return Times(first_ns=first, last_ns=last, rate_hz=rate, max_gap_s=gap)
+    rate = round((count - 1) * NS_PER_S / (last - first), 6) if last > first else None
+    return Times(first_ns=first, last_ns=last, rate_hz=rate, max_gap_s=gap / NS_PER_S if count > 1 else None)
+
+
+def _lag_s(stream: LogStream, rows: tuple[int, int]) -> float | None:
+    """How much later than taken samples were logged, the median; None where no sample has both times."""
+    lags = in_order((_lags(stream, *part) for part in stream.ranges(*rows)), 1)
+    middle = lags.rows((len(lags) - 1) // 2, len(lags) // 2 + 1)
+    return float(middle.mean()) / NS_PER_S if len(lags) else None
+
+
+def _lags(stream: LogStream, begin: int, end: int) -> Stamps:
+    """The same (m, 1) of those that have both."""
+    logged, own = stream.logged_ns(begin, end), stream.own_ns(begin, end)
+    both = (logged != NO_TIME) & (own != NO_TIME)
+    return np.asarray(logged[both] - own[both], np.int64)[:, None]
 
 
 def dialect_of(stream: LogStream) -> str:
     """Which of the forms of these logs a stream has, in words."""
     if any(part.columns for _, part in stream.parts):
         return "Rock, flattened"
+    if stream.packing is not None:
+        return f"packed by uPER, {stream.packing.kind}"
     if stream.kind == BITS:
-        return "packed by uPER, not read"
+        return "packed bits, not read"
     if stream.type.startswith("/"):
         return "Rock"
     try:

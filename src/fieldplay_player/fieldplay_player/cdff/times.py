@@ -29,6 +29,8 @@ def index_of_word(word: str) -> int | None:
 
 def time_of_word(word: str, begin_ns: int) -> int:
     """Nanoseconds of a time in one of the forms above; a whole number counts as seconds."""
+    if word.startswith("-"):
+        raise WordError(f"expected a time from the begin on, got '{word}'")
     if WHOLE.fullmatch(word) and int(word) >= MICROSECONDS_FROM:
         value = int(word)
         return min(value if value >= NANOSECONDS_FROM else value * 1000, np.iinfo(np.int64).max)
@@ -40,7 +42,7 @@ def time_of_word(word: str, begin_ns: int) -> int:
 
 def begin_of(log: Log) -> int:
     """When the first sample of a log was logged, in nanoseconds; 0 where no sample has a time."""
-    firsts = [int(known.min()) for stream in log.streams.values() if len(known := known_times(stream.logged_ns))]
+    firsts = [first for stream in log.streams.values() if (first := stream.first_logged_ns()) != NO_TIME]
     return min(firsts, default=0)
 
 

@@ -2,37 +2,38 @@
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import FolderFiles
-from fieldplay_archive.msgpack_logs.log import Log
 from fieldplay_archive.msgpack_logs.streams import LogStream
-from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_player.cdff import index_state, summary
 from fieldplay_player.cdff.cutting import PACKED, Cut, rows_of_cut, write_cut
 from fieldplay_player.cdff.errors import WordError
-from fieldplay_player.cdff.opening import chosen_streams, opened_logs
+from fieldplay_player.cdff.opening import chosen_streams
 from fieldplay_player.cdff.outputs import whole_file, whole_folder
 from fieldplay_player.cdff.plain import plain_of
-from fieldplay_player.cdff.showing import Limits, lines_of_sample, row_of
+from fieldplay_player.cdff.showing import Limits, lines_of, lines_of_sample, named_entries, row_of
 from fieldplay_player.cdff.tables.cells import lists_of_word
 from fieldplay_player.cdff.tables.exporting import CSV, PARQUET, TableOptions, export_stream
 from fieldplay_player.cdff.times import begin_of, time_of_word
+from fieldplay_player.cli.cdff_opening import opened_with_faults, require_there, tell_faults, words_as_usage
 from fieldplay_player.cli.commands import Command, UsageError, print_line, require_place, tell
 from fieldplay_player.cli.progress import progress_bar
 from fieldplay_player.report.html.ticks import many, size_text
 
 DONE, FAULTY = 0, 1
 LOG_SUFFIXES = (".msg", ".msg.zz")
+OTHER_TABLES = (".xlsx", ".xls", ".ods", ".tsv", ".txt", ".json", ".feather", ".arrow", ".pq", ".gz", ".zip", ".msg")
 
 
 def info(chosen: argparse.Namespace) -> int:
     """What is in logs."""
-    with _opened(chosen.logs) as (log, faults):
+    with opened_with_faults(chosen.logs) as (log, faults):
         files, streams = summary.file_summaries(log), summary.stream_summaries(log)
     if chosen.json:
         print_line(json.dumps(summary.as_json(files, streams, faults), indent=2))
@@ -47,7 +48,10 @@ def info(chosen: argparse.Namespace) -> int:
 def show(chosen: argparse.Namespace) -> int:
     """One sample of a stream, or of each."""
     limits = Limits(depth=chosen.depth, items=chosen.max_list)
-    with _opened([chosen.archive]) as (log, faults), _usage():
+    with opened_with_faults([chosen.archive]) as (log, faults), words_as_usage():
+        if not log.streams and not chosen.stream:
+            _show_settings(log.settings, limits, as_json=chosen.json)
+            return DONE
         streams = [log.streams[name] for name in chosen_streams(log, [chosen.stream] if chosen.stream else [])]
         time_ns = time_of_word(chosen.time, begin_of(log)) if chosen.time is not None else None
         found = list(_rows(streams, chosen.index, time_ns, is_named=bool(chosen.stream)))
@@ -61,8 +65,19 @@ def show(chosen: argparse.Namespace) -> int:
             for place, (stream, row) in enumerate(found):
                 for line in [""] * bool(place) + list(lines_of_sample(stream, row, limits)):
                     print_line(line)
-    _tell_faults(faults)
-    return DONE
+    tell_faults(faults)
+    return DONE if found else FAULTY
+
+
+def _show_settings(settings: Mapping[str, Any], limits: Limits, *, as_json: bool) -> None:
+    """The files of settings, where there is no log beside them."""
+    named = {file: named_entries(entries) for file, entries in settings.items()}
+    if as_json:
+        print_line(json.dumps(plain_of(named), indent=2, ensure_ascii=False))
+        return
+    for file, entries in named.items():
+        for line in [f"{file} (settings)", *lines_of(entries, limits)]:
+            print_line(line)
 
 
 def _rows(
@@ -82,12 +97,12 @@ def index(chosen: argparse.Namespace) -> int:
     """The indexes of logs, made where they are worth it and missing."""
     files = []
     if chosen.forget:
-        _require_there(chosen.logs)
+        require_there(chosen.logs)
         files = [file for path in chosen.logs for file in ([path] if path.is_file() else sorted(path.rglob("*.msg*")))]
         gone = index_state.forget(files)
         print_line(f"{gone} index{'' if gone == 1 else 'es'} forgotten")
         return DONE
-    with _opened(chosen.logs) as (log, faults):
+    with opened_with_faults(chosen.logs) as (log, faults):
         if isinstance(log.files, FolderFiles):
             files = [log.files.root / name for name in log.names]
     states = [index_state.state_of(file) for file in files]
@@ -96,7 +111,7 @@ def index(chosen: argparse.Namespace) -> int:
     else:
         for line in index_state.as_lines(states):
             print_line(line)
-    _tell_faults(faults)
+    tell_faults(faults)
     return DONE
 
 
@@ -114,7 +129,7 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
     if not chosen.out.name.lower().endswith(LOG_SUFFIXES):
         raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(LOG_SUFFIXES)}")
     _require_file_place(chosen, logs)
-    with _opened(logs) as (log, faults), _usage():
+    with opened_with_faults(logs) as (log, faults), words_as_usage():
         if _is_refused(chosen, faults):
             return FAULTY
         streams = chosen_streams(log, names)
@@ -134,9 +149,11 @@ def export(chosen: argparse.Namespace) -> int:
     """Streams as tables."""
     suffix = chosen.out.suffix.lower()
     is_file = suffix in (CSV, PARQUET)
+    if suffix in OTHER_TABLES:
+        raise UsageError(f"{chosen.out}: expected a name that ends in {CSV} or {PARQUET}, or a new folder")
     _require_file_place(chosen, [chosen.archive], is_folder=not is_file)
     options = TableOptions(lists=lists_of_word(chosen.lists), clock=chosen.time)
-    with _opened([chosen.archive]) as (log, faults), _usage():
+    with opened_with_faults([chosen.archive]) as (log, faults), words_as_usage():
         if _is_refused(chosen, faults):
             return FAULTY
         names = chosen_streams(log, chosen.streams)
@@ -182,55 +199,23 @@ def _places(folder: Path, names: Sequence[str], suffix: str) -> list[Path]:
     return list(found)
 
 
-@contextmanager
-def _opened(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
-    """Logs, and what is wrong with them."""
-    _require_there(paths)
-    faults: list[Defect] = []
-    notes: list[str] = []
-    with ExitStack() as stack, _usage():
-        with progress_bar("reading", "MB", sys.stderr) as bar, watched_opening(bar):
-            log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
-        for note in notes:
-            tell(f"fieldplay: note: {note}")
-        yield log, faults
-
-
-@contextmanager
-def _usage() -> Iterator[None]:
-    """What is no stream, no time and the like is wrong usage."""
-    try:
-        yield
-    except WordError as error:
-        raise UsageError(str(error)) from None
-
-
-def _require_there(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"{path}: there is no such folder or file")
-
-
 def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:
-    for log in logs:
-        require_place(log, chosen.out, overwrite=chosen.overwrite and not is_folder)
+    if is_folder and os.path.lexists(chosen.out):
+        raise UsageError(f"{chosen.out} exists; tables go into a new folder, none is replaced")
     if chosen.out.is_dir():
         raise UsageError(f"{chosen.out} is a folder")
+    for log in logs:
+        require_place(log, chosen.out, overwrite=chosen.overwrite)
     if not chosen.out.absolute().parent.is_dir():
         raise UsageError(f"{chosen.out.parent}: there is no such folder")
 
 
 def _is_refused(chosen: argparse.Namespace, faults: Sequence[Defect]) -> bool:
     """Faults are told; with --strict nothing is written then."""
-    _tell_faults(faults)
+    tell_faults(faults)
     if chosen.strict and faults:
         tell(f"fieldplay: --strict: {many(len(faults), 'fault')}; nothing is written")
     return bool(chosen.strict and faults)
-
-
-def _tell_faults(faults: Sequence[Defect]) -> None:
-    for fault in faults:
-        tell(f"fieldplay: {fault}")
 
 
 TOOLS: dict[str, Command] = {

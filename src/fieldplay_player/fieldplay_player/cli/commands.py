@@ -4,8 +4,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_player import checking, conversion, inspection
 from fieldplay_player.cli.interrupts import interrupts_held
 from fieldplay_player.cli.progress import progress_bar
+from fieldplay_player.derived.lacking import lacking_lines
 from fieldplay_player.errors import PlayError
 from fieldplay_player.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_player.opening import open_dataset
@@ -43,7 +44,7 @@ def list_datasets(_: argparse.Namespace) -> int:
 
 def info(chosen: argparse.Namespace) -> int:
     """What is in an archive."""
-    with _opened(chosen) as archive:
+    with opened(chosen) as archive:
         checking.check_settings(archive)
         with progress_bar("reading", "blocks", sys.stderr) as bar:
             found = inspection.summaries(archive, Selection(), progress=bar)
@@ -60,7 +61,7 @@ def info(chosen: argparse.Namespace) -> int:
 def check(chosen: argparse.Namespace) -> int:
     """Every defect of an archive; one that cannot be opened at all is one defect."""
     try:
-        with _opened(chosen, even_empty=True) as archive:
+        with opened(chosen, even_empty=True) as archive:
             playable = any(len(stream.spans) for stream in archive.streams.values())
             if playable:
                 with progress_bar("checking", "rows", sys.stderr) as bar:
@@ -83,7 +84,7 @@ def convert(chosen: argparse.Namespace) -> int:
     options = conversion.BagOptions(
         storage=chosen.storage, compression=chosen.compression, overwrite=chosen.overwrite, strict=chosen.strict
     )
-    with _opened(chosen) as archive:
+    with opened(chosen) as archive:
         if sends_odom_tf(archive.spec, _selection(chosen)) and not chosen.derived:
             raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
         try:
@@ -95,12 +96,22 @@ def convert(chosen: argparse.Namespace) -> int:
                     bar(share, count)
 
                 written = conversion.convert(archive, chosen.out, _selection(chosen), options, progress=progress)
+            for line in lacking_lines(archive) if chosen.derived else []:
+                tell(line)
         finally:
             for line in archive.defects.in_short():
                 tell(line)
         topics = sum(1 for count in written.counts if count)
         print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
     return 0
+
+
+def fault_of_place(path: Path) -> str:
+    """Why nothing can be read from a path: nothing is there, or what could only be read once; "" where it can."""
+    if not os.path.exists(path):
+        return f"{path}: there is no such folder or file"
+    is_readable = os.path.isfile(path) or os.path.isdir(path)
+    return "" if is_readable else f"{path}: expected a file or a folder, got a pipe or a device"
 
 
 def require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
@@ -137,12 +148,10 @@ def tell(text: str) -> None:
         sys.stderr.write(text + "\n")
 
 
-@contextmanager
-def _opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Iterator[Archive]:
+def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Archive:
+    """The archive that is asked for; a bar shows how far its opening is."""
     with progress_bar("opening", "MB", sys.stderr) as bar, watched_opening(bar):
-        opened = open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
-    with opened as archive:
-        yield archive
+        return open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
@@ -164,6 +173,7 @@ def _selection(chosen: argparse.Namespace) -> Selection:
         start_s=chosen.start,
         duration_s=chosen.duration,
         topics=chosen.topics,
+        parameters=parameters(chosen.set),
         images=chosen.images,
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,

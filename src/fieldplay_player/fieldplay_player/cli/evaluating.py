@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,13 +17,12 @@ from fieldplay_fusion.trajectory_evaluation import EvaluationError, EvaluationSe
 from fieldplay_fusion.trajectory_pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.trajectory_tum import tum_lines
 from fieldplay_kinematics.transforms import Array
-from fieldplay_player.cli.commands import UsageError, parameters, print_line, require_place, tell
+from fieldplay_player.cli.commands import UsageError, opened, print_line, require_place, tell
 from fieldplay_player.cli.progress import progress_bar
 from fieldplay_player.evaluating.errors import EvaluationWordError
 from fieldplay_player.evaluating.making import Compared, compared
 from fieldplay_player.evaluating.reading import chosen_topic, read_ways, wanted_topics
 from fieldplay_player.evaluating.telling import as_json, lines_of
-from fieldplay_player.opening import open_dataset
 from fieldplay_player.options import Selection
 from fieldplay_player.report.source import Source
 from fieldplay_player.report.sources.archive import ArchiveSource
@@ -58,18 +58,18 @@ def add_evaluating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
     )
-    parser.add_argument("--within", type=float, default=0.25, metavar="S", help="how near in time they must be; 0.25")
-    parser.add_argument("--offset", type=float, default=0.0, metavar="S", help="added to the estimate's times")
-    parser.add_argument("--frames", type=int, default=1, metavar="N", help="poses of a step of the RPE; 1")
+    parser.add_argument("--within", type=_number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
+    parser.add_argument("--offset", type=_number, default=0.0, metavar="S", help="added to the estimate's times")
+    parser.add_argument("--frames", type=_count, default=1, metavar="N", help="poses of a step of the RPE; 1")
     parser.add_argument(
         "--step",
-        type=float,
+        type=_number,
         default=-1.0,
         metavar="M",
         help="ways are measured by places so far apart: noise is no way; a tenth of the shortest length; 0: all poses",
     )
     parser.add_argument(
-        "--lever", type=float, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
+        "--lever", type=_number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
     )
     parser.add_argument("--tum", type=Path, metavar="DIR", help="write both, and the estimate as aligned, for evo")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -87,6 +87,7 @@ def evaluate(chosen: argparse.Namespace) -> int:
             for line in _problems(source, names):
                 tell(line)
         found = compared(ways, settings, lever=_lever(chosen.lever), tell=_told)
+        _tell_doubts(found, chosen.lengths)
     except EvaluationWordError as error:
         raise UsageError(str(error)) from None
     except (EvaluationError, AlignmentError) as error:
@@ -118,7 +119,11 @@ def _require_places(chosen: argparse.Namespace) -> None:
     if chosen.plot is not None:
         if chosen.plot.suffix.lower() not in (SUFFIX, PICTURE):
             raise UsageError(f"{chosen.plot}: expected a name that ends in {SUFFIX} or {PICTURE}")
+        if chosen.plot.is_dir():
+            raise UsageError(f"{chosen.plot} is a folder")
         require_place(chosen.archive, chosen.plot, overwrite=chosen.overwrite or is_report(chosen.plot))
+    if chosen.tum is not None and os.path.lexists(chosen.tum) and not chosen.tum.is_dir():
+        raise UsageError(f"{chosen.tum}: expected a folder, got a file")
     for name in TUM_NAMES if chosen.tum is not None else ():
         require_place(chosen.archive, chosen.tum / name, overwrite=chosen.overwrite)
 
@@ -136,7 +141,7 @@ def _source(chosen: argparse.Namespace) -> Iterator[tuple[Source, tuple[str, str
         bag = BagSource(chosen.archive)
         yield bag, names_in(bag)
         return
-    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set)) as archive:
+    with opened(chosen) as archive:
         names = names_in(ArchiveSource(archive))
         wanted = "|".join(map(re.escape, wanted_topics(names)))
         yield ArchiveSource(archive, Selection(derived=True, topics=f"^({wanted})$"), checks=False), names
@@ -148,6 +153,16 @@ def _problems(source: Source, names: Sequence[str]) -> Iterator[str]:
         for finding in found[:1]:
             more = source.findings.counts[finding.kind] - 1
             yield f"fieldplay: {finding.place}: {finding.message}{f', and {more} more' if more else ''}"
+
+
+def _tell_doubts(found: Compared, wanted_m: Sequence[float]) -> None:
+    """Say if one topic is compared with itself, and over which lengths nothing can be told."""
+    if found.ways.estimate.topic == found.ways.truth.topic:
+        _told(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
+    there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
+    missing = [f"{length:g}" for length in wanted_m if length not in there]
+    if missing:
+        _told(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
 
 
 def _lever(offset_m: Sequence[float] | None) -> Array | None:
@@ -184,6 +199,22 @@ def _lengths(text: str) -> tuple[float, ...]:
     if not lengths or not all(0 < length < np.inf for length in lengths):
         raise argparse.ArgumentTypeError(f"expected metres such as 1,2,5,10, got '{text}'")
     return lengths
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
+        raise argparse.ArgumentTypeError(f"expected a number, got '{text}'")
+    return number
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"expected a count from 1, got '{text}'")
+    return int(text)
 
 
 def _told(text: str) -> None:

@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     argcomplete.autocomplete(parser)
     chosen = parser.parse_args(arguments)
     path = getattr(chosen, "archive", None)
-    if path is not None and not os.path.exists(path):
-        chosen.parser.error(f"{path}: there is no such folder or file")
+    if path is not None and (fault := commands.fault_of_place(path)):
+        chosen.parser.error(fault)
     try:
         with interrupts_at_once():
             return _run(chosen)
@@ -66,8 +66,14 @@ def _run(chosen: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        commands.tell(f"fieldplay: {error}")
+        commands.tell(f"fieldplay: {_words_of(error)}")
     return commands.NOT_PLAYABLE if chosen.run is commands.check else NOTHING_USABLE
+
+
+def _words_of(error: OSError) -> str:
+    """What the system says, without its number."""
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror}" if error.strerror else str(error)
 
 
 def _forget_lost_output() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import cv2
 
 from fieldplay_fusion.projection_drawing import ColourScale, overlay
-from fieldplay_player.cli.commands import UsageError, parameters, print_line, require_place, tell
+from fieldplay_player.cli.commands import UsageError, opened, print_line, require_place, tell
 from fieldplay_player.cli.progress import progress_bar
-from fieldplay_player.opening import open_dataset
 from fieldplay_player.projecting.errors import ProjectionWordError
 from fieldplay_player.projecting.making import OWN, TF, Wanted, projected
 from fieldplay_player.projecting.motion import AUTO
@@ -67,7 +66,7 @@ def project(chosen: argparse.Namespace) -> int:
     scale = _require_options(chosen)
     try:
         with (
-            open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set)) as archive,
+            opened(chosen) as archive,
             progress_bar("projecting", "steps", sys.stderr) as bar,
         ):
             found = projected(archive, _wanted(chosen), step=bar, tell=_told)

@@ -5,9 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fieldplay_player.cli.commands import UsageError, parameters, print_line
+from fieldplay_player.cli.commands import UsageError, opened, print_line
 from fieldplay_player.cli.progress import progress_bar
-from fieldplay_player.opening import open_dataset
 from fieldplay_player.report.building import page_of
 from fieldplay_player.report.html.ticks import size_text
 from fieldplay_player.report.source import Source
@@ -39,5 +38,5 @@ def _source(chosen: argparse.Namespace) -> Iterator[Source]:
             raise UsageError("--set is for archives: a bag has no parameters")
         yield BagSource(chosen.archive)
         return
-    with open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set)) as archive:
+    with opened(chosen) as archive:
         yield ArchiveSource(archive)

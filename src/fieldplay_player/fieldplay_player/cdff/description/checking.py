@@ -8,6 +8,7 @@ from fieldplay_player.cdff.description.catalogue import Catalogue
 from fieldplay_player.cdff.description.implementations import ON_INPUT
 from fieldplay_player.cdff.description.located import nearest
 from fieldplay_player.cdff.description.model import DFPC, Chain, Connection, Description, End, Step
+from fieldplay_player.cdff.description.port_types import TYPES_DIFFER, named, type_faults
 
 NEAR = 0.75  # as difflib measures
 PREFIXES = ("in", "out")  # of ports' names in early versions
@@ -35,7 +36,9 @@ def _faults(description: Description, chain: Chain, catalogue: Catalogue) -> Ite
     for (source, target), count in Counter((each.source, each.target) for each in chain.connections).items():
         if count > 1:
             line = [each.line for each in chain.connections if (each.source, each.target) == (source, target)][1]
-            yield line, "double_connection", f"{_named(source)} is connected to {_named(target)} {count} times"
+            yield line, "double_connection", f"{named(source)} is connected to {named(target)} {count} times"
+    for connection, message in type_faults(description, chain, catalogue):
+        yield connection.line, TYPES_DIFFER, message
     if chain.connections:
         yield from _unconnected(description, chain)
 
@@ -108,7 +111,3 @@ def _unconnected(description: Description, chain: Chain) -> Iterator[Found]:
             if End(None, port.name) not in used:
                 where = f" in {chain.name}" if description.form == 2 else ""
                 yield port.line, "unconnected_port", f"the {side} {port.name} is not connected{where}"
-
-
-def _named(end: End) -> str:
-    return f"{end.step}.{end.port}" if end.step else end.port

@@ -1,17 +1,19 @@
 """A chain as boxes with ports, and the connections between them."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fieldplay_player.cdff.description.catalogue import Catalogue, Dfn
 from fieldplay_player.cdff.description.implementations import ON_INPUT
-from fieldplay_player.cdff.description.model import DFPC, Chain, Description, Port, Step
+from fieldplay_player.cdff.description.model import DFPC, Chain, Description, End, Port, Step
+from fieldplay_player.cdff.description.port_types import Feed, do_differ, type_faults
 from fieldplay_player.cdff.drawing.shapes import text_width
 
 INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
-KNOWN, UNUSED, WRONG = "known", "unused", "wrong"  # of ports
+KNOWN, UNUSED, WRONG, DIFFERENT = "known", "unused", "wrong", "different"  # of ports; the last by its type
 TITLE_SIZE, TEXT_SIZE = 14.0, 12.0
 ROW, HEAD, PADDING, BETWEEN = 20.0, 26.0, 12.0, 26.0
 LEAST_WIDTH = 96.0
@@ -19,7 +21,7 @@ LONGEST_LINE = 60  # characters
 
 
 class Mark(NamedTuple):
-    """A port at a box's side: its name, KNOWN, UNUSED or WRONG, and its type."""
+    """A port at a box's side: its name, KNOWN, UNUSED, WRONG or DIFFERENT, and its type."""
 
     name: str
     state: str
@@ -74,7 +76,7 @@ class Box:
 
 
 class Edge(NamedTuple):
-    """A connection: boxes and rows of their ports, the type of what flows, whether both ports are known."""
+    """A connection: boxes and rows of their ports, the type of what flows, whether both ports are known, and fit."""
 
     source: int
     source_row: int
@@ -82,6 +84,7 @@ class Edge(NamedTuple):
     target_row: int
     type: str = ""
     is_known: bool = True
+    is_fitting: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,17 +95,20 @@ class Graph:
     edges: tuple[Edge, ...]
 
 
-def graph_of(description: Description, chain: Chain, catalogue: Catalogue) -> Graph:
-    """What is drawn of a chain; of a DFN, the one box that it is."""
+def graph_of(
+    description: Description, chain: Chain, catalogue: Catalogue, feeds: Mapping[str, Feed] = MappingProxyType({})
+) -> Graph:
+    """What is drawn of a chain, whose inputs may be fed by streams of a log; of a DFN, the one box that it is."""
     if description.kind != DFPC:
         return Graph(boxes=(_box_of_dfn(description),), edges=())
     inputs, outputs = (_names(ports, chain, side) for side, ports in _sides(description))
     boxes = [
-        *(_outer_box(INPUT, name, port) for name, port in inputs.items()),
+        *(_outer_box(INPUT, name, port, feeds.get(name)) for name, port in inputs.items()),
         *(_box_of_step(step, chain, catalogue.meant(step.dfn)) for step in chain.steps),
         *(_outer_box(OUTPUT, name, port) for name, port in outputs.items()),
     ]
-    return Graph(boxes=tuple(boxes), edges=tuple(_edges(boxes, chain)))
+    unfit = {(each.source, each.target) for each, _ in type_faults(description, chain, catalogue)}
+    return Graph(boxes=tuple(boxes), edges=tuple(_edges(boxes, chain, unfit)))
 
 
 def _sides(description: Description) -> tuple[tuple[str, Sequence[Port]], tuple[str, Sequence[Port]]]:
@@ -119,11 +125,16 @@ def _names(ports: Sequence[Port], chain: Chain, side: str) -> Mapping[str, Port 
     return found
 
 
-def _outer_box(style: str, name: str, port: Port | None) -> Box:
-    lines = (port.shown_type,) if port and port.type else () if port else ("not declared",)
-    mark = (Mark(name, KNOWN if port else WRONG, port.shown_type if port else ""),)
+def _outer_box(style: str, name: str, port: Port | None, feed: Feed | None = None) -> Box:
+    own_type = port.shown_type if port else ""
+    lines = [own_type] * bool(own_type) if port else ["not declared"]
+    state = KNOWN if port else WRONG
+    if feed is not None:
+        lines.append(f"by {feed.stream}: {feed.type or 'type not known'}")
+        state = DIFFERENT if do_differ(feed.type, own_type) else state
+    mark = (Mark(name, state, own_type),)
     return Box(
-        id=(style, name), title=name, lines=lines, tip=port.doc if port else "",
+        id=(style, name), title=name, lines=tuple(lines), tip=port.doc if port else "",
         left=mark if style == OUTPUT else (), right=mark if style == INPUT else (),
     )  # fmt: skip
 
@@ -168,7 +179,7 @@ def _box_of_dfn(description: Description) -> Box:
     )
 
 
-def _edges(boxes: Sequence[Box], chain: Chain) -> list[Edge]:
+def _edges(boxes: Sequence[Box], chain: Chain, unfit: Collection[tuple[End, End]]) -> list[Edge]:
     steps = {box.id[1]: index for index, box in enumerate(boxes) if not box.is_outer}
     outer = {box.id: index for index, box in enumerate(boxes) if box.is_outer}
     found: dict[tuple[int, int, int, int], Edge] = {}
@@ -178,7 +189,8 @@ def _edges(boxes: Sequence[Box], chain: Chain) -> list[Edge]:
         row, other = _row(boxes[begin].right, source.port), _row(boxes[end].left, target.port)
         first, last = boxes[begin].right[row], boxes[end].left[other]
         known = WRONG not in (first.state, last.state)
-        found[begin, row, end, other] = Edge(begin, row, end, other, first.type or last.type, known)
+        is_fitting = (source, target) not in unfit
+        found[begin, row, end, other] = Edge(begin, row, end, other, first.type or last.type, known, is_fitting)
     return list(found.values())
 
 

@@ -1,8 +1,13 @@
 """A chain's picture: the boxes and edges where the layout puts them, a headline, and what the colours mean."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from fieldplay_player.cdff.description.catalogue import Catalogue
 from fieldplay_player.cdff.description.model import DFPC, Chain, Description, Operation
+from fieldplay_player.cdff.description.port_types import Feed, feed_faults, type_faults
 from fieldplay_player.cdff.drawing.graph import (
+    DIFFERENT,
     INPUT,
     STRANGE,
     TEXT_SIZE,
@@ -46,15 +51,18 @@ WORDS = {  # of names of types
 }  # fmt: skip
 
 
-def picture_of(description: Description, chain: Chain, catalogue: Catalogue) -> Picture:
-    """The picture of a chain, or of a DFN with its ports."""
-    graph = graph_of(description, chain, catalogue)
+def picture_of(
+    description: Description, chain: Chain, catalogue: Catalogue, feeds: Mapping[str, Feed] = MappingProxyType({})
+) -> Picture:
+    """The picture of a chain, whose inputs may be fed by streams of a log, or of a DFN with its ports."""
+    graph = graph_of(description, chain, catalogue, feeds)
     layout = layout_of(graph)
     title, notes = _title(description, chain), _notes(description, chain)
+    unfit = [text for _, text in (*type_faults(description, chain, catalogue), *feed_faults(description, feeds))]
     width = max(layout.width + 2 * MARGIN, LEAST_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
     below = HEAD + MARGIN / 2 + layout.height
     picture = Picture(
-        width=round(width), height=round(below + LEGEND + NOTE * len(notes)), title=title, doc=description.doc
+        width=round(width), height=round(below + LEGEND + NOTE * len(notes + unfit)), title=title, doc=description.doc
     )
     offset = ((picture.width - layout.width) / 2, HEAD + MARGIN / 2)
     picture.shapes = [
@@ -65,9 +73,10 @@ def picture_of(description: Description, chain: Chain, catalogue: Catalogue) -> 
     ]
     for box, corner in zip(graph.boxes, layout.corners, strict=True):
         picture.shapes += _box(box, (corner[0] + offset[0], corner[1] + offset[1]))
-    for place, text in enumerate(notes):
+    for place, text in enumerate(notes + unfit):
         shown = fitting(text, width - 2 * MARGIN, TEXT_SIZE)
-        picture.shapes.append(Words(MARGIN, below + 22 + NOTE * place, shown, TEXT_SIZE, SOFT))
+        ink = SOFT if place < len(notes) else WRONG_INK
+        picture.shapes.append(Words(MARGIN, below + 22 + NOTE * place, shown, TEXT_SIZE, ink))
     picture.shapes += _legend(graph, picture.height - 14)
     return picture
 
@@ -94,7 +103,7 @@ def _edges(graph: Graph, layout: Layout, offset: Point) -> list[Shape]:
     by_port: dict[tuple[int, int], list[tuple[Line, Area]]] = {}
     for edge, route in zip(graph.edges, layout.routes, strict=True):
         points = tuple((x + offset[0], y + offset[1]) for x, y in route)
-        colour = COLOURS[colour_of(edge.type)] if edge.is_known else WRONG_INK
+        colour = COLOURS[colour_of(edge.type)] if edge.is_known and edge.is_fitting else WRONG_INK
         x, y = points[-1]
         line = Line((*points[:-1], (x - 6.0, y)), colour, 1.8, not edge.is_known)
         head = Area(((x, y), (x - 8.0, y - 4.0), (x - 8.0, y + 4.0)), colour)
@@ -129,12 +138,13 @@ def _box(box: Box, corner: Point) -> list[Shape]:
 def _outer_box(box: Box, corner: Point) -> list[Shape]:
     x, y = corner
     mark = (box.right if box.style == INPUT else box.left)[0]
-    rim, ink = (WRONG_INK, WRONG_INK) if mark.state == WRONG else (OUTER_RIM, INK)
+    rim, ink = (WRONG_INK, WRONG_INK) if mark.state in (WRONG, DIFFERENT) else (OUTER_RIM, INK)
     shapes: list[Shape] = [
         Frame(x, y, box.width, box.height, box.height / 2, OUTER, rim, 1.4, mark.state == WRONG, box.tip),
         Words(x + box.width / 2, y + 20, box.title, TITLE_SIZE, ink, "middle", True),
     ]
-    shapes += [Words(x + box.width / 2, y + 36, line, TEXT_SIZE, SOFT, "middle") for line in box.lines]
+    for place, line in enumerate(box.lines):
+        shapes.append(Words(x + box.width / 2, y + 36 + 16 * place, line, TEXT_SIZE, SOFT, "middle"))
     return shapes
 
 
@@ -150,13 +160,16 @@ def _port(mark: Mark, place: Point, *, is_left: bool) -> list[Shape]:
 
 
 def _legend(graph: Graph, y: float) -> list[Shape]:
-    kinds = [kind for kind in COLOURS if any(edge.is_known and colour_of(edge.type) == kind for edge in graph.edges)]
+    sound = {colour_of(edge.type) for edge in graph.edges if edge.is_known and edge.is_fitting}
+    kinds = [kind for kind in COLOURS if kind in sound]
     marks = [mark for box in graph.boxes for mark in (*box.left, *box.right)]
     entries = [(kind, COLOURS[kind]) for kind in kinds]
     if any(mark.state == UNUSED for mark in marks):
         entries.append(("grey: not connected", FAINT))
     if any(mark.state == WRONG for mark in marks) or any(box.style == STRANGE for box in graph.boxes):
         entries.append(("not as published", WRONG_INK))
+    if any(mark.state == DIFFERENT for mark in marks) or not all(edge.is_fitting for edge in graph.edges):
+        entries.append(("of another type", WRONG_INK))
     shapes: list[Shape] = []
     x = MARGIN
     for text, colour in entries:

@@ -113,7 +113,7 @@ def _write(
 def _writer(stream: LogStream, out: Path, schema: dict[str, Any]) -> CsvWriter | ParquetWriter:
     if out.suffix.lower() == CSV:
         return CsvWriter(out)
-    mean = float(stream.sizes().mean()) if len(stream) else 1.0
+    mean = stream.byte_count() / max(len(stream), 1)
     return ParquetWriter(out, schema, max(1, min(GROUP_ROWS, int(GROUP_BYTES / max(mean, 1.0)))))
 
 
@@ -136,17 +136,11 @@ def _blocks(
     stream: LogStream, options: TableOptions, *, progress: Progress = lambda _: None, report: Report = lambda _: None
 ) -> Iterator[_Block]:
     """The cells of some samples after the others."""
-    sizes = np.cumsum(stream.sizes())
     times = stream.own_ns if options.clock == SAMPLE else stream.logged_ns
-    first = 0
-    while first < len(stream):
-        before = int(sizes[first - 1]) if first else 0
-        last = int(np.searchsorted(sizes, before + BLOCK_BYTES, side="right"))
-        last = min(max(last, first + 1), first + BLOCK_ROWS, len(stream))
+    for first, last in stream.batches(0, len(stream), rows=BLOCK_ROWS, size=BLOCK_BYTES):
         rows = [cells_of(sample, options.lists) for sample in _samples(stream, first, last, report=report)]
-        yield _Block(first, values_of(rows), times[first:last])
-        first = last
-        progress(first)
+        yield _Block(first, values_of(rows), times(first, last))
+        progress(last)
 
 
 def _samples(stream: LogStream, first: int, last: int, *, report: Report) -> list[Any]:
