@@ -130,6 +130,25 @@ def measure_states(folder: Path, megabytes: int) -> None:
     measure(path, folder)
 
 
+def measure_varied(folder: Path, megabytes: int) -> None:
+    """The same of small samples of different lengths, as texts in them have."""
+    path = folder / "varied_Logger_InFuse.msg"
+    packer = msgpack.Packer(use_bin_type=False)
+    fields = {"pos": [0.1, 0.5, 0.25], "orient": [0.0, 0.0, 0.0, 1.0], "velocity": [0.1, 0.0, 0.0]}
+    samples = [
+        packer.pack({"timestamp": {"microseconds": START_US}, "sourceFrame": "body"[: 1 + index % 4], **fields})
+        for index in range(100)
+    ]
+    count = max(round(megabytes * 1e6 / len(samples[0])), 1)
+    first, times = packer.pack(START_US), [START_US + index * 100 for index in range(count)]
+    with path.open("wb") as file:
+        file.write(packer.pack_map_header(2) + packer.pack("/task.varied") + packer.pack_array_header(count))
+        for index, stamp in enumerate(times):
+            file.write(samples[index * 37 % 100].replace(first, packer.pack(stamp), 1))
+        file.write(packer.pack("/task.varied.meta") + packer.pack({"timestamps": times, "type": "RigidBodyState"}))
+    measure(path, folder)
+
+
 def measure_flattened(folder: Path, megabytes: int) -> None:
     """The same of the same samples when they are flattened: each field of all of them is a list of its own."""
     path = folder / "sherpa_tt_mcs_Logger_flattened.msg"
@@ -182,6 +201,7 @@ def main() -> None:
         compare_samples(Path(scratch))
         measure_log(Path(scratch), chosen.megabytes)
         measure_states(Path(scratch), chosen.megabytes)
+        measure_varied(Path(scratch), chosen.megabytes)
         measure_flattened(Path(scratch), chosen.megabytes)
 
 

@@ -1,28 +1,20 @@
-"""A member of a zip as a file that seeks in milliseconds, by access points kept while the deflated data are read."""
+"""A member of a zip as a file that seeks in milliseconds, by what is kept while the deflated data are read."""
 
-import bisect
 import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.inflating import InflateError, Inflating, RunningSum
 
 READ_SIZE = 1 << 16
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 LOCAL_SIGNATURE = b"PK\x03\x04"
-SPACING = 1 << 22  # of access points, in plain bytes: some 15 ms of inflating
-MAX_ACCESS_POINTS = 64  # each holds the decoder's window of some 40 kB
-
-
-class AccessPoint(NamedTuple):
-    """Where reading may start again: the place in the plain data, that in the zip, and the decoder's state there."""
-
-    position: int
-    source: int
-    decoder: Any  # zlib names no type for it
 
 
 class SeekableMember(io.RawIOBase):
@@ -37,15 +29,16 @@ class SeekableMember(io.RawIOBase):
             raise ArchiveError(f"{path}: '{member.filename}' is encrypted")
         self.name = member.filename
         self._size = member.file_size
-        self._expected_sum, self._sum, self._summed = member.CRC, 0, 0
-        self._spacing = max(SPACING, member.file_size // MAX_ACCESS_POINTS)
+        self._expected_sum, self._sum = member.CRC, RunningSum(zlib.crc32, 0)
         self._start = self._data_offset(member)
-        self._deflated = member.compress_type == zipfile.ZIP_DEFLATED
         self._position = 0
-        self.inflated = 0  # plain bytes made so far, those passed over while seeking too
-        self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._deflated = Inflating(self._file, self._start) if member.compress_type == zipfile.ZIP_DEFLATED else None
         self._file.seek(self._start)
-        self._points = [AccessPoint(0, self._start, self._decoder.copy())]
+
+    @property
+    def inflated(self) -> int:
+        """Plain bytes made so far, those passed over while seeking too."""
+        return 0 if self._deflated is None else self._deflated.inflated
 
     def _data_offset(self, member: zipfile.ZipInfo) -> int:
         self._file.seek(member.header_offset)
@@ -72,74 +65,46 @@ class SeekableMember(io.RawIOBase):
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         target = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         target = min(max(target, 0), self._size)
-        if self._deflated:
-            self._seek_deflated(target)
+        if self._deflated is not None:
+            with self._told(self._deflated):
+                self._position = self._deflated.seek(target)
         else:
             self._file.seek(self._start + target)
             self._position = target
         return target
 
-    def _seek_deflated(self, target: int) -> None:
-        index = bisect.bisect_right(self._points, target, key=lambda point: point.position) - 1
-        point = self._points[index]
-        if not point.position <= self._position <= target:
-            self._position, self._decoder = point.position, point.decoder.copy()
-            self._file.seek(point.source)
-        while self._position < target and self._inflate(min(READ_SIZE, target - self._position)):
-            pass
-
     def readinto(self, buffer: Any, /) -> int:
         size = min(len(buffer), self._size - self._position)
         if self._position == self._size:
             self._check_sum()
-        if self._deflated:
-            data = self._inflate(size)
-        else:
-            data = self._file.read(size)
-            self._position += len(data)
+        data = self._read(size)
         if size and not data:
             raise ArchiveError(f"'{self.name}' in the zip ends after {self._position} of {self._size} bytes")
         buffer[: len(data)] = data
-        self._add_to_sum(data)
+        self._sum.add(self._position, data)
+        self._position += len(data)
         return len(data)
 
-    def _add_to_sum(self, data: bytes) -> None:
-        if self._position - len(data) == self._summed:
-            self._sum, self._summed = zlib.crc32(data, self._sum), self._position
+    def _read(self, size: int) -> bytes:
+        if self._deflated is None:
+            return self._file.read(size)
+        with self._told(self._deflated):
+            return self._deflated.read(size)
+
+    @contextmanager
+    def _told(self, deflated: Inflating) -> Iterator[None]:
+        try:
+            yield
+        except InflateError as error:
+            message = f"'{self.name}' in the zip is damaged after {deflated.position} bytes: {error}"
+            raise ArchiveError(message) from None
 
     def _check_sum(self) -> None:
         """Once read from end to end in order, the data must have the sum that the zip names.
 
         It is the read behind the end that says so: the data themselves have been handed out by then.
         """
-        if self._summed == self._size and self._sum != self._expected_sum:
+        if self._sum.count == self._size and self._sum.value != self._expected_sum:
             raise ArchiveError(
                 f"'{self.name}' in the zip is damaged, at or before byte {self._position}: its check sum is another"
             )
-
-    def _inflate(self, size: int) -> bytes:
-        data = b""
-        while size and not data:
-            source = self._decoder.unconsumed_tail or self._file.read(READ_SIZE)
-            if not source or self._decoder.eof:
-                break
-            data = self._decompressed(source, size)
-        self._position += len(data)
-        self.inflated += len(data)
-        if self._position >= self._points[-1].position + self._spacing:
-            self._points.append(AccessPoint(self._position, self._file.tell(), self._decoder.copy()))
-        return data
-
-    def _decompressed(self, source: bytes, size: int) -> bytes:
-        """Up to `size` bytes of plain data, before a damaged place as many as there are."""
-        while True:
-            before = self._decoder.copy()
-            try:
-                return bytes(self._decoder.decompress(source, size))
-            except zlib.error as error:
-                self._decoder = before
-                if size == 1:
-                    raise ArchiveError(
-                        f"'{self.name}' in the zip is damaged after {self._position} bytes: {error}"
-                    ) from None
-                size //= 2

@@ -60,9 +60,8 @@ class BlockReader:
         first, last = self._between(low, high)
         if self._rows[last] - self._rows[first] == last - first:  # a sample each
             return self._places[first : last + 1]
-        found = [self._block(index).places[:-1] for index in range(first, last)]
-        places = np.append(np.concatenate(found), self._places[last])
-        return places[low - self._rows[first] : high + 1 - self._rows[first]]
+        found = [self._places_in(index, low, high) for index in range(first, last)]
+        return found[0] if len(found) == 1 else np.concatenate([*(part[:-1] for part in found[:-1]), found[-1]])
 
     def times(self, low: int, high: int) -> Places:
         """The times (n,) of samples low <= index < high, as in the log; NO_TIME where there is none."""
@@ -90,6 +89,15 @@ class BlockReader:
         """The first block of some samples, and that behind the last."""
         first, last = np.searchsorted(self._rows, [low, high - 1], side="right")
         return int(first) - 1, int(last)
+
+    def _places_in(self, index: int, low: int, high: int) -> Places:
+        """The same of those of the samples that are in one block, which need not be read if they are of one size."""
+        row, behind = self._rows[index : index + 2].tolist()
+        first, last = max(low, row) - row, min(high, behind) - row
+        size = int(self._blocks.table["size"][index])
+        if not size:
+            return self._block(index).places[first : last + 1]
+        return np.asarray(self._places[index] + size * np.arange(first, last + 1), np.int64)
 
     def _block(self, index: int) -> Block:
         key = (self._key, index)

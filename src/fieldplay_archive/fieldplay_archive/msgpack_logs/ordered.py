@@ -1,16 +1,15 @@
 """Streams of logs as streams of an archive: rows in the order of time, in spans, and records that are made of them."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fieldplay_archive.errors import ArchiveError, Defect, Report
+from fieldplay_archive.errors import Defect, Report
 from fieldplay_archive.msgpack_logs.depths import Points
-from fieldplay_archive.msgpack_logs.rows import AlikeRows, Rows
+from fieldplay_archive.msgpack_logs.rows import Rows
+from fieldplay_archive.msgpack_logs.sample_rows import samples_of_rows
 from fieldplay_archive.msgpack_logs.streams import LogStream
 from fieldplay_archive.msgpack_logs.time_order import Stamps, TimedPart, Times
 from fieldplay_archive.records import Clouds, Pictures, Pixels, Record
@@ -62,7 +61,7 @@ class NumberStream(_Spans):
 
     def load(self, index: int) -> Record:
         part = self._part(index)
-        rows = _rows(self._log, part.row)
+        rows = samples_of_rows(self._log, part.row)
         with np.errstate(invalid="ignore"):
             record = replace(self._convert(rows, part.stamp_ns), order_ns=self._order(part))
         if not rows.faults:
@@ -73,38 +72,6 @@ class NumberStream(_Spans):
                 place = self._log.place(int(part.row[row]))
                 self._tell(place.file, "damaged_sample", f"{place.what}: {fault}")
         return record.only(rows.good)
-
-
-def _rows(log: LogStream, rows: NDArray[np.intp]) -> Rows:
-    """The samples of some rows; those that are alike but for their numbers are not unpacked."""
-    begin, end = int(rows[0]), int(rows[-1]) + 1
-    if end - begin == len(rows) and bool((np.diff(rows) == 1).all()):
-        with suppress(ArchiveError):
-            if (columns := log.columns(begin, end)) is not None:
-                return columns
-            if (alike := log.alike(begin, end)) is not None:
-                return AlikeRows(alike)
-    return Rows(_samples(log, rows))
-
-
-def _samples(log: LogStream, rows: NDArray[np.intp]) -> list[Any]:
-    """The samples of some rows, runs of neighbours at once; in the place of one that cannot be read its error."""
-    found: list[Any] = []
-    cuts = np.flatnonzero(np.diff(rows) != 1) + 1
-    for run in np.split(rows, cuts):
-        begin, end = int(run[0]), int(run[-1]) + 1
-        try:
-            found += log.samples(begin, end, arrays=True)
-        except ArchiveError:
-            found += [_sample_or_error(log, row) for row in range(begin, end)]
-    return found
-
-
-def _sample_or_error(log: LogStream, row: int) -> Any:
-    try:
-        return log.sample(row, arrays=True)
-    except ArchiveError as error:
-        return error
 
 
 def _names(log: LogStream, part: TimedPart) -> tuple[str, ...]:

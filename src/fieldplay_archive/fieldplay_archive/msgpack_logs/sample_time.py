@@ -71,7 +71,7 @@ def times_of_samples(data: NDArray[np.uint8], places: Places, finder: TimeFinder
             finder.time(data[: places[1]].tobytes())
     if finder.prefix:
         prefix = np.frombuffer(finder.prefix, np.uint8)
-        heads = data[np.minimum(places[:-1, None] + np.arange(len(prefix) + 8), len(data) - 1)]
+        heads = _heads(data, places, len(prefix) + 8)
         has_prefix = (heads[:, : len(prefix)] == prefix).all(axis=1)
         found = np.ascontiguousarray(heads[:, len(prefix) :]).view(">u8")[:, 0].astype(np.int64)
         times[:] = np.where(has_prefix & (found > 0), found, NO_TIME)
@@ -82,6 +82,14 @@ def times_of_samples(data: NDArray[np.uint8], places: Places, finder: TimeFinder
         except FAULTS:
             return times[:row]
     return times
+
+
+def _heads(data: NDArray[np.uint8], places: Places, size: int) -> NDArray[np.uint8]:
+    """The first bytes (n, size) of samples; what is beyond the end is of no meaning."""
+    whole, count = int(places[1] - places[0]), len(places) - 1
+    if whole >= size and bool((np.diff(places) == whole).all()):
+        return data[int(places[0]) : int(places[-1])].reshape(count, whole)[:, :size]
+    return np.asarray(data[np.minimum(places[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
 
 
 def found_time(data: bytes, *, whole: bool = True) -> Found | None:

@@ -16,7 +16,6 @@ from fieldplay_archive.msgpack_logs.template import Alike, template_of
 from fieldplay_archive.msgpack_logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
 from fieldplay_archive.msgpack_logs.unpacking import arrays_from_bytes, plain_from_bytes
 
-FEWEST_ALIKE = 8
 LOOKED_AT = 20  # samples, for one that has fields
 READ_AT_ONCE = 4 << 20  # bytes
 
@@ -103,7 +102,7 @@ class LogStream(TimedRows):
             return None
         places = self._places(pieces[0])
         whole, size = int(places[-1] - places[0]), int(places[1] - places[0])
-        if end - begin < FEWEST_ALIKE or whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
+        if whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
             return None
         data = self._readers[pieces[0].place].data(int(places[0]), whole)
         rows = np.frombuffer(data, np.uint8).reshape(-1, size)
