@@ -199,6 +199,24 @@ def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any,
     assert f"published {len(heard) + 1} messages on 2 topics" in output  # the static tree with them
 
 
+def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
+    tiny_ameds: Any, audience: Audience
+) -> None:
+    states = audience.listen(DiagnosticArray, "/diagnostics")
+    with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix@navigator") as process:
+        others = audience.listen(NavSatFix, FIX)
+        audience.wait(lambda: states and state(states)["subscribers"] == "1")
+        assert state(states)["state"] == "waiting for subscribers"
+        navigator = rclpy.create_node("navigator", namespace="ameds")
+        try:
+            navigator.create_subscription(NavSatFix, FIX, lambda _: None, MANY)
+            code, output = process.end()
+        finally:
+            navigator.destroy_node()
+    assert code == 0 and "begins with" not in output, output
+    assert f"published {len(others) + 1} messages on 2 topics" in output  # the static tree with them
+
+
 def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Audience) -> None:
     heard = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")

@@ -115,7 +115,8 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
     if _of_nodes(spec):
         parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in _of_nodes(spec)]
     if values["kinematics"]:
-        heard = dict.fromkeys(stream for derived in spec.derived if derived.node for stream in derived.streams)
+        readers = [derived for derived in spec.derived if derived.node]
+        heard = [f"{stream}@{derived.name or derived.node}" for derived in readers for stream in derived.streams]
         parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
     model = share / "urdf" / f"{spec.robot}.urdf"
     return Node(

@@ -47,6 +47,7 @@ NAME = "player"
 UNIT_MISMATCH = "unit_mismatch"
 MB = 1_000_000
 DONE, FAILED = 0, 1
+LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
 LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: DDS asks every 3 s for what is missing
 SWITCH_S = 0.0005  # how long a thread that computes may keep the one that publishes waiting
@@ -79,7 +80,6 @@ class Player(Node):
             self._feeds,
             overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
             with_clock=self.options.clock_hz > 0,
-            matched=self._count_subscribers if options.waits else None,
         )
         self.playback = Playback(
             self._program,
@@ -94,7 +94,7 @@ class Player(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._every(1.0, self.publish_state)
         if options.waits:
-            self._count_subscribers()  # nothing to wait for, perhaps: no such stream is there
+            self._look_again = self._every(LOOK_S, self._look_for_subscribers)
         if options.waits and options.wait_timeout_s:
             self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
         self.get_logger().info(beginning(archive, self._program, self._feeds, options))
@@ -169,15 +169,12 @@ class Player(Node):
     def _every(self, seconds: float, act: Callable[[], None]) -> Timer:
         return self.create_timer(seconds, act, callback_group=self._group, clock=self._steady)
 
-    def _count_subscribers(self) -> None:
+    def _look_for_subscribers(self) -> None:
         enough = self.topics.subscribers >= self.options.wait_for_subscribers
-        if enough and not self._is_complete and not self._unheard():
+        if enough and not self._is_complete and not self.topics.unheard(self.options.wait_for_streams):
             self._is_complete = True
+            self._look_again.cancel()
             self._every(SETTLE_S, self.playback.release)
-
-    def _unheard(self) -> list[str]:
-        """The topics of streams that are waited for and that nobody hears yet."""
-        return self.topics.unheard(self.options.wait_for_streams)
 
     def _begin_anyway(self) -> None:
         self._timeout.cancel()
@@ -186,7 +183,7 @@ class Player(Node):
         if self.playback.status().state == WAITING:
             wanted = self.options.wait_for_subscribers
             lacking = [f"{self.topics.subscribers} of {wanted} subscribers"] if wanted else []
-            lacking += [f"nobody who hears {topic}" for topic in self._unheard()]
+            lacking += self.topics.unheard(self.options.wait_for_streams)
             self.get_logger().warning(f"begins with {', '.join(lacking)}")
         self.playback.release()
 

@@ -10,7 +10,7 @@ import yaml
 from fieldplay_player.errors import PlayError
 from fieldplay_player.options import Selection
 from fieldplay_player.pictures import Images
-from fieldplay_player.play_options import READ_AHEAD_MB, PlayOptions
+from fieldplay_player.play_options import READ_AHEAD_MB, PlayOptions, Reading
 
 ASSIGN = ":="
 
@@ -42,7 +42,9 @@ PARAMETERS = {
     "on_end": Parameter("exit", "What to do at the end: exit or pause."),
     "topics": Parameter("", "Only topics in which this regular expression is found."),
     "wait_for_subscribers": Parameter(0, "Begin once the topics have so many subscribers in all."),
-    "wait_for_streams": Parameter("", "Begin once each of these streams is heard, by their ids, parted by blanks."),
+    "wait_for_streams": Parameter(
+        "", "Begin once each of these is heard, parted by blanks: ids of streams, or ID@NODE for by that node."
+    ),
     "wait_timeout": Parameter(30.0, "Begin without them after so many seconds; 0 is never."),
     "read_ahead_mb": Parameter(float(READ_AHEAD_MB), "How much may lie ready, in megabytes."),
     "qos_overrides": Parameter("", "A YAML file of QoS overrides, in the form that rosbag2 reads."),
@@ -70,7 +72,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         clock_hz=given["clock"],
         skip_gaps_s=given["skip_gaps"],
         wait_timeout_s=given["wait_timeout"],
-        wait_for_streams=tuple(given["wait_for_streams"].split()),
+        wait_for_streams=tuple(map(Reading.from_text, given["wait_for_streams"].split())),
         qos_overrides=_path(given["qos_overrides"]),
         urdf=_path(given["urdf"]),
         **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},

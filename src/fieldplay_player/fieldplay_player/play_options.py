@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from fieldplay_player.errors import PlayError
 from fieldplay_player.options import Selection
@@ -16,12 +16,25 @@ OnEnd = Literal["exit", "pause"]
 READ_AHEAD_MB = 128
 
 
+class Reading(NamedTuple):
+    """That a stream (by its id) is heard: by a node of this name in the player's namespace, else by anybody."""
+
+    stream: str
+    node: str = ""
+
+    @classmethod
+    def from_text(cls, text: str) -> "Reading":
+        """From 'STREAM' or 'STREAM@NODE'."""
+        stream, _, node = text.partition("@")
+        return cls(stream, node)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlayOptions:
     """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never.
 
     `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never.
-    `wait_for_streams`: begin once somebody hears each of these streams, as far as the archive has them.
+    `wait_for_streams`: begin once each of these streams is heard, as far as the archive has them.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -34,7 +47,7 @@ class PlayOptions:
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
-    wait_for_streams: tuple[str, ...] = ()
+    wait_for_streams: tuple[Reading, ...] = ()
     wait_timeout_s: float = 0.0
     read_ahead_mb: float = READ_AHEAD_MB
     qos_overrides: Path | None = None

@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any
 
 from rclpy.duration import Duration
-from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
@@ -19,6 +18,7 @@ from fieldplay_player.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_player.errors import PlayError
 from fieldplay_player.feeds import Feed
 from fieldplay_player.outlets import channel_of_feed
+from fieldplay_player.play_options import Reading
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
 
 TIME = struct.Struct("<iI")
@@ -26,7 +26,7 @@ SIGNALS_S = 0.1
 
 
 class LiveTopics:
-    """One publisher for each feed, and /clock if it is wanted. `matched` is called when a subscriber comes or goes."""
+    """One publisher for each feed, and /clock if it is wanted."""
 
     def __init__(
         self,
@@ -35,13 +35,12 @@ class LiveTopics:
         overrides: dict[str, Override],
         *,
         with_clock: bool,
-        matched: Callable[[], None] | None = None,
     ) -> None:
         unknown = set(overrides) - {feed.topic for feed in feeds}
         if unknown:
             node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
-        events = PublisherEventCallbacks(matched=None if matched is None else lambda _: matched())
-        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), events) for feed in feeds]
+        self._node = node
+        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {})) for feed in feeds]
         self._streams = [feed.stream for feed in feeds]
         self._volatile = [
             publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
@@ -60,11 +59,19 @@ class LiveTopics:
         """How many subscribers have found the topics that move."""
         return sum(publisher.get_subscription_count() for publisher in self._volatile)
 
-    def unheard(self, streams: Sequence[str]) -> list[str]:
-        """The topics of these streams, by their ids, that no subscriber has found; /tf is not asked for."""
+    def unheard(self, readings: Sequence[Reading]) -> list[str]:
+        """What is waited for in vain yet, in words; of topics that are not played, and of /tf, nothing is said."""
         pairs = zip(self._streams, self._publishers, strict=True)
-        asked = [publisher for stream, publisher in pairs if stream in streams and publisher.topic_name != "/tf"]
-        return [publisher.topic_name for publisher in asked if not publisher.get_subscription_count()]
+        asked = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
+        lacking = [(p.topic_name, node) for p, node in asked if p.topic_name != "/tf" and not self._is_heard(p, node)]
+        return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in lacking]
+
+    def _is_heard(self, publisher: Publisher, node: str) -> bool:
+        """Whether anybody has found a topic, or a node of this name beside the player, if one is named."""
+        if not publisher.get_subscription_count() or not node:
+            return bool(publisher.get_subscription_count())
+        readers = self._node.get_subscriptions_info_by_topic(publisher.topic_name)
+        return (self._node.get_namespace(), node) in [(reader.node_namespace, reader.node_name) for reader in readers]
 
     def wait_until_received(self, timeout_s: float, is_given_up: Callable[[], bool] = lambda: False) -> bool:
         """Wait until every reliable subscriber has everything; False where one has not within that time.
@@ -79,9 +86,9 @@ class LiveTopics:
         return True
 
 
-def _publisher(node: Node, feed: Feed, override: Override, events: PublisherEventCallbacks) -> Publisher:
+def _publisher(node: Node, feed: Feed, override: Override) -> Publisher:
     offer = offer_of(channel_of_feed(feed).qos, override)
-    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer), event_callbacks=events)
+    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer))
 
 
 def message_class(msgtype: str) -> Any:
