@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
@@ -36,6 +37,12 @@ def messages_in(bag: Path, namespace: str) -> Messages:
             message = reader.deserialize(raw, connection.msgtype)
             found[connection.topic.removeprefix(f"/{namespace}/")].append((stamp, message))
     return dict(found)
+
+
+def text_of(messages: Messages) -> str:
+    """All of the messages as one text in which every number has all its digits, to be compared as a whole."""
+    with np.printoptions(floatmode="unique", threshold=10**9):
+        return repr(messages)
 
 
 def notes_of(root: Path, **parameters: Any) -> list[str]:

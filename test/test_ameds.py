@@ -176,6 +176,14 @@ def test_a_twist_without_velocities_near_in_time_is_unknown(tiny_ameds: Any, tmp
     assert odometry[150][1].twist.covariance[0] == 1e6
 
 
+def test_a_twist_without_rates_is_unknown_as_the_lever_arm_takes_them_and_said(tiny_ameds: Any, tmp_path: Path) -> None:
+    (tiny_ameds.root / "GnssBodyAngularVelocity.csv").unlink()
+    odometry = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/odom"))["gnss/odom"]
+    assert {message.twist.covariance[0] for _, message in odometry} == {1e6}
+    with open_dataset(tiny_ameds.root) as archive:
+        assert any("gnss/odom has no twist: base_link is 81 mm off the INS" in note for note in archive.notes)
+
+
 def test_velocity_acceleration_and_clock(messages: Messages) -> None:
     velocity = messages["gnss/velocity"][0][1]
     assert velocity.header.frame_id == "map"

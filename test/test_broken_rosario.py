@@ -1,6 +1,7 @@
 """Sequences of Rosario with one fault each: it is reported with its place, and everything else plays."""
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from tiny_rosario import TinyRosario
 from tiny_rosario_bag import TinyBag
 
 from fieldplay_player.cli.main import main
+from fieldplay_player.options import Selection
 
 CAMERAS = [
     f"stereo/{camera}/{topic}" for camera in ("left", "right") for topic in ("camera_info", "image_raw/compressed")
@@ -291,8 +293,9 @@ def test_a_damaged_chunk_costs_what_it_holds(
     data[place : place + 100] = bytes(100)
     path.write_bytes(data)
     code, found = checked(path)
-    assert (code, [(d["file"], d["kind"]) for d in found["defects"]]) == (1, [("sequence01.bag", "damaged_chunk")])
-    assert "cannot be unpacked" in found["defects"][0]["message"]
+    assert (code, [d["kind"] for d in found["defects"]]) == (1, ["missing_topic", "damaged_chunk"])
+    assert {d["file"] for d in found["defects"]} == {"sequence01.bag"}
+    assert "cannot be unpacked" in found["defects"][1]["message"]
     left = messages_of(path)
     assert 50 < len(left["imu/data_raw"]) < 140
     assert len(left["gps/fix"]) == 5 and len(left["stereo/left/image_raw"]) == 15
@@ -315,6 +318,27 @@ def test_several_sequences_in_one_folder_are_named(tmp_path: Path, capsys: pytes
     assert main(["info", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert "expected one sequence, got 2" in said and "sequence01" in said and "sequence02" in said
+
+
+@pytest.mark.parametrize("empty", ["50.000,M,,M", ",M,18.000,M"], ids=["no_separation", "no_height"])
+def test_a_fix_without_its_height_is_one_in_the_plane_and_says_so(root: Path, empty: str) -> None:
+    body = tiny.gga(0).split("*")[0].removeprefix("$").replace("50.000,M,18.000,M", empty)
+    (root / "gps.log").write_text(f"{tiny.START}.5 gps: {tiny.sentence(body)}\n")
+    fix = messages_of(root, Selection(topics="gps"))["gps/fix"][0][1]
+    assert math.isnan(fix.altitude) and fix.status.status == 2
+    assert [fix.latitude, fix.longitude] == pytest.approx([-33.03, -60.88])
+    assert fix.position_covariance[[0, 4, 8]] == pytest.approx([0.018**2, 0.018**2, 1e6])
+
+
+def test_a_bag_among_the_raw_files_of_its_run_is_said_with_how_to_choose(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    TinyBag(seconds=1, compression="lz4").write(root / "sequence01.bag")
+    assert main(["info", str(root)]) == 1
+    said = capsys.readouterr().err
+    assert f"expected one sequence, got 2: the raw files in {root}, the bag {root / 'sequence01.bag'};" in said
+    assert "give the bag's path, or take the bag out of the folder to have the raw files read" in said
+    assert main(["info", str(root / "sequence01.bag")]) == 0
 
 
 def test_a_calibration_of_another_sequence_is_not_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

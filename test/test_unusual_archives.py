@@ -308,9 +308,22 @@ def zip_in_folder(folder: Path) -> Path:
     return folder
 
 
+def packed_as(ending: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder.with_name(f"AMEDS{ending}")
+        path.write_bytes(b"none of it is read")
+        return path
+
+    return write
+
+
 UNPLAYABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a cut zip": (cut, "the zip is cut off or damaged"),
     "a zip within a folder": (zip_in_folder, "give the zip in it itself: "),
+    "a tar": (packed_as(".tar.gz"), "a tar is not read in place, unpack it first: tar xf "),
+    "a part of a tar": (packed_as(".tar.gz.00"), "join its parts and unpack them first: cat "),
+    "a text that is called a zip": (packed_as(".zip"), "it is called a zip and is none, it begins with b'none of "),
+    "a zip within a zip": (lambda folder: zip_of(zip_in_folder(folder)), "a zip in a zip is not read in place"),
     "an empty folder": (lambda folder: (shutil.rmtree(folder), folder.mkdir(), folder)[2], "is empty"),
     "a folder of other things": (lambda folder: made(folder.parent / "other", {"a/b.txt": b"x"}), "no dataset that"),
     "a file of other things": (lambda folder: made(folder.parent / "other", {"b.txt": b"x"}) / "b.txt", "no dataset"),

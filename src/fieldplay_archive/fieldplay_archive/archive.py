@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from fieldplay_archive.clock_units import unit_of_digits
 from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
 from fieldplay_archive.files import Files
+from fieldplay_archive.header_units import Expected
 from fieldplay_archive.revolutions import RevolutionFinder
 from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
 from fieldplay_archive.stamps import NS_PER_S
@@ -111,15 +113,24 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
     for mapping in sorted({table.format.mapping for table in tables}):
         names = ", ".join(table.name for table in tables if table.format.mapping == mapping)
         archive.notes.append(f"columns by {mapping}: {names}")
+    units = {
+        table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()} for table in tables
+    }
+    for unit in sorted({unit for found in units.values() for unit in found}):
+        names = ", ".join(name for name, found in units.items() if unit in found)
+        archive.notes.append(f"times taken for {unit}, as they are so large: {names}")
 
 
 def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) -> list[Table]:
-    spec, turning = archive.spec.tables[key].rows_spec(), archive.spec.tables[key].turning
+    spec, turning = archive.spec.tables[key].rows_spec(_units(archive, key)), archive.spec.tables[key].turning
     tables: list[Table] = []
     for files, name in places:
         watch = RevolutionFinder(turning, name, archive.defects) if turning is not None else None
         try:
-            table = Table(files, name, spec, archive.defects, plausible_ns=plausible_ns(archive.spec), watch=watch)
+            table = Table(
+                files, name, spec, archive.defects,
+                plausible_ns=plausible_ns(archive.spec), watch=watch, limits=archive.spec.tables[key].limits,
+            )  # fmt: skip
         except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
@@ -133,6 +144,16 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) 
         elif table.blocks:
             tables.append(table)
     return tables
+
+
+def _units(archive: Archive, key: str) -> dict[str, Expected]:
+    """The units of a table's columns; a parameter that is not at its default was chosen."""
+    found = {}
+    for column, unit in archive.spec.tables[key].units.items():
+        parameter = archive.spec.parameters.get(unit)
+        chosen = unit if parameter is None else archive.parameters[unit]
+        found[column] = Expected(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
+    return found
 
 
 def _columns_of(table: Table) -> set[str]:

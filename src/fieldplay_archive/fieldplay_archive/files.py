@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from fieldplay_archive.errors import ArchiveError, Defect, Report
+from fieldplay_archive.packed import how_to_unpack
 from fieldplay_archive.zipped import READ_SIZE, SeekableMember
 
 # What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
@@ -147,7 +148,8 @@ class ZipFiles(Files):
             self._zip = zipfile.ZipFile(path)
         except ZIP_FAULTS as error:
             cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
-            raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}") from None
+            hint = how_to_unpack(path, [path.name]) if not cut else ""
+            raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}{hint and '; ' + hint}") from None
         self.path = path
         counts = Counter(self._safe_names(report))
         for name, count in counts.items():

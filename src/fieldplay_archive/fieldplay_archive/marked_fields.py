@@ -89,7 +89,7 @@ def _tidy(text: bytes) -> bytes:
 
     An empty field between two commas stays one.
     """
-    text = NEWLINE + tidy_text(text, blanks=True)
+    text = NEWLINE + tidy_text(text, delimiter=None)
     return text.replace(b"\n*,", b"\n*").replace(b",\n", NEWLINE)[1:]
 
 

@@ -99,6 +99,10 @@ class MarkedFormat:
         """The rows of a block of whole lines."""
         return rows_from_lines(block, self.marked, has_lists=self.has_lists)
 
+    def cut_off(self, line: bytes, before: bytes) -> str | None:
+        """Nothing: lines of the kind differ, so that a whole one cannot be told from it."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedSpec:

@@ -17,6 +17,7 @@ GGA, RMC = 0.0, 1.0  # what the column `sentence` holds
 # Latitude, longitude and course in degrees, the altitude above the ellipsoid, HDOP as it is, the quality as in GGA, the
 # speed in knots, whether RMC calls itself valid, and the receiver's own time since 1970 as RMC tells it. What a
 # sentence does not hold, or leaves empty, is NaN.
+BOM = b"\xef\xbb\xbf"
 NUMBERS = ("sentence", "latitude", "longitude", "quality", "hdop", "altitude", "speed", "course", "valid", "utc")
 DIALECT = Dialect(("time", *NUMBERS), " ")
 LINE = r"^\s*(?<time>[^\s,]+)(?:\s[^$]*)?\$(?<body>[^*]*)\*(?<sum>[0-9A-Fa-f]{2})\s*$"
@@ -37,6 +38,10 @@ class NmeaFormat:
         """The rows of a block of whole lines; other sentences than GGA and RMC are none, and no fault."""
         return rows_from_log(block)
 
+    def cut_off(self, line: bytes, before: bytes) -> str | None:
+        """Nothing: a sentence that is cut has no checksum."""
+        return None
+
 
 @dataclass(frozen=True)
 class NmeaSpec:
@@ -47,10 +52,10 @@ class NmeaSpec:
 
     def format_from_head(self, head: bytes) -> NmeaFormat:
         """ArchiveError where no line of the file's beginning is a sentence behind a time."""
-        lines = polars.Series(_texts(head), dtype=polars.String())
+        lines = polars.Series(_texts(head.removeprefix(BOM)), dtype=polars.String())
         if not lines.str.contains(LINE).any():
             raise ArchiveError("expected lines of a time, a label and an NMEA sentence with its checksum, got none")
-        return NmeaFormat()
+        return NmeaFormat(first_byte=len(BOM) if head.startswith(BOM) else 0)
 
 
 def rows_from_log(block: bytes) -> NumberRows:

@@ -12,6 +12,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from fieldplay_archive.clock_units import digits_of_time, in_seconds, unit_of_digits
 from fieldplay_archive.stamps import LARGEST_INTEGER_PART, ns_from_texts
 
 SHOWN = 40  # characters of a faulty text that a message shows
@@ -28,7 +29,9 @@ class Dialect:
 
     With `blanks` the delimiter is the comma, and blanks part fields as well, as in the logs of some robots. `extract`
     gives, for a column, the regular expression whose first group is the number in its text. With `partial` a row of
-    which a number is none is kept, with NaN in its place; it is a fault all the same.
+    which a number is none is kept, with NaN in its place; it is a fault all the same. `digits` gives, for a clock that
+    counts parts of a second, how many decimal digits of a second they are: 3, 6 or 9; for others it is 0. `factors`
+    gives, for a column in another unit than it should have, what its numbers are multiplied by.
     """
 
     columns: tuple[str, ...]  # in the order of the file
@@ -37,6 +40,8 @@ class Dialect:
     blanks: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
     partial: bool = False
+    digits: Mapping[str, int] = field(default_factory=dict)
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
@@ -95,7 +100,7 @@ class NumberRows:
 
 def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
     """The rows of a block of whole lines."""
-    block = tidy_text(block, blanks=dialect.blanks)
+    block = tidy_text(block, delimiter=None if dialect.blanks else dialect.delimiter)
     lines = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
     frame = _parse(block, dialect) if _is_regular(block, dialect, lines) else None
     if frame is not None and frame.height == lines and not _has_null(frame, dialect):
@@ -103,22 +108,36 @@ def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
     return _rows_line_by_line(block, dialect)
 
 
-def tidy_text(text: bytes, *, blanks: bool) -> bytes:
-    """Text without blanks and quotes; or, where `blanks` part fields as well as commas do, with commas alone.
+def tidy_text(text: bytes, *, delimiter: str | None) -> bytes:
+    """Text without the blanks and quotes around its fields; with None, where blanks part fields too, commas for those.
 
-    A blank beside a comma, another blank or the end of a line parts nothing. The lines stay where they are.
+    A blank beside a delimiter, another blank or the end of a line parts nothing. What stands within a field stays, for
+    `68 77` is no number. The lines stay where they are.
     """
-    if not blanks:
-        for noise in (b" ", b'"'):
-            if noise in text:
-                text = text.replace(noise, b"")
+    if delimiter is not None:
+        return _without_quotes(text, delimiter.encode()) if b" " in text or b'"' in text or b"\t" in text else text
+    return _without_blanks(text.replace(b"\t", b" "), b",").replace(b" ", b",")
+
+
+def _without_quotes(text: bytes, delimiter: bytes) -> bytes:
+    if delimiter != b"\t":
+        text = text.replace(b"\t", b" ")
+    text = _without_blanks(text, delimiter)
+    if b'"' not in text:
         return text
-    text = text.replace(b"\t", b" ").replace(b"\r\n", b"\n")
+    for end in (delimiter, b"\n"):
+        text = text.replace(end + b'"', end).replace(b'"' + end, end)
+    return _without_blanks(text.removeprefix(b'"').removesuffix(b'"'), delimiter)
+
+
+def _without_blanks(text: bytes, delimiter: bytes) -> bytes:
+    """Without blanks beside delimiters and the ends of lines; of several in a row one."""
+    text = text.replace(b"\r\n", b"\n")
     while b"  " in text:
         text = text.replace(b"  ", b" ")
-    for beside, alone in ((b" ,", b","), (b", ", b","), (b" \n", b"\n"), (b"\n ", b"\n")):
-        text = text.replace(beside, alone)
-    return text.strip(b" ").replace(b" ", b",")
+    for end in (delimiter, b"\n"):
+        text = text.replace(b" " + end, end).replace(end + b" ", end)
+    return text.strip(b" ")
 
 
 def _is_regular(block: bytes, dialect: Dialect, lines: int) -> bool:
@@ -129,18 +148,20 @@ def _parse(block: bytes, dialect: Dialect) -> polars.DataFrame | None:
     """The fields, null where one is no number; None where the first line has another number of fields."""
     plain = set(dialect.numbers) - set(dialect.extract)
     schema = {name: polars.Float64() if name in plain else polars.String() for name in dialect.columns}
-    if not block:
-        return polars.DataFrame(schema=schema)
     try:
-        frame = polars.read_csv(
-            io.BytesIO(block),
-            has_header=False,
-            separator=dialect.delimiter,
-            schema=schema,
-            ignore_errors=True,
-            quote_char=None,
-            encoding="utf8-lossy",
-            decimal_comma=dialect.decimal_comma,
+        frame = (
+            polars.read_csv(
+                io.BytesIO(block),
+                has_header=False,
+                separator=dialect.delimiter,
+                schema=schema,
+                ignore_errors=True,
+                quote_char=None,
+                encoding="utf8-lossy",
+                decimal_comma=dialect.decimal_comma,
+            )
+            if block
+            else polars.DataFrame(schema=schema)
         )
     except polars.exceptions.PolarsError:
         return None
@@ -182,12 +203,15 @@ def _checked(
     good = np.ones(frame.height, bool)
     times = []
     for name in dialect.clocks:
-        texts = np.array(frame[name].cast(polars.Binary).fill_null(b"").to_list(), dtype=np.bytes_)
-        ns, is_time = ns_from_texts(np.char.replace(texts, b",", b".") if dialect.decimal_comma else texts)
+        texts = frame[name].str.replace(",", ".", literal=True) if dialect.decimal_comma else frame[name]
+        texts = in_seconds(texts, dialect.digits.get(name, 0))
+        ns, is_time = ns_from_texts(np.array(texts.cast(polars.Binary).fill_null(b"").to_list(), dtype=np.bytes_))
         times.append(ns)
         good &= is_time
     columns = [frame[name].to_numpy() for name in dialect.numbers]
     values = np.stack(columns, axis=1) if columns else np.zeros((frame.height, 0))
+    if dialect.factors:
+        values = values * np.array([dialect.factors.get(name, 1.0) for name in dialect.numbers])
     finite = np.isfinite(values)
     whole = good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
@@ -214,7 +238,7 @@ def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLi
         if name.startswith(IGNORED):
             continue
         text = _number_in(name, part.decode("utf-8", "replace").strip(), dialect)
-        wanted = "a time in seconds" if is_clock(name) else "a number"
+        wanted = f"a time in {unit_of_digits(dialect.digits.get(name, 0))}" if is_clock(name) else "a number"
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
@@ -223,8 +247,10 @@ def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLi
             continue
         if not math.isfinite(value):
             yield BadLine(number, "not_finite", f"column {name}: expected {wanted}, got '{text}'")
-        elif is_clock(name) and abs(value) > LARGEST_INTEGER_PART:
-            yield BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is none")
+        elif is_clock(name) and abs(value) / 10 ** dialect.digits.get(name, 0) > LARGEST_INTEGER_PART:
+            looks = digits_of_time(value)
+            why = "none" if looks is None else f"one in {unit_of_digits(looks)}"
+            yield BadLine(number, "implausible_time", f"column {name}: expected {wanted}, got {text}, which is {why}")
 
 
 def _number_in(name: str, text: str, dialect: Dialect) -> str:

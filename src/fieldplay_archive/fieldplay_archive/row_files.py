@@ -71,11 +71,11 @@ def picture_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) 
 
 
 def cloud_stream(
-    files: Files, names: list[str], stamp_ns: NDArray[np.int64], decode: Callable[[bytes], NDArray[np.void]]
+    files: Files, names: list[str], stamp_ns: NDArray[np.int64], decode: Callable[[bytes, str], NDArray[np.void]]
 ) -> FileStream:
-    """Point clouds, each read and decoded when it is asked for."""
+    """Point clouds, each read and decoded (its bytes, its name) when it is asked for."""
 
     def clouds(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Clouds:
-        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row])))
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row]), names[row]))
 
     return FileStream(names, stamp_ns, clouds)

@@ -11,6 +11,7 @@ import yaml
 
 from fieldplay_archive.checked import build
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.header_units import Expected
 from fieldplay_archive.marked_lines import MarkedLines, MarkedSpec
 from fieldplay_archive.nmea import NmeaSpec
 from fieldplay_archive.plain_names import name_from_patterns
@@ -41,7 +42,8 @@ class TableFiles:
     """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
 
     `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell. `called` is what a
-    message calls them, if not as the expressions do.
+    message calls them, if not as the expressions do. `units` gives, for columns whose header may tell another unit, the
+    one expected, or the parameter that says it.
     """
 
     files: str
@@ -53,10 +55,12 @@ class TableFiles:
     turning: Turning | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # rows beyond are none; but see row_limits
     optional: bool = False
     blanks: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
     repeated_times: bool = False
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         titles = (pattern for patterns in self.header.values() for pattern in patterns)
@@ -65,16 +69,18 @@ class TableFiles:
         if bool(self.layouts) + self.nmea + (self.marked is not None) != 1:
             raise ValueError("expected one of layouts, nmea: true and marked")
         layouts = [self.marked.columns] if self.marked else self.layouts
-        for name in self.ranges:
-            if not all(name in layout for layout in layouts):
-                raise ValueError(f"ranges: expected a column of all layouts, got '{name}'")
+        for what, columns in (("ranges", self.ranges), ("limits", self.limits)):
+            for name in columns:
+                if not all(name in layout for layout in layouts):
+                    raise ValueError(f"{what}: expected a column of all layouts, got '{name}'")
 
     @property
     def shown(self) -> str:
         """Folder and name for a message."""
         return self.called or name_from_patterns(self.files, self.folder)
 
-    def rows_spec(self) -> TableSpec | NmeaSpec | MarkedSpec:
+    def rows_spec(self, units: Mapping[str, Expected] | None = None) -> TableSpec | NmeaSpec | MarkedSpec:
+        """What is known of the rows, with the units of columns as the parameters have them."""
         if self.nmea:
             return NmeaSpec(ranges=self.ranges)
         if self.marked is not None:
@@ -86,6 +92,7 @@ class TableFiles:
             blanks=self.blanks,
             extract=self.extract,
             repeated_times=self.repeated_times,
+            units=units or {},
         )
 
 

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BufferedReader
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,7 @@ from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files
 from fieldplay_archive.gaps import GapFinder
 from fieldplay_archive.number_rows import Dialect, NumberRows
+from fieldplay_archive.row_limits import defects_of_limits, fitting_limits, within_limits
 from fieldplay_archive.table_defects import (
     defects_of_gaps,
     defects_of_impossible_times,
@@ -27,6 +29,7 @@ BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
 KEPT_BLOCKS = 2
+NO_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType({})
 
 
 class RowsFormat(Protocol):
@@ -41,6 +44,7 @@ class RowsFormat(Protocol):
     @property
     def mapping(self) -> str: ...
     def rows(self, block: bytes) -> NumberRows: ...
+    def cut_off(self, line: bytes, before: bytes) -> str | None: ...
 
 
 class RowsSpec(Protocol):
@@ -123,10 +127,10 @@ class Block:
 class Table:
     """A table that has been looked through: its blocks are known, its rows are read when asked for.
 
-    Every line that is no row is reported once, when the table is looked through, and so are gaps, times that stand
-    still or run backward, and numbers out of their range, whose rows count. `repeated` are the rows that have the time
-    of the row before where that is no defect, `open_row` is the last line if it is a row and has no line end. `watch`
-    sees each block's rows as they are read later.
+    Every line that is no row is reported once, when the table is looked through, and so are rows beyond `limits`, which
+    do not count, and gaps, times that stand still or run backward, and numbers out of their range, whose rows do.
+    `repeated` are the rows that have the time of the row before where that is no defect, `open_row` is the last line if
+    it is a row and has no line end. `watch` sees each block's rows as they are read later.
     """
 
     looks_for_gaps = True
@@ -140,6 +144,7 @@ class Table:
         *,
         plausible_ns: tuple[int, int],
         watch: Watch | None = None,
+        limits: Mapping[str, tuple[float, float]] = NO_LIMITS,
     ) -> None:
         self.name = name
         self.watch = watch
@@ -151,12 +156,15 @@ class Table:
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Rows] = OrderedDict()
         try:
-            self.format = spec.format_from_head(self._head())
+            head = self._head()
+            self.format = spec.format_from_head(head)
         except (ArchiveError, OSError):
             self._file.close()
             raise
         numbers = self.format.dialect.numbers
         self._ranges = {numbers.index(column): (column, *ends) for column, ends in spec.ranges.items()}
+        some = self._parse(head[self.format.first_byte :]) if limits else None
+        self._limits = {} if some is None else fitting_limits(limits, numbers, some)
         self._counts_repeated = spec.repeated_times
         self.repeated = 0
         self.open_row: int | None = None
@@ -184,7 +192,7 @@ class Table:
     def _read(self, block: Block, file: BufferedReader) -> Rows:
         file.seek(block.offset)
         parsed = self._parse(file.read(block.size))
-        return self._sorted(parsed.only(self._possible(parsed)), block)
+        return self._sorted(parsed.only(self._possible(parsed) & within_limits(parsed, self._limits)), block)
 
     def rows_between(self, first_ns: int, last_ns: int) -> Rows:
         """All rows with first_ns <= time <= last_ns."""
@@ -228,7 +236,7 @@ class Table:
     def _look_through(self) -> None:
         previous_ns: int | None = None
         gaps = GapFinder()
-        for offset, first_line, text in self._texts():
+        for offset, first_line, text in self._whole_texts():
             parsed = self._parse(text)
             possible = self._possible(parsed)
             last = text.count(b"\n")
@@ -236,7 +244,8 @@ class Table:
                 self.open_row = first_line + last
             self._report_all(defects_of_lines(self.name, parsed, first_line))
             self._report_all(defects_of_impossible_times(self.name, parsed, possible, first_line))
-            rows = parsed.only(possible)
+            self._report_all(defects_of_limits(self.name, parsed.only(possible), first_line, self._limits))
+            rows = parsed.only(possible & within_limits(parsed, self._limits))
             if not len(rows.stamp_ns):
                 continue
             self._report_all(defects_of_order(self.name, rows, first_line, self._steps(rows, previous_ns)))
@@ -260,6 +269,18 @@ class Table:
     def _report_all(self, defects: Iterator[Defect]) -> None:
         for defect in defects:
             self._report(defect)
+
+    def _whole_texts(self) -> Iterator[tuple[int, int, bytes]]:
+        """The text in blocks, without a last line whose last number is cut, which is reported."""
+        before = b""
+        for offset, line, text in self._texts():
+            end = len(text) if text.endswith(b"\r") else text.rfind(b"\n") + 1
+            fault = self.format.cut_off(text[end:], before + text[:end]) if end < len(text) else None
+            if fault is not None:
+                row = line + text.count(b"\n")
+                self._report(Defect(file=self.name, row=row, kind="cut_off_line", message=fault))
+            yield offset, line, text if fault is None else text[:end]
+            before = text
 
     def _texts(self) -> Iterator[tuple[int, int, bytes]]:
         """The text in blocks of whole lines, with the place of each and the number of its first line."""

@@ -183,3 +183,19 @@ def test_single_headers_with_another_time_and_numbers_that_are_none_are_told_onc
         assert rows_of(stream) == [(0, 1.0), (10, 2.0), (30, 4.0)]
     assert sorted(defect.kind for defect in defects) == ["not_finite", "stamp_mismatch"]
     bag.close()
+
+
+def test_a_message_that_is_cut_is_told_with_its_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.bag"
+    with Writer(path) as writer:
+        connection = writer.add_connection("/warmth", TEMPERATURE, typestore=STORES[False])
+        for k in range(4):
+            data = made(TEMPERATURE, START_NS + k * 10**7, is_cdr=False, temperature=float(k), variance=0.0)
+            writer.write(connection, START_NS + k * 10**7, data[:30] if k % 2 else data)
+    defects: list[Defect] = []
+    bag = Ros1Bag(Parts([path]), defects.append)
+    assert rows_of(stream_of(bag.topic("/warmth", 10), defects.append)) == [(0, 0.0), (20, 2.0)]
+    times = [f"/warmth, the message at {(START_NS + k * 10**7) / 1e9:.6f} s: expected a whole" for k in (1, 3)]
+    assert [defect.kind for defect in defects] == ["damaged_message"] * 2
+    assert all(time in defect.message for time, defect in zip(times, defects, strict=True))
+    bag.close()

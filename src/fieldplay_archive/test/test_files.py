@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldplay_archive import zipped
+from fieldplay_archive import inflating, zipped
 from fieldplay_archive.errors import ArchiveError, Defect
 from fieldplay_archive.files import ListedFiles, leaves_archive, open_files
 
@@ -71,7 +71,7 @@ def test_what_is_not_there_or_no_zip_is_an_error_with_its_path(tmp_path: Path) -
 @pytest.fixture(params=[zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def large_zip(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, bytes]:
     """A zip whose member a.csv has many access points, and the plain data of that member."""
-    monkeypatch.setattr(zipped, "SPACING", 1 << 18)
+    monkeypatch.setattr(inflating, "FIRST_SPACING", 1 << 18)
     draw = random.Random(3)
     plain = "".join(f"{draw.random():.6f},{line}\n" for line in range(300_000)).encode()
     path = tmp_path / "large.zip"

@@ -104,3 +104,9 @@ def test_a_block_without_sentences_gives_no_rows(block: bytes) -> None:
 def test_a_file_without_any_sentence_is_refused() -> None:
     with pytest.raises(ArchiveError, match="expected lines of a time, a label and an NMEA sentence"):
         NmeaSpec().format_from_head(b"1514301945.1 imu: 1 2 3\n")
+
+
+def test_a_byte_order_mark_costs_no_line() -> None:
+    text = b"\xef\xbb\xbf" + log(PLACE)
+    found = NmeaSpec().format_from_head(text)
+    assert found.rows(text[found.first_byte :]).stamp_ns.tolist() == [1514301945_025000000]

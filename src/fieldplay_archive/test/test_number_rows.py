@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.number_rows import Dialect, rows_from_block
+from fieldplay_archive.number_rows import Dialect, rows_from_block, tidy_text
 
 COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
 
@@ -50,6 +50,14 @@ def test_other_delimiters_and_the_decimal_comma_are_read(delimiter: str, decimal
         (b"2,3,1e999", "not_finite", "column y: expected a number, got '1e999'"),
         (b"2,\xff\xfe,4", "not_a_number", "column x: expected a number, got '\ufffd\ufffd'"),
         (b"2,0x10,4", "not_a_number", "column x: expected a number, got '0x10'"),
+        (b"2,682 77,4", "not_a_number", "column x: expected a number, got '682 77'"),
+        (b'2,0.4 5"1,4', "not_a_number", "column x: expected a number, got '0.4 5\"1'"),
+        (b"1656931512 .25,3,4", "not_a_number", "column time: expected a time in seconds, got '1656931512 .25'"),
+        (
+            b"1656931512010000000,3,4",
+            "implausible_time",
+            "column time: expected a time in seconds, got 1656931512010000000, which is one in nanoseconds",
+        ),
         (b"2," + 60 * b"z" + b",4", "not_a_number", f"column x: expected a number, got '{37 * 'z'}...'"),
     ],
 )
@@ -78,6 +86,28 @@ def test_another_clock_is_read_exactly_and_columns_to_pass_over_hold_anything() 
     assert [bad.message for bad in rows.bad] == ["column device_time: expected a time in seconds, got 'noon'"]
 
 
+@pytest.mark.parametrize(("digits", "unit"), [(3, "milliseconds"), (6, "microseconds"), (9, "nanoseconds")])
+def test_times_in_parts_of_a_second_are_read_digit_for_digit(digits: int, unit: str) -> None:
+    times = ["1656931512123456789"[: 10 + digits], "1656931512123456789"[: 10 + digits] + ".5", "5"]
+    dialect = Dialect(("time", "x"), ",", digits={"time": digits})
+    rows = rows_from_block("".join(f"{time},1\n" for time in times).encode() + b"soon,2\n", dialect)
+    exact = int(times[0]) * 10 ** (9 - digits)
+    half = 5 * 10 ** (8 - digits) if digits < 9 else 1
+    assert rows.stamp_ns.tolist() == [exact, exact + half, 5 * 10 ** (9 - digits)]
+    assert [bad.message for bad in rows.bad] == [f"column time: expected a time in {unit}, got 'soon'"]
+
+
+def test_nanoseconds_with_an_exponent_are_read_as_far_as_they_are_written() -> None:
+    dialect = Dialect(("time", "x"), ",", digits={"time": 9})
+    rows = rows_from_block(b"1.656931512010000000e+18,1\n1.6569315120100000125E18,2\n", dialect)
+    assert rows.stamp_ns.tolist() == [1656931512_010000000, 1656931512_010000012]
+
+
+def test_columns_in_another_unit_are_multiplied_by_their_factors() -> None:
+    rows = rows_from_block(b"1,180,2\n", Dialect(("time", "x", "y"), ",", factors={"x": np.pi / 180}))
+    assert rows.values.tolist() == [[np.pi, 2]]
+
+
 def test_nothing_gives_no_rows() -> None:
     rows = rows_from_block(b"", COMMA)
     assert rows.values.shape == (0, 2)
@@ -98,7 +128,7 @@ def test_numbers_come_back_as_they_were_written(rows: list[tuple[int, float, flo
 @given(st.binary(max_size=200))
 def test_any_bytes_are_rows_or_explained_and_never_a_crash(block: bytes) -> None:
     rows = rows_from_block(block, COMMA)
-    lines = [line for line in block.replace(b" ", b"").replace(b'"', b"").splitlines() if line.strip()]
+    lines = [line for line in tidy_text(block, delimiter=",").splitlines() if line.strip()]
     assert len(rows.line) + len(rows.bad) == len(lines)
     assert np.isfinite(rows.values).all()
 
@@ -135,6 +165,13 @@ def test_a_text_without_the_number_that_is_sought_is_told() -> None:
         (1, "short_row", "expected 4 columns, got 3: '2,a,2'"),
     ]
     assert rows.line.tolist() == [2]
+
+
+@pytest.mark.parametrize("block", [b"1 a 2\n", b"\x1a", bytes(50), b"\n" * 5000])
+def test_a_block_without_any_row_is_no_crash_where_numbers_are_taken_out_of_texts(block: bytes) -> None:
+    rows = rows_from_block(block, BLANKS)
+    assert rows.values.shape == (0, 2)
+    assert len(rows.bad) == bool(block.strip())
 
 
 def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> None:

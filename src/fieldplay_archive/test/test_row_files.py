@@ -97,7 +97,9 @@ def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archi
 def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:
     (archive.root / "a.pcd").write_bytes(b"\x01\x02")
     with open_files(archive.root, archive.defects) as files:
-        clouds = cloud_stream(files, ["a.pcd"], np.array([5]), lambda data: np.frombuffer(data, [("x", "u1")])).load(0)
+        clouds = cloud_stream(
+            files, ["a.pcd"], np.array([5]), lambda data, name: np.frombuffer(data, [("x", "u1")])
+        ).load(0)
         assert isinstance(clouds, Clouds)
         assert clouds.load(0)["x"].tolist() == [1, 2]
 

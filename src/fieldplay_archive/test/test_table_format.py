@@ -1,8 +1,10 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.header_units import Expected
 from fieldplay_archive.number_rows import Dialect
 from fieldplay_archive.table_format import TableSpec, format_from_head, normal_title
 
@@ -100,3 +102,73 @@ def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -
     assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
     assert (found.first_line, found.first_byte) == (2, 8)
     assert found.rows(b"1656931512.25 imu 5)\n").values.tolist() == [[5]]
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "mapping"),
+    [
+        (b"1656931512.25,1,2,\n1656931512.50,3,4,\n", ("time", "x", "y", "_end"), "position"),
+        (b"1656931512,25;1;2;\n1656931512,50;3,5;4;\n", ("time", "x", "y", "_end"), "position"),
+        (b"1656931512.25\t1\t2\t\n", ("time", "x", "y", "_end"), "position"),
+        (b"y,x,time\n1,2,1656931512.25,\n", ("y", "x", "time", "_end"), "header"),
+        (b"y,x,time,\n1,2,1656931512.25,\n", ("y", "x", "time", "_end"), "header"),
+        (b"y,x,time,\n1,2,1656931512.25\n", ("y", "x", "time"), "header"),
+        (b"time,x,y,note\n1656931512.25,1,2,\n", ("time", "x", "y", "_3"), "header"),
+        (b"0,1656931512.25,1,2\n1,1656931512.50,3,4\n", ("_index", "time", "x", "y"), "position, behind an index"),
+        (b",y,x,time\n0,1,2,1656931512.25\n", ("_0", "y", "x", "time"), "header"),
+        (b"time,x,y\n7,1656931512.25,1,2\n", ("_index", "time", "x", "y"), "header, behind an index"),
+        (b"1656931512,1,2\n1656931513,3,4\n", ("time", "x", "y"), "position"),
+        (b"0,1656931512.25,1,2,\n", ("_index", "time", "x", "y", "_end"), "position, behind an index"),
+        (b"0,1656931512,2\n1,1656931513,4\n", ("time", "x", "y"), "position"),
+    ],
+)
+def test_an_index_and_what_a_last_delimiter_leaves_are_passed_over(
+    head: bytes, columns: tuple[str, ...], mapping: str
+) -> None:
+    found = format_from_head(head, SPEC)
+    assert (found.dialect.columns, found.mapping) == (columns, mapping)
+    assert len(found.rows(head[found.first_byte :]).stamp_ns) == head[found.first_byte :].count(b"\n")
+
+
+@pytest.mark.parametrize("head", [b"time x y\n1656931512.25 1 2\n", b"  1656931512.25   1\t2  \r\n"])
+def test_blanks_part_fields_where_nothing_else_does(head: bytes) -> None:
+    found = format_from_head(head, SPEC)
+    assert found.rows(head[found.first_byte :]).values.tolist() == [[1, 2]]
+
+
+def test_a_layout_may_have_any_number_of_columns_to_pass_over() -> None:
+    spec = TableSpec(layouts=[["time", "_*", "x", "y"]], blanks=True)
+    for labels in ("", "imu ", "imu: 17,3 x "):
+        text = f"1656931512.25 {labels}1 2\n".encode()
+        assert format_from_head(text, spec).rows(text).values.tolist() == [[1, 2]]
+    with pytest.raises(ArchiveError, match="expected 3 and more columns, got 2"):
+        format_from_head(b"1656931512.25 1\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("times", "digits"),
+    [
+        (("1656931512.25", "1656931512.50"), {}),
+        (("1656931512250", "1656931512500"), {"time": 3}),
+        (("1656931512250000", "1656931512500000.5"), {"time": 6}),
+        (("1.65693151225e18", "1656931512500000000"), {"time": 9}),
+        (("0", "17"), {}),
+    ],
+)
+def test_the_unit_of_times_is_told_by_how_large_they_are(times: tuple[str, str], digits: dict[str, int]) -> None:
+    head = "".join(f"{time},1,2\n" for time in times).encode()
+    assert format_from_head(head, SPEC).dialect.digits == digits
+
+
+@pytest.mark.parametrize("titles", ["time,x [deg],y", "time,x_deg,y", "time,x (°),y", "time,x,y\ns,deg,m"])
+def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> None:
+    head = f"{titles}\n1656931512.25,180,2\n".encode()
+    layouts = [["time", "x", "y"]]
+    found = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad")}))
+    assert found.rows(head[found.first_byte :]).values.tolist() == [[pytest.approx(np.pi), 2]]
+    assert "; x in deg by the header, made rad" in found.mapping
+    chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad", is_chosen=True)}))
+    assert chosen.rows(head[chosen.first_byte :]).values.tolist() == [[180, 2]]
+    assert "; x in deg by the header, taken for rad, as chosen" in chosen.mapping
+    same = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("deg"), "y": Expected("rad")}))
+    assert (same.dialect.factors, "made" in same.mapping) == ({}, False)

@@ -130,3 +130,40 @@ def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Open
         table.close()
     assert (table.count, table.repeated, defects) == (400, 300, [])
     assert opened.table()[0].repeated == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "last", "is_cut"),
+    [
+        ("1.25 -2.50 3.75", "-4.00", False),
+        ("1.25 -2.50 3.75", "-4.0", True),
+        ("1.25 -2.50 3.75", "-4", True),
+        ("1.25 -2.5 3", "-4", False),
+        ("12034 -12050", "-1206", True),
+        ("12034 -12050", "12060", False),
+        ("9.8e-01 1.1e+00", "9.8e-0", True),
+        ("", "4", False),
+    ],
+)
+@pytest.mark.parametrize("many", [1, 300])
+def test_a_last_number_that_may_be_cut_costs_its_row_and_a_whole_one_does_not(
+    opened: Opened, rows: str, last: str, *, is_cut: bool, many: int
+) -> None:
+    before = rows.split() * many
+    text = "".join(f"{START + row},{number}\n" for row, number in enumerate(before))
+    table, defects = opened.table(f"{text}{START + len(before)},{last}")
+    assert table.count == len(before) + (not is_cut)
+    assert sum(len(table.rows(index)) for index in range(len(table.blocks))) == table.count
+    assert [(defect.kind, defect.row) for defect in defects] == [("cut_off_line", len(before) + 1)] * is_cut
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_last_line_with_its_end_is_whole(opened: Opened, end: str) -> None:
+    table, defects = opened.table(f"{START},1.25\n{START + 1},4{end}")
+    assert (table.count, defects) == (2, [])
+
+
+def test_what_is_expected_of_a_cut_line_is_told(opened: Opened) -> None:
+    _, defects = opened.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
+    expected = "expected 4 decimals or more, as in the rows before, got '-4'; the file ends here, without a line end"
+    assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import Reckoning, reckoned
+from fieldplay_kinematics.dead_reckoning import Reckoning, Stepping, reckoned
 from fieldplay_kinematics.dh import DhRow, end_from_joints, steps_from_joints
 from fieldplay_kinematics.planar_motion import covariance_from_planar
 from fieldplay_kinematics.steered_wheels import (
@@ -23,11 +23,18 @@ WHEELS = (1, 2, 3, 4)
 DRIVES = tuple(f"drive_{wheel}" for wheel in WHEELS)
 STEERS = tuple(f"steer_{wheel}" for wheel in WHEELS)
 UNKNOWN_VARIANCE = 1e6
+LENGTHS = ("length_m", "width_m", "swivel_m", "wheel_drop_m")
+LONGEST_STEP_S = 1.0  # where a description does not tell
 
 
 def base_from_settings(settings: Mapping[str, Any]) -> SteeredBase:
     """The wheeled base of a description."""
-    return symmetric_base(**{name: float(value) for name, value in settings.items()})
+    return symmetric_base(**{name: float(settings[name]) for name in LENGTHS})
+
+
+def stepping_from_settings(settings: Mapping[str, Any]) -> Stepping:
+    """How the odometry of a description goes over time: a longer step than `longest_step_s` is not driven through."""
+    return Stepping(longest_s=float(settings.get("longest_step_s", LONGEST_STEP_S)))
 
 
 def arm_from_settings(settings: Mapping[str, Any]) -> list[DhRow]:
@@ -61,11 +68,17 @@ class WheelOdometry:
 
 
 def wheel_odometry_from_wheels(
-    base: SteeredBase, before: Reckoning | None, stamp_ns: NDArray[np.int64], steering: Array, rim_speeds: Array
+    base: SteeredBase,
+    before: Reckoning | None,
+    stamp_ns: NDArray[np.int64],
+    *,
+    steering: Array,
+    rim_speeds: Array,
+    stepping: Stepping,
 ) -> WheelOdometry:
     """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
-    found = reckoned(before, stamp_ns, twists, covariances)
+    found = reckoned(before, stamp_ns, twists, covariances, stepping=stepping)
     return WheelOdometry(
         poses=found.poses,
         twists=twists,

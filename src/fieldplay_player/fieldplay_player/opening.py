@@ -10,6 +10,7 @@ from typing import Any
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.files import Files, ListedFiles, begins_as_zip, last_part, open_files
+from fieldplay_archive.packed import how_to_unpack
 from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
 
 REASONS = 5  # why nothing can be read, at most
@@ -78,8 +79,7 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
     if named:
         called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
-    zips = [name for name in names if name.lower().endswith(".zip")]
-    hint = f"give the zip in it itself: {path / zips[0]}" if zips and path.is_dir() else "--dataset names one"
+    hint = how_to_unpack(path, names) or "--dataset names one"
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
 
 

@@ -123,7 +123,9 @@ def channel_of_feed(feed: Feed) -> Channel:
 
 
 def rate_hz(feed: Feed) -> float:
-    """The mean rate of a feed, as far as its spans tell."""
+    """The mean rate of a feed, as far as its spans tell; 0 of one without any."""
+    if not feed.spans:
+        return 0.0
     count = sum(span.count for span in feed.spans)
     length = max(span.last_ns for span in feed.spans) - min(span.first_ns for span in feed.spans)
     return (count - 1) * NS_PER_S / length if length > 0 else 0.0

@@ -38,7 +38,7 @@ class Ros1Bag:
         self._damaged: set[int] = set()
         self._by_topic: dict[str, list[int]] = {}
         for number, connection in self._index.connections.items():
-            if number in self._index.places:
+            if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2
                 self._by_topic.setdefault(connection.topic, []).append(number)
         self.kinds = {topic: self._kind(numbers[0]) for topic, numbers in self._by_topic.items()}
         self.counts = {topic: len(self.places(topic).stamp_ns) for topic in self._by_topic}

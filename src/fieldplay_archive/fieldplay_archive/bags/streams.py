@@ -1,6 +1,7 @@
 """Topics of bags as streams: of numbers, a span at a time, and of pictures, each read when it is asked for."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,28 @@ PICTURE = ("height", "width", "step", "is_bigendian")
 Convert = Callable[[NDArray[np.int64], Columns], Record]
 
 
+@dataclass(frozen=True, eq=False)
+class Impossible:
+    """Messages (n,) with numbers (n, k) that cannot be, and what these should be."""
+
+    wrong: NDArray[np.bool_]
+    expected: str
+    numbers: NDArray[np.float64]
+
+
+Judge = Callable[[Columns], Iterator[Impossible]]
+
+
+def all_possible(_: Columns) -> Iterator[Impossible]:
+    """Whatever is finite can be."""
+    yield from ()
+
+
 class NumberStream:
     """A topic of messages with headers as records.
 
-    A message that is none of its type, or has NaN for a number, is reported and left out; `perhaps` are the paths of
-    numbers that may be NaN.
+    A message that is none of its type, has NaN for a number, or numbers that `judge` finds impossible, is reported and
+    left out; `perhaps` are the paths of numbers that may be NaN.
     """
 
     def __init__(
@@ -36,12 +54,14 @@ class NumberStream:
         stream: str,
         report: Report,
         perhaps: Collection[str] = (),
+        judge: Judge = all_possible,
     ) -> None:
         self.topic = topic
         self.spans = topic.spans
         self._paths = tuple(paths)
         self._certain = tuple(path for path in paths if path not in perhaps)
         self._convert = convert
+        self._judge = judge
         self._bag, self._id, self._report = bag, stream, report
         self._reported: set[int] = set()
 
@@ -55,30 +75,44 @@ class NumberStream:
         there = np.array([row for row, message in enumerate(read) if message is not None], np.intp)
         messages = [message for message in read if message is not None]
         columns = columns_of_messages(messages, self.topic.kind, (*STAMP, *self._paths))
-        stamp_ns = self.topic.stamps(index)[there][columns.rows]
-        seconds, nanoseconds = (columns.values[path].astype(np.int64) for path in STAMP)
+        there_ns = self.topic.stamps(index)[there]
+        stamp_ns = there_ns[columns.rows]
         finite = columns.finite(self._certain)
-        self._tell_once(index, stamp_ns, seconds * NS_PER_S + nanoseconds, columns=columns, finite=finite)
-        return stamp_ns[finite], columns.only(finite)
+        if self._is_first(index):
+            self._tell_damaged(there_ns, columns)
+            for row in np.flatnonzero(~finite):
+                at = f"got NaN or infinity at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
+                self._tell("not_finite", f"{self.topic.name}: expected numbers, {at}")
+            self._tell_impossible(stamp_ns[finite], columns.only(finite))
+            self._tell_headers(stamp_ns, columns)
+        stamp_ns, columns = stamp_ns[finite], columns.only(finite)
+        possible = np.ones(len(stamp_ns), bool)
+        for found in self._judge(columns):
+            possible &= ~found.wrong
+        return stamp_ns[possible], columns.only(possible)
 
-    def _tell_once(
-        self,
-        index: int,
-        stamp_ns: NDArray[np.int64],
-        header_ns: NDArray[np.int64],
-        *,
-        columns: Columns,
-        finite: NDArray[np.bool_],
-    ) -> None:
-        """Report what is wrong with a span's messages, when it is read for the first time."""
-        if index in self._reported:
-            return
+    def _is_first(self, index: int) -> bool:
+        """Whether a span is read for the first time, when what is wrong with its messages is reported."""
+        is_first = index not in self._reported
         self._reported.add(index)
-        for _, fault in columns.faults:
-            self._tell("damaged_message", f"{self.topic.name}: {fault}")
-        for row in np.flatnonzero(~finite):
-            at = f"got NaN or infinity at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
-            self._tell("not_finite", f"{self.topic.name}: expected numbers, {at}")
+        return is_first
+
+    def _tell_damaged(self, there_ns: NDArray[np.int64], columns: Columns) -> None:
+        for row, fault in columns.faults:
+            at = f"the message at {int(there_ns[row]) / NS_PER_S:.6f} s"
+            self._tell("damaged_message", f"{self.topic.name}, {at}: {fault}; it is left out")
+
+    def _tell_impossible(self, stamp_ns: NDArray[np.int64], columns: Columns) -> None:
+        for found in self._judge(columns):
+            for row in np.flatnonzero(found.wrong):
+                at = f"the message at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
+                got = ", ".join(f"{number:g}" for number in found.numbers[row])
+                message = f"{self.topic.name}, {at}: expected {found.expected}, got {got}; it is left out"
+                self._tell("impossible_value", message)
+
+    def _tell_headers(self, stamp_ns: NDArray[np.int64], columns: Columns) -> None:
+        seconds, nanoseconds = (columns.values[path].astype(np.int64) for path in STAMP)
+        header_ns = seconds * NS_PER_S + nanoseconds
         others = np.flatnonzero(stamp_ns != header_ns)
         if len(others):
             first = int(others[0])

@@ -121,6 +121,12 @@ def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]
         if abs(latitude) > np.pi / 2 or abs(longitude) > 2 * np.pi:
             message = f"latitude, longitude: expected rad, got {latitude:.3f}, {longitude:.3f}, which look like degrees"
             archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="implausible_unit", message=message))
+        for name, (least, largest) in archive.spec.tables["gnss_pose"].limits.items():
+            middle = float(np.median(places[name]))
+            if name not in ("latitude", "longitude") and not least <= middle <= largest:
+                message = f"{name}: expected {least:g} to {largest:g}, got {middle:g} in most rows, which are kept"
+                file = tables["gnss_pose"].tables[0].name
+                archive.defects(Defect(file=file, kind="implausible_unit", message=message))
     yield from ()
 
 

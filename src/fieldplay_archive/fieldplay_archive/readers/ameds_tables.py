@@ -68,7 +68,7 @@ class Conversions:
         return records.Fix(
             stamp_ns=rows.stamp_ns,
             latitude_deg=np.degrees(rows["latitude"]),
-            longitude_deg=np.degrees(rows["longitude"]),
+            longitude_deg=longitude_deg(rows["longitude"]),
             altitude_m=rows["altitude"],
             status=status(rows["fix_type"]),
             covariance_m2=axes.diagonal(_variances(rows.columns("std_e", "std_n", "std_d"))),
@@ -161,6 +161,12 @@ STEERS = tuple(f"steer_{wheel}" for wheel in WHEELS)
 def attitude(rows: Rows) -> Floats:
     """Quaternions of the FLU body in ENU, from roll, pitch, yaw of the FRD body in NED."""
     return axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(rows.columns("roll", "pitch", "yaw")))
+
+
+def longitude_deg(longitude_rad: Floats) -> Floats:
+    """Degrees within 180 to either side, of longitudes that may run to a whole turn."""
+    degrees = np.degrees(longitude_rad)
+    return np.where((degrees > 180) & (degrees <= 360), degrees - 360, degrees)
 
 
 def status(fix_type: Floats) -> NDArray[np.int8]:

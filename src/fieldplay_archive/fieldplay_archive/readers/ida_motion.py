@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.cut_lines import fault_of_cut_line
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.number_rows import IGNORED, TIME, Dialect, NumberRows, rows_from_block
 from fieldplay_archive.pds4 import LabelledTable
@@ -55,6 +56,10 @@ class MotionFormat:
             reading_ns = self.finer.times(reading_ns, values[:, self.dialect.numbers.index(ELAPSED)])
         stamp_ns = self.clock.unix_ns_from_reading(reading_ns)
         return with_possible_codes(replace(rows, stamp_ns=stamp_ns, values=values), self.dialect.numbers)
+
+    def cut_off(self, line: bytes, before: bytes) -> str | None:
+        """What tells that the last line is cut within its last number, if that is no state of the motors."""
+        return None if self.own.columns[-1] == STAT else fault_of_cut_line(line, before, self.own)
 
     def _values(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         wanted, had = self.dialect.numbers, self.own.numbers
@@ -106,7 +111,7 @@ class MotionSpec:
         if table is not None:
             self._compare(head, found, table)
         names = tuple(found.dialect.columns)
-        own = Dialect(names, found.dialect.delimiter, found.dialect.decimal_comma, partial=True)
+        own = replace(found.dialect, partial=True)
         beginning = rows_from_block(head[found.first_byte :], own)
         shift_ns = self._shift_ns(beginning.stamp_ns)
         elapsed_hr = beginning.values[:, own.numbers.index(ELAPSED)] if ELAPSED in own.numbers else None

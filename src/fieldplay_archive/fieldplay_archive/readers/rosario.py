@@ -121,7 +121,7 @@ def _known(archive: Archive, source: places.Source, files: Files) -> _Known:
 
 def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Stream]:
     raw = open_raw(archive, files, known.calibration)
-    read = [*files.matching(CALIBRATIONS), *files.matching(archive.spec.tables[TRUTH].files)]
+    read = [*raw.logs, *files.matching(CALIBRATIONS), *files.matching(archive.spec.tables[TRUTH].files)]
     note_leftovers(archive, files, read=read)
     _finish(archive, raw.streams, known, of_bag=OfBag())
     report_unpaired(archive, raw.streams)

@@ -1,6 +1,6 @@
 """The authors' bags of Rosario: the same streams as from the raw folder, with frames that exist."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,19 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.bags.by_header import topic_in_time
 from fieldplay_archive.bags.layout import Columns, MessageLayout, layout_of_message, number_of
 from fieldplay_archive.bags.reading import Bag, TopicReader
-from fieldplay_archive.bags.streams import NUMBER_ROWS, PICTURE_ROWS, Convert, NumberStream, PixelStream
-from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.bags.streams import (
+    NUMBER_ROWS,
+    PICTURE_ROWS,
+    Convert,
+    Impossible,
+    Judge,
+    NumberStream,
+    PixelStream,
+    all_possible,
+)
+from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.readers.rosario_calibration import LEFT, RIGHT, TURN_ERROR
-from fieldplay_archive.readers.rosario_logs import GBAS_FIX, NO_FIX, SBAS_FIX, fix_covariances
+from fieldplay_archive.readers.rosario_logs import GBAS_FIX, NO_FIX, SBAS_FIX, fix_covariances, with_known_heights
 from fieldplay_archive.spec import Camera, Extrinsic
 
 IMAGE, INFO, TF = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo", "TFMessage"
@@ -41,8 +50,10 @@ OTHERS = {
     "fix": ("latitude", "longitude", "altitude", "status.status", "position_covariance"),
     "odom_archived": (*(f"pose.pose.orientation.{axis}" for axis in "xyzw"), "pose.covariance", "twist.covariance"),
 }
-PERHAPS = {"fix": ("latitude", "longitude", "altitude")}  # NaN where there is no fix
+PERHAPS = {"fix": ("latitude", "longitude", "altitude")}  # NaN where there is no fix, or it is in the plane
+TURN_LENGTH = (0.9, 1.1)  # of a quaternion that is rounded
 QUALITY_OF_STATUS = {0: 1, SBAS_FIX: 2, GBAS_FIX: 5}  # RTK of either kind: the bag does not tell them apart
+LARGEST_DEG = (90.0, 180.0)
 SIDEWAYS_M_S = 1e-6  # a twist in the body of a car has no such part
 
 Floats = NDArray[np.float64]
@@ -58,9 +69,13 @@ def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, NumberStream | Pixel
         if name in names and _is_of_type(archive, bag, names[name], msgtype):
             rows = PICTURE_ROWS if msgtype == IMAGE else NUMBER_ROWS
             topic = topic_in_time(bag, names[name], rows, archive.notes.append)
-            streams[stream] = (
-                PixelStream(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
-            )
+            if topic.spans:
+                streams[stream] = (
+                    PixelStream(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
+                )
+        if stream not in streams:
+            message = f"expected the topic /{name} with messages, got none; the rest plays"
+            archive.defects(Defect(file=bag.name, kind="missing_topic", stream=stream, message=message))
     return streams
 
 
@@ -108,13 +123,41 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
         "odom_archived": _odometry,
     }  # fmt: skip
 
-    def stream_of(convert: Convert) -> NumberStream:
-        perhaps = PERHAPS.get(stream, ())
-        return NumberStream(topic, paths, convert, bag=bag.name, stream=stream, report=archive.defects, perhaps=perhaps)
+    def stream_of(convert: Convert, report: Report = archive.defects) -> NumberStream:
+        return NumberStream(
+            topic,
+            paths,
+            convert,
+            bag=bag.name,
+            stream=stream,
+            report=report,
+            perhaps=PERHAPS.get(stream, ()),
+            judge=JUDGES.get(stream, all_possible),
+        )
 
-    numbers = stream_of(made[stream])
-    is_moved = stream == "odom_archived" and _is_global(archive, numbers)
-    return stream_of(_odometry_of_global) if is_moved else numbers
+    looked_through = stream_of(made[stream], lambda defect: None)  # what is wrong is told by the stream that plays
+    is_moved = stream == "odom_archived" and _is_global(archive, looked_through)
+    return stream_of(_odometry_of_global if is_moved else made[stream])
+
+
+def _impossible_fixes(columns: Columns) -> Iterator[Impossible]:
+    """Places off the globe, and fixes without a place; NaN is no height, or no place where there is no fix."""
+    place, height = np.stack([columns["latitude"], columns["longitude"]], axis=1), columns["altitude"][:, None]
+    is_lost = np.isnan(place).all(axis=1) & (columns["status.status"] <= NO_FIX)
+    on_globe = (np.abs(place) <= LARGEST_DEG).all(axis=1)
+    expected = "latitude and longitude within 90 and 180 degrees"
+    yield Impossible(~on_globe & ~is_lost, expected, place)
+    yield Impossible(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
+
+
+def _impossible_turns(columns: Columns) -> Iterator[Impossible]:
+    turns = columns.vectors("pose.pose.orientation", "xyzw")
+    length = np.linalg.norm(turns, axis=1)
+    least, largest = TURN_LENGTH
+    yield Impossible(~((length >= least) & (length <= largest)), "a quaternion of length 1", turns)
+
+
+JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_turns}
 
 
 def _imu(stamp_ns: Stamps, columns: Columns) -> records.Imu:
@@ -142,7 +185,7 @@ def _fix(archive: Archive, stamp_ns: Stamps, columns: Columns) -> records.Fix:
         longitude_deg=columns["longitude"],
         altitude_m=columns["altitude"],
         status=status,
-        covariance_m2=covariances,
+        covariance_m2=with_known_heights(covariances, columns["altitude"]),
         approximate=True,
     )
 

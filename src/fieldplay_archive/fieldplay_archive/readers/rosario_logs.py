@@ -53,7 +53,7 @@ class Conversions:
             longitude_deg=rows["longitude"],
             altitude_m=rows["altitude"],
             status=status_of_quality(rows["quality"]),
-            covariance_m2=self._covariances(rows["quality"], rows["hdop"]),
+            covariance_m2=with_known_heights(self._covariances(rows["quality"], rows["hdop"]), rows["altitude"]),
             approximate=True,
         )
 
@@ -149,3 +149,12 @@ def fix_covariances(quality: Floats, hdop: Floats, deviations_m: Mapping[int, fl
     factor = hdop if how == "hdop" else np.where(np.isfinite(hdop), hdop, 1.0)
     variance = (scale * np.where(np.isfinite(factor), factor, 0.0)) ** 2
     return axes.diagonal(variance[:, None] * np.array([1.0, 1.0, 4.0]))
+
+
+def with_known_heights(covariances: Floats, altitude_m: Floats) -> Floats:
+    """Covariances (n, 3, 3) where a fix without an altitude (n,) has no more than a place in the plane."""
+    flat = np.isnan(altitude_m) & covariances.any(axis=(1, 2))
+    found: Floats = covariances.copy()
+    found[flat, 2, :] = found[flat, :, 2] = 0.0
+    found[flat, 2, 2] = UNKNOWN_VARIANCE
+    return found

@@ -1,7 +1,7 @@
 """Where a Rosario sequence lies: its raw folder or its bag, its number, and the files that belong to it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,7 +10,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.bags.parts import PART, name_of_bag
 from fieldplay_archive.errors import ArchiveError
 from fieldplay_archive.files import Files, FolderFiles, ListedFiles, last_part
-from fieldplay_archive.nmea import LINE
+from fieldplay_archive.nmea import BOM, LINE
 from fieldplay_archive.stamps import NS_PER_S
 
 PICTURE = re.compile(r"(left|right)_\d{9,10}\.\d+\.png", re.IGNORECASE)
@@ -24,9 +24,11 @@ TIME = rb"\d{9,10}\.\d+"
 NUMBER_TEXT = rb"[+-]?\d+\.?\d*(?:[eE][+-]?\d+)?"
 HEAD = 1 << 13  # bytes of a log that tell what it is
 RAW_ODOMETRY = re.compile(TIME + rb"\s+\S+\s+[^,\s]*(?:,[^,]*){17}")
-IMU_LINE = re.compile(TIME + rb"(?:\s+\S+){0,2}(?:\s+" + NUMBER_TEXT + rb"){6}")
-CLEAN_LINE = re.compile(TIME + rb"(?:\s+" + NUMBER_TEXT + rb"){4}")
+IMU_LINE = re.compile(TIME + rb"(?:\s+\S+)*(?:\s+" + NUMBER_TEXT + rb"){6}")
+CLEAN_LINE = re.compile(TIME + rb"(?:[\s,]+" + NUMBER_TEXT + rb"){3}[\s,]+[+-]?1(?:\.0*)?")
 NMEA_LINE = re.compile(LINE.replace("(?<", "(?P<").encode())
+ODOMETRY = ("raw_odometry", "odometry")
+TEXT = r".+\.(log|txt|csv|dat|asc)"
 START_TOLERANCE_S = 120
 
 
@@ -45,14 +47,22 @@ def source_of(root: Path, files: Files) -> Source:
     if root.is_file() and (BAG.fullmatch(root.name) or root.suffix in STORAGE):
         return Source(name=name_of_bag(root), beside=root.parent, bag=root)
     bags, folders = bags_in(root, files), raw_folders(files)
-    found = [*(f"{root.name}/{folder}".rstrip("/") for folder in folders), *(str(bag) for bag in bags)]
-    if len(found) > 1:
-        raise ArchiveError(f"{root}: expected one sequence, got {len(found)}; name one of {', '.join(found)}")
+    if len(bags) + len(folders) > 1:
+        raise ArchiveError(f"{root}: {_several(root, folders, bags)}")
     if bags:
         (bag,) = bags
         return Source(name=name_of_bag(bag), beside=root.parent, bag=bag)
     name = last_part(folders[0]) if folders and folders[0] else root.stem if root.is_file() else root.name
     return Source(name=name, beside=root.parent)
+
+
+def _several(root: Path, folders: Sequence[str], bags: Sequence[Path]) -> str:
+    """Which sequences lie below a path, and how one of them is chosen."""
+    found = [*(f"the raw files in {root / folder}" for folder in folders), *(f"the bag {bag}" for bag in bags)]
+    cure = "give the path of one of them"
+    if bags and "" in folders:
+        cure = "give the bag's path, or take the bag out of the folder to have the raw files read"
+    return f"expected one sequence, got {len(found)}: {', '.join(found)}; {cure}"
 
 
 def bags_in(root: Path, files: Files) -> list[Path]:
@@ -91,9 +101,16 @@ def kind_of_log(files: Files, name: str) -> str:
             head = file.read(HEAD)
     except (ArchiveError, OSError):
         return ""
-    lines = [line.strip() for line in head.splitlines()]
+    lines = [line.strip() for line in head.removeprefix(BOM).splitlines()]
     kinds = {"nmea": NMEA_LINE, "raw_odometry": RAW_ODOMETRY, "imu": IMU_LINE, "odometry": CLEAN_LINE}
     return next((kind for kind, form in kinds.items() if any(form.fullmatch(line) for line in lines)), "")
+
+
+def odometry_by_content(files: Files, known: Sequence[str]) -> list[str]:
+    """The texts in the folders of raw sequences, but for those known, that hold odometry: its name is not public."""
+    folders = set(raw_folders(files))
+    names = [name for name in files.matching(TEXT) if name not in known and name.rpartition("/")[0] in folders]
+    return [name for name in names if kind_of_log(files, name) in ODOMETRY]
 
 
 def number_in(name: str, pattern: re.Pattern[str] = NUMBER) -> int | None:

@@ -10,7 +10,7 @@ from fieldplay_archive.files import Files
 from fieldplay_archive.nmea import GGA, RMC
 from fieldplay_archive.readers.rosario_calibration import Calibration
 from fieldplay_archive.readers.rosario_logs import Conversions, velocity
-from fieldplay_archive.readers.rosario_places import Companion, kind_of_log
+from fieldplay_archive.readers.rosario_places import Companion, kind_of_log, odometry_by_content
 from fieldplay_archive.row_files import picture_stream, timed_files
 from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_archive.streams import EvenStream, Stream, Tables, TableStream, UntilStream
@@ -23,17 +23,20 @@ SENTENCES = {"fix": GGA, "velocity": RMC}  # a receiver may send only one of the
 
 @dataclass(frozen=True, kw_only=True)
 class Raw:
-    """The streams of a raw folder, and the tables that they are made of."""
+    """The streams of a raw folder, the tables that they are made of, and the names of all logs."""
 
     streams: Mapping[str, Stream]
     tables: Mapping[str, Tables]
+    logs: tuple[str, ...]
 
 
 def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
     """Look through the logs and the names of the pictures."""
-    found = {key: matching_files(archive, files, key, archive.spec.tables[key]) for key in LOGS}
-    found["odometry"] = _odometry_logs(archive, files, found["odometry"])
-    tables = open_tables_of(archive, {key: [(files, name) for name in names] for key, names in found.items()})
+    found = {key: files.matching(archive.spec.tables[key].files) for key in LOGS}
+    found["odometry"] += _others_with_odometry(archive, files, [name for names in found.values() for name in names])
+    logs = {key: names or matching_files(archive, files, key, archive.spec.tables[key]) for key, names in found.items()}
+    logs["odometry"] = _odometry_logs(archive, files, found["odometry"])
+    tables = open_tables_of(archive, {key: [(files, name) for name in names] for key, names in logs.items()})
     conversions = _conversions(archive, calibration)
     made = {
         "imu": ("imu", conversions.imu),
@@ -52,11 +55,19 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
         if names:
             streams[key] = picture_stream(files, names, stamp_ns)
     _note_repeated(archive, tables)
-    return Raw(streams=streams, tables=tables)
+    return Raw(streams=streams, tables=tables, logs=tuple(name for names in found.values() for name in names))
 
 
 def _has_sentence(tables: Tables, sentence: float) -> bool:
     return any(bool((tables.rows(index)["sentence"] == sentence).any()) for index in range(len(tables.blocks)))
+
+
+def _others_with_odometry(archive: Archive, files: Files, known: list[str]) -> list[str]:
+    """The files of other names that hold odometry."""
+    names = odometry_by_content(files, [*known, *files.matching(archive.spec.tables[TRUTH].files)])
+    if names:
+        archive.notes.append(f"{', '.join(names)}: taken for odometry, by what the lines hold")
+    return names
 
 
 def _odometry_logs(archive: Archive, files: Files, names: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ platform/twist_estimate. When time jumps back it starts anew, and says so.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import TwistWithCovarianceStamped
@@ -33,12 +34,15 @@ from tf2_ros import TransformBroadcaster
 class WheelOdometry(Node):
     """Dead reckoning from the wheels."""
 
-    def __init__(self) -> None:
-        super().__init__("wheel_odometry")
+    def __init__(self, **options: Any) -> None:
+        super().__init__("wheel_odometry", **options)
         prefix = given(self, "frame_prefix", "", "put before the name of each frame")
         self._frame = prefix + given(self, "frame", "odom", "frame of the odometry")
         self._child = prefix + given(self, "child_frames", ["base_link"], "frame of the base, as the only one")[0]
         self._base = robots.base_from_settings(base_settings(self))
+        step_meaning = "a longer gap is not driven through to its end"
+        longest_s = given(self, "longest_step_s", robots.LONGEST_STEP_S, step_meaning)
+        self._stepping = robots.stepping_from_settings({"longest_step_s": longest_s})
         self._tf = TransformBroadcaster(self) if given(self, "odom_tf", True, "publish tf") else None
         self._odom = self.create_publisher(Odometry, "wheels/odom", SENSOR)
         self._expected = self.create_publisher(JointState, "wheels/expected", SENSOR)
@@ -67,7 +71,9 @@ class WheelOdometry(Node):
         steering = robots.of_joints(joints.name, positions_of(joints)[None], robots.STEERS)
         rim_speeds = robots.of_joints(speeds.name, np.array([speeds.velocity]), robots.DRIVES)
         stamps = np.array([ns_of(stamp)])
-        found = robots.wheel_odometry_from_wheels(self._base, self._last, stamps, steering, rim_speeds)
+        found = robots.wheel_odometry_from_wheels(
+            self._base, self._last, stamps, steering=steering, rim_speeds=rim_speeds, stepping=self._stepping
+        )
         self._last = found.last
         transform = robots.planar_transforms(found.poses[0])
         covariances = found.pose_covariances[0], found.twist_covariances[0]

@@ -82,7 +82,7 @@ class _Wheels:
 def _odometry(
     spec: DerivedSpec, streams: Sequence[Stream], first_ns: int
 ) -> Chain[_Wheels, Reckoning, robots.WheelOdometry]:
-    base = robots.base_from_settings(spec.settings)
+    base, stepping = robots.base_from_settings(spec.settings), robots.stepping_from_settings(spec.settings)
     joints, speeds = streams
 
     def inputs(index: int) -> tuple[Stamps, _Wheels]:
@@ -96,7 +96,9 @@ def _odometry(
         return stamp_ns[kept], _Wheels(steering=steering[kept], rim_speeds=rim_speeds[kept])
 
     def compute(before: Reckoning | None, stamp_ns: Stamps, wheels: _Wheels) -> tuple[robots.WheelOdometry, Reckoning]:
-        found = robots.wheel_odometry_from_wheels(base, before, stamp_ns, wheels.steering, wheels.rim_speeds)
+        found = robots.wheel_odometry_from_wheels(
+            base, before, stamp_ns, steering=wheels.steering, rim_speeds=wheels.rim_speeds, stepping=stepping
+        )
         return found, found.last
 
     return Chain(inputs, compute)

@@ -1,0 +1,137 @@
+"""Bags of a Rosario sequence with topics that hold nothing or lack, and with messages whose numbers cannot be."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_rosario as tiny
+from archive_messages import messages_of
+from tiny_rosario_bag import TinyBag
+
+from fieldplay_archive.errors import Defect
+from fieldplay_player.checking import check
+from fieldplay_player.cli.main import main
+from fieldplay_player.opening import open_dataset
+from fieldplay_player.options import Selection
+
+START_NS = tiny.START * 10**9
+Change = Callable[[Any], None]
+
+
+@dataclass
+class ChangedBag(TinyBag):
+    """A bag some of whose messages are others: what is done with message k of a topic, by topic and k."""
+
+    changes: dict[tuple[str, int], Change] = field(default_factory=dict)
+    empty: tuple[str, str] = ("", "")  # a topic without messages, and its type
+
+    def write(self, path: Path) -> None:
+        self._sent: dict[str, int] = {}
+        super().write(path)
+
+    def _imu(self) -> None:
+        topic, msgtype = self.empty
+        if topic:
+            self._connections[topic] = self._writer.add_connection(topic, msgtype, typestore=self._types)
+        super()._imu()
+
+    def _send(self, topic: str, message: Any, stamp_ns: int) -> None:
+        count = self._sent.get(topic, 0)
+        self._sent[topic] = count + 1
+        self.changes.get((topic, count), lambda message: None)(message)
+        super()._send(topic, message, stamp_ns)
+
+
+def defects_of(path: Path) -> list[Defect]:
+    with open_dataset(path) as archive:
+        return check(archive, Selection())
+
+
+def setting(**values: float) -> Change:
+    def change(message: Any) -> None:
+        for name, value in values.items():
+            setattr(message, name, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("topic", "msgtype", "ours"),
+    [
+        ("/gps/fix", "sensor_msgs/msg/NavSatFix", "gps/fix"),
+        ("/odom", "nav_msgs/msg/Odometry", "odom_archived"),
+        ("/stereo/left/image_raw", "sensor_msgs/msg/Image", "stereo/left/image_raw"),
+    ],
+)
+def test_a_topic_without_messages_is_told_and_the_rest_is_converted(
+    tmp_path: Path, topic: str, msgtype: str, ours: str
+) -> None:
+    path = tmp_path / "sequence01.bag"
+    ChangedBag(seconds=1, without=(topic,), empty=(topic, msgtype)).write(path)
+    assert [(d.kind, d.message.split()[3]) for d in defects_of(path)] == [("missing_topic", topic)]
+    assert main(["convert", str(path), str(tmp_path / "out")]) == 0
+    found = messages_of(path)
+    assert ours not in found and len(found["imu/data_raw"]) == tiny.IMU_HZ
+
+
+def test_topics_that_a_bag_lacks_are_defects_as_files_that_a_folder_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "sequence01.bag"
+    TinyBag(seconds=1, without=("/imu", "/gps/fix", "/gps/vel", "/stereo/right/image_raw")).write(path)
+    found = {defect.stream for defect in defects_of(path) if defect.kind == "missing_topic"}
+    assert found == {"imu", "fix", "velocity", "right"}
+
+
+def test_fixes_with_a_place_that_cannot_be_are_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "sequence01.bag"
+    wrong: dict[tuple[str, int], Change] = {
+        ("/gps/fix", 0): setting(latitude=200.0),
+        ("/gps/fix", 1): setting(latitude=math.nan),
+        ("/gps/fix", 2): setting(altitude=math.inf),
+    }
+    ChangedBag(seconds=1, changes=wrong).write(path)
+    found = messages_of(path)["gps/fix"]
+    assert [stamp for stamp, _ in found] == [START_NS + k * 200_000_000 for k in (3, 4)]
+    defects = defects_of(path)
+    assert [defect.kind for defect in defects] == ["impossible_value"] * 3
+    assert f"/gps/fix, the message at {tiny.START}.000000 s" in defects[0].message
+    assert "expected latitude and longitude within 90 and 180 degrees, got 200, " in defects[0].message
+
+
+def test_a_fix_without_an_altitude_keeps_its_place_and_says_that_its_height_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "sequence01.bag"
+    ChangedBag(seconds=1, changes={("/gps/fix", 2): setting(altitude=math.nan)}).write(path)
+    found = [message for _, message in messages_of(path)["gps/fix"]]
+    assert [math.isnan(message.altitude) for message in found] == [False, False, True, False, False]
+    deviations = np.array([message.position_covariance for message in found])
+    assert deviations[2, 8] == 1e6
+    assert (deviations[:, :4] == deviations[0, :4]).all() and (deviations[[0, 1, 3, 4], 8] < 1).all()
+    assert defects_of(path) == []
+
+
+def test_a_lost_fix_may_lack_its_place(tmp_path: Path) -> None:
+    def lose(message: Any) -> None:
+        message.status.status = -1
+        message.latitude = message.longitude = message.altitude = math.nan
+
+    path = tmp_path / "sequence01.bag"
+    ChangedBag(seconds=1, changes={("/gps/fix", 2): lose}).write(path)
+    found = [message for _, message in messages_of(path)["gps/fix"]]
+    assert [message.status.status for message in found] == [2, 2, -1, 2, 2]
+    assert not found[2].position_covariance.any() and found[2].position_covariance_type == 0
+    assert defects_of(path) == []
+
+
+def test_odometry_without_a_rotation_is_left_out_and_told(tmp_path: Path) -> None:
+    def flatten(message: Any) -> None:
+        message.pose.pose.orientation.z = message.pose.pose.orientation.w = 0.0
+
+    path = tmp_path / "sequence01.bag"
+    ChangedBag(seconds=1, changes={("/odom", 3): flatten}).write(path)
+    assert len(messages_of(path)["odom_archived"]) == tiny.ODOMETRY_HZ - 1
+    (defect,) = defects_of(path)
+    assert (defect.kind, defect.stream) == ("impossible_value", "odom_archived")
+    assert f"the message at {tiny.START}.300000 s: expected a quaternion of length 1, got 0, 0, 0, 0" in defect.message
