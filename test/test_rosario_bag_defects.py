@@ -135,3 +135,24 @@ def test_odometry_without_a_rotation_is_left_out_and_told(tmp_path: Path) -> Non
     (defect,) = defects_of(path)
     assert (defect.kind, defect.stream) == ("impossible_value", "odom_archived")
     assert f"the message at {tiny.START}.300000 s: expected a quaternion of length 1, got 0, 0, 0, 0" in defect.message
+
+
+def test_a_message_whose_covariance_is_no_number_keeps_its_place(tmp_path: Path) -> None:
+    unknown = np.full(9, np.nan)
+    path = tmp_path / "run.bag"
+
+    def blur(message: Any) -> None:
+        message.pose.covariance = np.full(36, np.inf)
+
+    changes = {("/gps/fix", 1): setting(position_covariance=unknown), ("/odom", 2): blur}
+    ChangedBag(seconds=1, changes=changes).write(path)
+    whole = tmp_path / "whole.bag"
+    TinyBag(seconds=1).write(whole)
+    found, expected = messages_of(path), messages_of(whole)
+    assert {topic: len(sent) for topic, sent in found.items()} == {topic: len(sent) for topic, sent in expected.items()}
+    assert not found["odom_archived"][2][1].pose.covariance.any()
+    assert np.isfinite(found["gps/fix"][1][1].position_covariance).all()
+    told = [defect for defect in defects_of(path) if defect.kind == "no_covariance"]
+    assert [(defect.stream, "counts as unknown" in defect.message) for defect in told] == [
+        ("fix", True), ("odom_archived", True),
+    ]  # fmt: skip

@@ -139,6 +139,12 @@ class Columns:
             good &= np.isfinite(self[path].reshape(len(self.rows), -1)).all(axis=1)
         return good
 
+    def with_zeros(self, path: str, wrong: NDArray[np.bool_]) -> "Columns":
+        """The same with zeros at a path of some messages (n,)."""
+        column = self.values[path].copy()
+        column[wrong] = 0
+        return Columns({**self.values, path: column}, self.rows, self.faults)
+
     def __getitem__(self, path: str) -> NDArray[np.float64]:
         return self.values[path].astype(float)
 

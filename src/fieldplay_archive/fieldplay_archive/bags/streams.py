@@ -41,7 +41,8 @@ class NumberStream:
     """A topic of messages with headers as records.
 
     A message that is none of its type, has NaN for a number, or numbers that `judge` finds impossible, is reported and
-    left out; `perhaps` are the paths of numbers that may be NaN.
+    left out; `perhaps` are the paths of numbers that may be NaN. One that has NaN in one of its `covariances` is
+    reported and kept: the covariance is unknown then.
     """
 
     def __init__(
@@ -54,12 +55,14 @@ class NumberStream:
         stream: str,
         report: Report,
         perhaps: Collection[str] = (),
+        covariances: Collection[str] = (),
         judge: Judge = all_possible,
     ) -> None:
         self.topic = topic
         self.spans = topic.spans
         self._paths = tuple(paths)
-        self._certain = tuple(path for path in paths if path not in perhaps)
+        self._covariances = tuple(covariances)
+        self._certain = tuple(path for path in paths if path not in {*perhaps, *covariances})
         self._convert = convert
         self._judge = judge
         self._bag, self._id, self._report = bag, stream, report
@@ -78,7 +81,13 @@ class NumberStream:
         there_ns = self.topic.stamps(index)[there]
         stamp_ns = there_ns[columns.rows]
         finite = columns.finite(self._certain)
-        if self._is_first(index):
+        is_first = self._is_first(index)
+        for path in self._covariances:
+            unknown = ~columns.finite([path])
+            if is_first:
+                self._tell_unknown(path, stamp_ns[unknown & finite])
+            columns = columns.with_zeros(path, unknown)
+        if is_first:
             self._tell_damaged(there_ns, columns)
             for row in np.flatnonzero(~finite):
                 at = f"got NaN or infinity at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
@@ -96,6 +105,12 @@ class NumberStream:
         is_first = index not in self._reported
         self._reported.add(index)
         return is_first
+
+    def _tell_unknown(self, path: str, stamp_ns: NDArray[np.int64]) -> None:
+        for ns in stamp_ns.tolist():
+            at = f"the message at {ns / NS_PER_S:.6f} s"
+            message = f"{self.topic.name}, {at}: {path}: expected numbers, got NaN or infinity; it counts as unknown"
+            self._tell("no_covariance", message)
 
     def _tell_damaged(self, there_ns: NDArray[np.int64], columns: Columns) -> None:
         for row, fault in columns.faults:

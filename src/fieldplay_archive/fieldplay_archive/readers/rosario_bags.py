@@ -51,6 +51,7 @@ OTHERS = {
     "odom_archived": (*(f"pose.pose.orientation.{axis}" for axis in "xyzw"), "pose.covariance", "twist.covariance"),
 }
 PERHAPS = {"fix": ("latitude", "longitude", "altitude")}  # NaN where there is no fix, or it is in the plane
+COVARIANCES = {"fix": ("position_covariance",), "odom_archived": ("pose.covariance", "twist.covariance")}
 TURN_LENGTH = (0.9, 1.1)  # of a quaternion that is rounded
 QUALITY_OF_STATUS = {0: 1, SBAS_FIX: 2, GBAS_FIX: 5}  # RTK of either kind: the bag does not tell them apart
 LARGEST_DEG = (90.0, 180.0)
@@ -132,6 +133,7 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
             stream=stream,
             report=report,
             perhaps=PERHAPS.get(stream, ()),
+            covariances=COVARIANCES.get(stream, ()),
             judge=JUDGES.get(stream, all_possible),
         )
 
