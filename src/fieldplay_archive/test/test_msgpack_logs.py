@@ -272,6 +272,40 @@ def test_a_cache_that_cannot_be_written_or_read_does_no_harm(
     assert len(opened(folder)[0].streams[A]) == tiny.COUNT
 
 
+@pytest.mark.parametrize("flip", [(6, 0x01), (8, 0x10)], ids=["a password", "a packing that is unknown"])
+def test_a_kept_index_of_which_a_bit_has_turned_is_made_anew(
+    flip: tuple[int, int], tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "SMALLEST", 0)
+    tiny.write(tmp_path / "logs" / "x.msg", tiny.log_of(STREAMS))
+    opened(tmp_path / "logs")
+    (kept,) = own_cache.iterdir()
+    data = bytearray(kept.read_bytes())
+    place, bit = flip
+    data[place] ^= bit  # of the first file's own head
+    data[data.index(b"PK\x01\x02") + 2 + place] ^= bit  # and of the list of files
+    kept.write_bytes(data)
+    assert len(opened(tmp_path / "logs")[0].streams[A]) == tiny.COUNT
+
+
+def test_the_index_of_a_log_that_is_replaced_while_it_is_gone_through_is_not_kept(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "SMALLEST", 0)
+    folder, go_through = tmp_path / "logs", log.index_of_log
+    path = tiny.write(folder / "x.msg", tiny.log_of(STREAMS))
+
+    def replaced_meanwhile(*given: Any) -> Any:
+        index = go_through(*given)
+        tiny.write(path, tiny.log_of({A: ("RigidBodyState", states()[:2])}))
+        return index
+
+    monkeypatch.setattr(log, "index_of_log", replaced_meanwhile)
+    opened(folder)
+    monkeypatch.setattr(log, "index_of_log", go_through)
+    assert len(opened(folder)[0].streams[A]) == 2
+
+
 def test_a_packed_log_is_read_at_random_and_up_to_its_fault(tmp_path: Path) -> None:
     pictures = {A: ("Frame", [tiny.frame(time, data=list(range(256)) * 400) for time in tiny.times() * 20])}
     path = tiny.write(tmp_path / "x.msg.zz", tiny.log_of(pictures), zipped=True)

@@ -9,7 +9,8 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")
 COLUMN = ("count", "end", "step", "is_constant", "is_cut")
-FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+FLAGS = (NotImplementedError, RuntimeError)  # of a damaged zip: a packing that is not known, or a password
 
 
 def cache_folder() -> Path:
@@ -37,18 +39,18 @@ def cache_folder() -> Path:
 
 def kept_index(path: Path) -> FileIndex | None:
     """The index of a log as it is now; None if none is kept."""
-    with suppress(*FAULTS), index_place(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
+    with suppress(*FAULTS, *FLAGS), index_place(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
         head = json.loads(bytes(data["head"]).decode())
-        if head["key"] == _key(path):
+        if head["key"] == state_of_log(path):
             return _index(head, data)
     return None
 
 
-def keep_index(path: Path, index: FileIndex) -> None:
-    """Keep the index of a log, if it is worth it and there is a place."""
+def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
+    """Keep the index of a log, if it is worth it, there is a place, and the log is as it was when it was opened."""
     with suppress(OSError):
-        if path.stat().st_size >= SMALLEST:
-            _write(index_place(path), _key(path), index)
+        if path.stat().st_size >= SMALLEST and state_of_log(path) == list(state):
+            _write(index_place(path), state, index)
             _clear_away(cache_folder())
 
 
@@ -57,16 +59,25 @@ def index_place(path: Path) -> Path:
     return cache_folder() / f"log-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.npz"
 
 
-def _key(path: Path) -> list[Any]:
-    status = path.stat()
+def state_of_log(path: Path) -> list[Any]:
+    """What an index is kept by: one of a log in another state, or of another form, does not count."""
+    try:
+        status = path.stat()
+    except OSError:
+        return []
     return [FORM, str(path.resolve()), status.st_size, status.st_mtime_ns]
 
 
-def _write(place: Path, key: list[Any], index: FileIndex) -> None:
+def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
     """Put it there as a whole: another process may read it meanwhile."""
     place.parent.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = dict(_arrays(index))
-    head = {"key": key, "settings": index.is_settings, "faults": index.faults, "parts": [_head(p) for p in index.parts]}
+    head = {
+        "key": list(state),
+        "settings": index.is_settings,
+        "faults": index.faults,
+        "parts": [_head(p) for p in index.parts],
+    }
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
     handle, scratch = tempfile.mkstemp(dir=place.parent, prefix="new-")
     try:

@@ -13,7 +13,7 @@ from fieldplay_archive.errors import ArchiveError, Defect, Report
 from fieldplay_archive.files import Files, FolderFiles, ListedFiles, ZipFiles, begins_as_zip
 from fieldplay_archive.msgpack_logs.file_index import FileIndex
 from fieldplay_archive.msgpack_logs.handles import Handles, open_log_file
-from fieldplay_archive.msgpack_logs.index_cache import keep_index, kept_index
+from fieldplay_archive.msgpack_logs.index_cache import keep_index, kept_index, state_of_log
 from fieldplay_archive.msgpack_logs.inflated import Inflated
 from fieldplay_archive.msgpack_logs.recordings import VARIANT, notes_of_recordings
 from fieldplay_archive.msgpack_logs.scanning import index_of_log
@@ -151,9 +151,10 @@ def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tup
         path = files.root / name if isinstance(files, FolderFiles) else None
         index = kept_index(path) if path is not None else None
         if index is None:
+            state = state_of_log(path) if path is not None else []
             index = _index(files, name, before=done, total=total)
             if path is not None and not any(kind == "unreadable_log" for kind, _ in index.faults):
-                keep_index(path, index)
+                keep_index(path, index, state)
         done += sizes[name]
         tell_opening(done / total, done >> 20)
         yield name, index
