@@ -174,6 +174,15 @@ def test_broken_times_of_logging_are_counted_for_each_stream(tmp_path: Path) -> 
     assert len(messages_of(path)["task/pose"]) == tiny.COUNT
 
 
+def test_a_time_of_logging_too_large_for_its_unit_is_told(tmp_path: Path) -> None:
+    log = tiny.log_of({ODOMETRY: ("RigidBodyState", [tiny.state(time) for time in tiny.times()])})
+    log[f"{ODOMETRY}.meta"]["timestamps"][3] = 1 << 62
+    path = tiny.write(tmp_path / "x_Logger.msg", log)
+    ((kind, text),) = told(path)
+    assert kind == "no_log_time" and "1 of 5" in text and "sample 3" in text and f"{ODOMETRY}.meta" in text
+    assert len(messages_of(path)["task/pose"]) == tiny.COUNT
+
+
 def test_a_stream_that_is_no_list_is_told(tmp_path: Path) -> None:
     log = tiny.log_of({ODOMETRY: ("RigidBodyState", [tiny.state(time) for time in tiny.times()])})
     path = tiny.write(tmp_path / "x_Logger.msg", {"/a.b": 5, "/a.b.meta": {"timestamps": [1], "type": "double"}} | log)

@@ -14,7 +14,7 @@ from fieldplay_archive.msgpack_logs import kinds
 from fieldplay_archive.msgpack_logs.file_index import NO_TIME
 from fieldplay_archive.msgpack_logs.log import Log, open_log
 
-A = "/task.a"
+A, B = "/task.a", "/task.b"
 CLOSED_AFTERWARDS = ExitStack()
 
 
@@ -97,11 +97,57 @@ def test_damage_of_samples_without_long_lists_is_not_laid_on_the_converter(tmp_p
     assert "1,000,000" not in defect.message
 
 
-def test_a_name_that_is_none_is_told_once(tmp_path: Path) -> None:
-    path = tiny.write(tmp_path / "x.msg", {A: [tiny.state(tiny.START_US), {5: 1, "timestamp": 2}]})
-    logs, (defect,) = opened(path)
-    assert len(logs.streams[A]) == 1
-    assert f"sample 1 of {A}: expected the name of a field, got int; " in defect.message
+@pytest.mark.parametrize("place", [0, 2, 9])
+@pytest.mark.parametrize(("name", "value"), [(5, 1), (None, 1), (True, [1]), (0.5, {"a": 1})])
+def test_a_name_that_is_none_costs_its_sample_alone(name: Any, value: Any, place: int, tmp_path: Path) -> None:
+    samples: list[dict[Any, Any]] = [tiny.state(time) for time in tiny.times()]
+    fields = list(samples[2].items())
+    samples[2] = dict([*fields[:place], (name, value), *fields[place:]])
+    logs, defects = opened(tmp_path / "x.msg", tiny.packed(tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})))
+    assert not defects
+    for stream in (logs.streams[A], logs.streams[B]):
+        assert (stream.own_ns() == [time * 1000 for time in tiny.times()]).all()
+        whole = [row for row in range(tiny.COUNT) if row != 2]
+        assert tiny.packed([stream.sample(row) for row in whole]) == tiny.packed([samples[row] for row in whole])
+        with pytest.raises(ArchiveError, match="where a name should be"):
+            stream.sample(2)
+
+
+@pytest.mark.parametrize("row", [1, 4])  # the next sample takes a value's place, or the name of the times does
+@pytest.mark.parametrize("name", ["b", "d"])  # whose value is missing
+def test_names_that_are_none_tell_of_a_missing_value(name: str, row: int, tmp_path: Path) -> None:
+    samples = [{"time": time, "c": {"d": 3, "e": 4}, "a": 1, "b": 2, "f": 5, "g": 6} for time in tiny.times()]
+    whole = tiny.packed(samples[row])
+    broken = whole.replace(tiny.packed({name: {"b": 2, "d": 3}[name]})[1:], tiny.packed(name))
+    log = tiny.packed(tiny.log_of({A: ("Pose", samples)}))
+    assert len(broken) == len(whole) - 1
+    logs, (defect,) = opened(tmp_path / "x.msg", log.replace(whole, broken))
+    assert len(logs.streams[A]) == row
+    assert f"sample {row} of {A}: expected the name of a field, got int; " in defect.message
+
+
+@pytest.mark.parametrize("times", [None, 5, "none", {"a": 1}])
+@pytest.mark.parametrize("kind", ["Pose", list(range(100))])
+def test_times_that_are_no_list_concern_their_stream_alone(kind: Any, times: Any, tmp_path: Path) -> None:
+    samples = [tiny.state(time) for time in tiny.times()]
+    log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
+    log[f"{A}.meta"] = {"timestamps": times, "type": kind}
+    logs, (defect,) = opened(tmp_path / "x.msg", tiny.packed(log))
+    assert (defect.kind, defect.message.partition(":")[0]) == ("length_mismatch", A)
+    assert [tiny.packed(stream.samples(0, 5)) for stream in logs.streams.values()] == [tiny.packed(samples)] * 2
+    assert logs.streams[A].logged_ns().tolist() == [time * 1000 for time in tiny.times()]
+    assert logs.streams[A].type == ("Pose" if kind == "Pose" else "")
+
+
+def test_among_times_what_is_none_is_passed_over(tmp_path: Path) -> None:
+    odd: list[Any] = [None, "x" * 300, [1] * 100, {5: 1}, 0.5, -1, 1 << 63, {"a": {"b": 1}}, False, b"12"]
+    times = [time for index in range(200) for time in (odd[index % len(odd)], tiny.START_US + index)]
+    log = {A: [1] * len(times), f"{A}.meta": {"timestamps": times, "type": "int32_t"}}
+    logs, defects = opened(tmp_path / "x.msg", tiny.packed(log))
+    expected = [NO_TIME if index % 2 == 0 else 1000 * times[index] for index in range(len(times))]
+    assert not defects
+    assert logs.streams[A].logged_ns().tolist() == expected
+    assert logs.streams[A].logged_ns(31, 77).tolist() == expected[31:77]
 
 
 def test_what_is_nested_too_deep_is_told_as_that(tmp_path: Path) -> None:

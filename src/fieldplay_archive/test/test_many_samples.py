@@ -20,6 +20,7 @@ from fieldplay_archive.msgpack_logs.poses import odometry_from_states
 from fieldplay_archive.msgpack_logs.scanning import index_of_log
 from fieldplay_archive.msgpack_logs.streams import LogStream
 from fieldplay_archive.msgpack_logs.time_order import Times, times_of
+from fieldplay_archive.msgpack_logs.window import Window
 from fieldplay_archive.readers.sherpatt_dgps import MOST_ROWS, NEAR_NS, _paired_rows
 
 A, B = "/task.a", "/task.b"
@@ -149,6 +150,54 @@ def test_rows_of_two_streams_are_paired_as_if_all_times_were_held(name: str, tmp
     near = odometry[order][place] - unit[chosen] <= NEAR_NS
     expected = np.stack([chosen[near], order[place[near]]], axis=1)
     np.testing.assert_array_equal(_paired_rows(streams[A], streams[B]), expected)
+
+
+TIMES: dict[str, list[Any]] = {
+    "zeros": [0] * COUNT,
+    "every other zero": [stamp if index % 2 else 0 for index, stamp in enumerate(STAMPS)],
+    "runs": [stamp if index % 100 else None for index, stamp in enumerate(STAMPS)],
+    "seconds": [stamp // 1_000_000 for stamp in STAMPS],
+    "floating point": [float(stamp) for stamp in STAMPS],
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times_of_other_widths_are_not_looked_at_again_and_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, looked_at = tiny.packed({f"{A}.meta": meta(TIMES[name])}), 0
+    bytes_between = Window.bytes_between
+
+    def counted(window: Window, begin: int, end: int) -> bytes:
+        nonlocal looked_at
+        looked_at += len(found := bytes_between(window, begin, end))
+        return found
+
+    monkeypatch.setattr(Window, "bytes_between", counted)
+    (part,) = index_of_log(io.BytesIO(log), lambda place: None).parts
+    known = sum(type(time) is int and time > 0 for time in TIMES[name])
+    assert (part.logged.count, int(part.logged.table["known"].sum())) == (COUNT, known)
+    assert looked_at < 40 * len(log)
+
+
+@pytest.mark.parametrize(("before", "row"), [(20, 20), (999, 999), (1000, 0)])
+def test_the_first_sample_with_fields_is_looked_for_near_the_begin(before: int, row: int, tmp_path: Path) -> None:
+    samples = [*[None] * before, *map(tiny.state, STAMPS[before : before + 20])]
+    own = meta(STAMPS[: len(samples)]) | {"type": "Joints"}
+    stream = opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": own}).streams[A]
+    assert (stream.first_row, stream.kind) == (row, "RigidBodyState" if row else "Joints")
+
+
+def test_of_large_samples_without_fields_few_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    sample = LogStream.sample
+
+    def counted(log: LogStream, row: int, *, arrays: bool = False) -> Any:
+        read.append(row)
+        return sample(log, row, arrays=arrays)
+
+    monkeypatch.setattr(LogStream, "sample", counted)
+    samples: list[Any] = [["x" * 1000] * 100 for _ in range(100)]
+    opened(tmp_path / "x.msg", {A: samples, f"{A}.meta": meta(STAMPS[:100])})
+    assert len(read) == 20 + (4 << 20) // len(tiny.packed(samples[0]))
 
 
 def test_an_index_of_many_samples_needs_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

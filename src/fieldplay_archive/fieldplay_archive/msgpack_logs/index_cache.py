@@ -19,7 +19,7 @@ import numpy as np
 
 from fieldplay_archive.msgpack_logs.file_index import Blocks, Column, FileIndex, Part
 
-FORM = 5  # of what is kept; another one is not read
+FORM = 6  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")

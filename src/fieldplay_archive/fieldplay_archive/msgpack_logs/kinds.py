@@ -12,6 +12,7 @@ FRAME, PAIR, FIX, TRANSFORM, POSE, MAP, BITS = (
     "Frame", "FramePair", "GpsSolution", "TransformWithCovariance", "Pose", "Map", "asn1_bitstream",
 )  # fmt: skip
 INTEGER, LONG, NUMBER, TRUTH_VALUE = "integer", "long integer", "number", "truth value"
+PLAIN = {INTEGER, LONG, NUMBER, TRUTH_VALUE}  # samples without fields
 LARGEST = (1 << 63) - 1  # number that a message holds
 
 NAMES = {
@@ -87,7 +88,7 @@ def kind_of(text: str, sample: Any) -> str:
     return by_fields
 
 
-KNOWN = {*NAMES.values(), INTEGER, LONG, NUMBER, TRUTH_VALUE}
+KNOWN = {*NAMES.values(), *PLAIN}
 
 
 def _kind_by_fields(sample: Any, *, is_named: bool) -> str:

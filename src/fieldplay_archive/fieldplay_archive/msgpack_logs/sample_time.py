@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.msgpack_logs.bits_samples import packed_time
 from fieldplay_archive.msgpack_logs.field_names import plain_name as plain_name
 from fieldplay_archive.msgpack_logs.file_index import NO_TIME, Places
-from fieldplay_archive.msgpack_logs.packed_numbers import MAP, MAP_END, MAPS, is_map
+from fieldplay_archive.msgpack_logs.packed_numbers import MAP, MAP_END, MAPS, TEXT, TEXT_END, is_map
 from fieldplay_archive.msgpack_logs.unpacking import FAULTS, UNKNOWN_TEXT
 
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
@@ -18,6 +18,9 @@ COUNTS = {"microseconds", "usec", "nanoseconds"}
 INNER = {"metadata", "left"}  # what a sample's time may stand in
 UNSIGNED, SIGNED = 0xCF, 0xD3  # first bytes of numbers of eight
 LONGEST_PREFIX = 4096
+ALIKE = 5  # first bytes of a sample, in all but the first of which others are alike
+TEXTS = (0xD9, 0xDA, 0xDB)
+NO_NAME = "expected the name of a field, got "
 HEAD = 20  # bytes with which a sample begins, its first name among them
 
 
@@ -102,15 +105,14 @@ def found_time(data: bytes, *, whole: bool = True) -> Found | None:
 
 
 def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> Found | None:
-    """The first time of a map. All its names are looked at: one that is no text tells of a list that is missing."""
+    """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
     found = None
     for _ in range(unpacker.read_map_header()):
         if found is not None and not whole:
             break
-        key = unpacker.unpack()
-        if not isinstance(key, str):
-            raise ValueError(f"expected the name of a field, got {type(key).__name__}")
-        name, place = plain_name(key), unpacker.tell()
+        key, place = unpacker.unpack(), unpacker.tell()
+        odd_name(key)
+        name = plain_name(key) if isinstance(key, str) else ""
         if found is None and name in TIMES:
             found = _time_at(unpacker, data, place)
         elif found is None and name in INNER and depth and place < len(data) and is_map(data[place]):
@@ -118,6 +120,23 @@ def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> Found | N
         else:
             unpacker.skip()
     return found
+
+
+def odd_name(key: object) -> str:
+    """What a name is that is no text, else nothing; ValueError for a list or map, as then surely a value is missing."""
+    if isinstance(key, list | dict):
+        raise ValueError(f"{NO_NAME}{type(key).__name__}")
+    return "" if isinstance(key, str) else type(key).__name__
+
+
+def may_be_shifted(value: bytes, sample: bytes, *, is_last: bool) -> bool:
+    """Whether a name stands in the place of a value, as everywhere behind a missing one; by their first ALIKE bytes.
+
+    In the place of a map's last value is what follows the map then: a name too, or the next sample.
+    """
+    first = value[0] if value else 0
+    is_next_sample = is_last and is_map(first) and value[1:] == sample[1:]
+    return TEXT <= first <= TEXT_END or first in TEXTS or is_next_sample
 
 
 def _time_at(unpacker: Any, data: bytes, place: int) -> Found | None:

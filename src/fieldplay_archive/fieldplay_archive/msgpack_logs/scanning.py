@@ -15,8 +15,16 @@ from fieldplay_archive.msgpack_logs.damage import HOLDS_ANOTHER, perhaps_left_ou
 from fieldplay_archive.msgpack_logs.file_index import FileIndex, Part
 from fieldplay_archive.msgpack_logs.growing import Growing, GrowingBlocks
 from fieldplay_archive.msgpack_logs.packed_numbers import is_map, list_header
-from fieldplay_archive.msgpack_logs.sample_time import TimeFinder, holds_another, plain_name
-from fieldplay_archive.msgpack_logs.time_lists import whole_number, whole_numbers
+from fieldplay_archive.msgpack_logs.sample_time import (
+    ALIKE,
+    NO_NAME,
+    TimeFinder,
+    holds_another,
+    may_be_shifted,
+    odd_name,
+    plain_name,
+)
+from fieldplay_archive.msgpack_logs.time_lists import WIDTH, numbers_ahead
 from fieldplay_archive.msgpack_logs.unpacking import FAULTS, UNKNOWN_TEXT, why
 from fieldplay_archive.msgpack_logs.window import CHUNK, LARGEST_ITEM, Window
 
@@ -165,27 +173,33 @@ class _Scan:
             self._numbers(f"the times of {stream}", found.logged)
             found.has_meta = True
         elif name == "type":
-            self._at(f"the type of {stream}")
-            kind = self._unpacker.unpack()
-            found.type, found.has_meta = kind if isinstance(kind, str) else "", True
+            if _is_text(self._first_byte(self._at(f"the type of {stream}"))):
+                found.type = self._unpacker.unpack()
+            else:
+                self._unpacker.skip()
+            found.has_meta = True
         else:
             self._unpacker.skip()
 
     def _numbers(self, place: str, found: GrowingBlocks) -> None:
-        """A list of whole numbers, some at once where they have eight bytes each; what is none of them is no time."""
-        self._at(place)
-        count, unpacker = self._unpacker.read_array_header(), self._unpacker
+        """A list of whole numbers, many at once; what is none of them is no time, what is no list has no times."""
+        unpacker, window = self._unpacker, self._window
+        if not list_header(bytes((self._first_byte(self._at(place)), 0, 0, 0, 0)), 0):
+            unpacker.skip()
+            return
+        count = unpacker.read_array_header()
         while len(found) < count:
-            begin = self._at(place)
-            most = 9 * min(count - len(found), AT_ONCE)
-            ahead = self._window.bytes_between(begin, min(self._window.given, begin + most))
-            values = whole_numbers(ahead)
+            begin, most = self._at(place), min(count - len(found), AT_ONCE)
+            ahead = window.bytes_between(begin, min(window.given, begin + WIDTH * most))
+            values, ends = numbers_ahead(ahead, most)
             if len(values):
-                unpacker.read_bytes(9 * len(values))
-                found.extend(begin + 9 * np.arange(len(values)), values, begin + 9 * len(values))
-            else:
-                value = unpacker.unpack()
-                found.add(begin, whole_number(value), int(unpacker.tell()))
+                unpacker.read_bytes(int(ends[-1]))
+                found.extend(begin + np.append(0, ends[:-1]), values, begin + int(ends[-1]))
+            else:  # one that is not read to its end yet, or too large to be a number
+                unpacker.skip()
+                end = int(unpacker.tell())
+                values, _ = numbers_ahead(window.bytes_between(begin, end), 1)
+                found.add(begin, int(values[0]), end)
 
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
@@ -202,19 +216,32 @@ class _Scan:
             bulk.add(data, begin, count - len(samples), found=samples, finder=finder)
 
     def _pass_sample(self, depth: int) -> None:
-        """Pass over an item, the names in its maps looked at: a list or map among them tells of a missing value."""
+        """Pass over an item, the names in its maps looked at.
+
+        A list or map among them tells of a missing value. So do others that are no texts, if from there to the end of
+        the map names stand in the place of values; where not, the bytes are in step, and the sample alone is damaged.
+        """
         unpacker = self._unpacker
         if not is_map(self._first_byte(int(unpacker.tell()))):
             unpacker.skip()
             return
-        for _ in range(unpacker.read_map_header()):
-            name = unpacker.unpack()
-            if isinstance(name, list | dict):
-                raise _FaultError(f"expected the name of a field, got {type(name).__name__}")
+        count, odd = unpacker.read_map_header(), ""
+        for index in range(count):
+            found = odd_name(unpacker.unpack())
+            odd = odd or (found if index else "")  # before the first name is no value that could be missing
+            if odd and not self._may_be_shifted(is_last=index == count - 1):
+                odd = ""
             if depth:
                 self._pass_sample(depth - 1)
             else:
                 unpacker.skip()
+        if odd:
+            raise _FaultError(f"{NO_NAME}{odd}")
+
+    def _may_be_shifted(self, *, is_last: bool) -> bool:
+        place = int(self._unpacker.tell())
+        value, sample = (self._window.bytes_between(at, at + ALIKE) for at in (place, self._begin))
+        return may_be_shifted(value, sample, is_last=is_last)
 
     def _column(self, stream: str, name: str) -> None:
         """A field of all samples; of names that are written once, there is one list instead of many."""

@@ -1,6 +1,7 @@
 """The streams of logs: their samples, read from where they lie when they are asked for."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from fieldplay_archive.msgpack_logs.column_rows import ColumnRows, rows_of_colum
 from fieldplay_archive.msgpack_logs.file_index import Places
 from fieldplay_archive.msgpack_logs.flattened import samples_of_columns
 from fieldplay_archive.msgpack_logs.handles import Handles
-from fieldplay_archive.msgpack_logs.kinds import kind_of
+from fieldplay_archive.msgpack_logs.kinds import PLAIN, canonical_type, kind_of
 from fieldplay_archive.msgpack_logs.template import Alike, template_of
 from fieldplay_archive.msgpack_logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
 from fieldplay_archive.msgpack_logs.unpacking import arrays_from_bytes, plain_from_bytes
 
-LOOKED_AT = 20  # samples, for one that has fields
+LOOKED_AT, MOST_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
+MOST_BYTES = 4 << 20  # and as far as those have no more bytes
 READ_AT_ONCE = 4 << 20  # bytes
 
 
@@ -57,7 +59,7 @@ class LogStream(TimedRows):
     def _first(self) -> tuple[int, Any]:
         """The first sample that has fields, and its row; where none near the begin has any, the very first."""
         found: list[Any] = []
-        for row in range(min(len(self), LOOKED_AT)):
+        for row in chain(range(min(len(self), LOOKED_AT)), self._later_rows()):
             try:
                 found.append(self.sample(row, arrays=True))
             except ArchiveError:
@@ -65,6 +67,17 @@ class LogStream(TimedRows):
             if isinstance(found[-1], dict) and found[-1]:
                 return row, found[-1]
         return 0, found[0] if found else None
+
+    def _later_rows(self) -> Iterator[int]:
+        """Rows to look at if the first ones have no fields; none where the type says that they have none."""
+        end = min(len(self), MOST_LOOKED_AT)
+        if end <= LOOKED_AT or canonical_type(self.type) in PLAIN:
+            return
+        try:
+            sizes = np.cumsum(self.sizes(LOOKED_AT, end))
+        except ArchiveError:
+            return
+        yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
 
     def place(self, row: int) -> Place:
         """Where a sample is, for a message."""

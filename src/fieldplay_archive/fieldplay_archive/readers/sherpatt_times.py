@@ -9,6 +9,7 @@ from fieldplay_archive.msgpack_logs.file_index import NO_TIME
 from fieldplay_archive.msgpack_logs.ordered import Teller
 from fieldplay_archive.msgpack_logs.sample_time import INNER, TIMES, plain_name
 from fieldplay_archive.msgpack_logs.streams import LogStream
+from fieldplay_archive.msgpack_logs.timed_rows import LATEST_US, MICROSECONDS
 
 MOST_LOOKED_AT = 200  # samples without a time
 
@@ -68,13 +69,14 @@ def _has_time(sample: dict[Any, Any], depth: int) -> bool:
 
 def _tell_logged(log: LogStream, tell: Teller) -> None:
     """Times in `.meta` that are none, of samples with their own; those without either are reported where they leave."""
-    first = 0
+    first, latest = 0, LATEST_US if log.logged_unit == MICROSECONDS else np.iinfo(np.int64).max
     for file, part in log.parts:
-        count = min(len(part), part.logged.count)
+        count, table = min(len(part), part.logged.count), part.logged.table
         broken, at = 0, 0
-        if int(part.logged.table["known"].sum()) < part.logged.count:
+        if int(table["known"].sum()) < part.logged.count or bool((table["high"] > latest).any()):
             for begin, end in log.ranges(first, first + count):
-                is_broken = (log.logged_raw(begin, end) <= 0) & (log.own_ns(begin, end) != NO_TIME)
+                raw = log.logged_raw(begin, end)
+                is_broken = ((raw <= 0) | (raw > latest)) & (log.own_ns(begin, end) != NO_TIME)
                 at = begin - first + int(np.argmax(is_broken)) if is_broken.any() and not broken else at
                 broken += int(is_broken.sum())
         if broken:
