@@ -65,8 +65,7 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual(graph.count_publishers(TF), 1)
         ends = launched.last_keys(expected, TYPES)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again(self.audience, TYPES, START)
-        launched.wait_for_as_many(self.audience, expected, TYPES)
+        launched.play_again_in_full(self.audience, expected, TYPES, START)
         self.assertGreater(len(expected[ODOM]), 10)
         for topic in (*TYPES, "/tf_static"):
             launched.check_same(topic, heard[topic], expected[topic], numbers_too=topic in COMPARED)

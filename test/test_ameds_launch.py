@@ -47,8 +47,7 @@ class WhilePlaying(unittest.TestCase):
         launched.find_all(self.audience, DERIVED, [f"/ameds/platform/{name}" for name in INPUTS])
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again(self.audience, DERIVED, START)
-        launched.wait_for_as_many(self.audience, expected, DERIVED)
+        launched.play_again_in_full(self.audience, expected, DERIVED, START)
         for topic in (*DERIVED, "/tf_static"):
             launched.check_same(topic, heard[topic], expected[topic])
 

@@ -49,8 +49,7 @@ class WhilePlaying(unittest.TestCase):
         ends = launched.last_keys(expected, DERIVED)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
         first, *_ = sorted(key(message) for message in expected["/tf"])
-        launched.play_again(self.audience, DERIVED, *first[:2])
-        launched.wait_for_as_many(self.audience, expected, DERIVED)
+        launched.play_again_in_full(self.audience, expected, DERIVED, *first[:2])
         self.assertGreater(ends["/tf"][0] - first[0], 3 * MONTH_S)
         for topic in (*DERIVED, "/tf_static"):
             launched.check_same(topic, heard[topic], expected[topic])

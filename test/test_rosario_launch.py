@@ -42,8 +42,7 @@ class WhilePlaying(unittest.TestCase):
         launched.find_all(self.audience, DERIVED, ["/rosario/wheels/joint_states"])
         ends = launched.last_keys(expected, ["/rosario/odom"])
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
-        launched.play_again(self.audience, DERIVED, START)
-        launched.wait_for_as_many(self.audience, expected, DERIVED)
+        launched.play_again_in_full(self.audience, expected, DERIVED, START)
         self.assertGreater(len(expected["/rosario/odom"]), 10)
         self.assertGreater(len(expected["/rosario/path"][-1].poses), 1)
         for topic in (*DERIVED, "/tf_static"):
