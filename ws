@@ -262,19 +262,20 @@ find_changed_packages() { # sets fingerprints (of all packages, by name) and cha
   done < <(package_dirs)
 }
 
-has_removed_package() { # a stamp without a package: what it left in the merged install cannot be told apart
-  local done_stamp name
-  for done_stamp in "$home"/stamps/build-*; do
-    name=${done_stamp##*/build-}
-    if [ -e "$done_stamp" ] && [ -z "${fingerprints[$name]:-}" ]; then return 0; fi
+has_other_packages() { # than the last build had: whose file is whose in the merged install cannot be told
+  local stamps name
+  stamps=("$home"/stamps/build-*)
+  [ -e "${stamps[0]}" ] || return 1
+  for name in "${stamps[@]##*/build-}"; do
+    [ -n "${fingerprints[$name]:-}" ] || return 0
   done
-  return 1
+  [ ${#stamps[@]} -ne ${#fingerprints[@]} ]
 }
 
 build_changed() {
   local name
-  if has_removed_package; then
-    say "a package is gone since the last build: building all anew"
+  if has_other_packages; then
+    say "other packages than at the last build: building all anew"
     rm -rf "$home/build" "$install" "$home"/stamps/build-*
     find_changed_packages
   fi

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from convert import best, scratch
 
-from fieldplay_archive.marked_lines import MarkedLines, rows_from_lines
-from fieldplay_archive.number_rows import NumberRows
-from fieldplay_archive.tables import BLOCK_SIZE
-from fieldplay_player.opening import spec_of_dataset
+from fieldplay_archive.opening import spec_of_dataset
+from fieldplay_archive.tables.marked_lines import MarkedLines, rows_from_lines
+from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_archive.tables.table import BLOCK_SIZE
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")
@@ -24,7 +24,7 @@ LASER_HZ = 75
 ASK = """
 import re, resource, sys
 from pathlib import Path
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
 peak = re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())

@@ -20,11 +20,11 @@ from archive import write_clouds, write_pictures, write_tables
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_player.bag.writer import BagWriter
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
-from fieldplay_player.outlets import batches, channel_of_feed, feeds_of_archive, window_of
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.archive_feeds import batches, channel_of_feed, feeds_of_archive, window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.bags.writer import BagWriter
 
 TOPICS = "imu/data_raw|platform/joint_states"
 ROUNDS = 3

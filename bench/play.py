@@ -61,9 +61,9 @@ def listen(archive: str) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    from fieldplay_player.opening import open_dataset
-    from fieldplay_player.options import Selection
-    from fieldplay_player.outlets import channel_of_feed, feeds_of_archive
+    from fieldplay_archive.opening import open_dataset
+    from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive
+    from fieldplay_archive.outlets.selection import Selection
     from fieldplay_player.sinks.live import message_class, profile
 
     with open_dataset(Path(archive)) as opened:

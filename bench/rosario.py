@@ -13,9 +13,9 @@ from convert import best, scratch
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 START_S = 1514557578

@@ -4,10 +4,10 @@ from typing import Any
 
 from tiny_acfr import TinyAcfr
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
 
 
 def inspected(archive: TinyAcfr, **parameters: Any) -> tuple[list[str], list[Defect]]:

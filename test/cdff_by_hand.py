@@ -7,7 +7,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 
 Stream = tuple[str, Sequence[tuple[int, Any]]]  # the type, and logging times with their samples
 Run = Callable[..., tuple[int, str, str]]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from archive_messages import Messages, messages_of, notes_of
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.opening import open_dataset
+from fieldplay_archive.opening import open_dataset
+from fieldplay_messages.errors import Defect
 
 __all__ = ["Messages", "defects_of", "messages_of", "notes_of", "places_of"]
 

@@ -13,10 +13,10 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check, check_settings
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check, check_settings
+from fieldplay_messages.errors import Defect
 
 Matrix = NDArray[np.float64]
 

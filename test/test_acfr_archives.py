@@ -14,10 +14,10 @@ from tiny_ameds import TinyAmeds
 from tiny_rosario import TinyRosario
 from written import numbers
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import detected_spec, open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.cli.main import main
+from fieldplay_archive.opening import detected_spec, open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError
 
 SMALL = Selection(topics="laser_port|nav|payload|radar/points")
 

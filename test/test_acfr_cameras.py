@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from tiny_acfr import TinyAcfr
 from tiny_acfr_places import GREYS, bmp_of
 
-from fieldplay_archive.bmp import pixels_from_bmp
-from fieldplay_archive.errors import ArchiveError, ParameterError
-from fieldplay_archive.readers.acfr_intrinsics import camera_from_matlab
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.formats.bmp import pixels_from_bmp
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.acfr.intrinsics import camera_from_matlab
+from fieldplay_messages.errors import ArchiveError, ParameterError
 
 Bytes = NDArray[np.uint8]
 VISUAL, IR = "visual_camera/image_raw", "ir_camera/image_raw"

@@ -11,7 +11,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from sampled import Sampled, sampled
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 from fieldplay_samples.sample import SampleOptions
 
 SECONDS = 8.0

@@ -12,10 +12,10 @@ from archive_messages import Messages, messages_of
 from scipy.spatial.transform import Rotation
 from tiny_acfr import LASERS, TinyAcfr
 
-from fieldplay_archive.errors import ArchiveError, Defect
+from fieldplay_archive.opening import open_dataset, spec_of_dataset
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
-from fieldplay_player.opening import open_dataset, spec_of_dataset
-from fieldplay_player.options import Selection
+from fieldplay_messages.errors import ArchiveError, Defect
 
 TOPICS = {"LaserHorizontal": "laser_horizontal", "LaserVertical": "laser_vertical", "LaserPort": "laser_port",
           "LaserStarboard": "laser_starboard"}  # fmt: skip

@@ -14,8 +14,8 @@ from pyproj import Geod, Proj, Transformer
 from scipy.spatial.transform import Rotation
 from tiny_acfr import TinyAcfr
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.readers import acfr_turns as turns
+from fieldplay_archive.readers.acfr import turns
+from fieldplay_messages.errors import ArchiveError
 
 Floats = NDArray[np.float64]
 ENU = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])

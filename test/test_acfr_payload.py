@@ -10,8 +10,8 @@ import tiny_acfr as tiny
 from archive_messages import Messages, messages_of
 from tiny_acfr import TinyAcfr
 
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 
 PAYLOAD = Selection(topics="payload/.*")
 STAMPS = [stamp for _, _, stamp in tiny.times(tiny.PAYLOAD_HZ, 1)]

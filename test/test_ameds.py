@@ -13,9 +13,9 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 
 START_NS = 1656931512 * 10**9
 LEVER = np.array([0, 0, -0.081])

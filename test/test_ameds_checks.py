@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive import tables
-from fieldplay_archive.errors import Defect
-from fieldplay_archive.streams import Tables
-from fieldplay_archive.tables import Rows
-from fieldplay_player.checking import check_settings
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
+from fieldplay.cli.main import main
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check_settings
+from fieldplay_archive.tables import table as tables
+from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.table_streams import Tables
+from fieldplay_messages.errors import Defect
 
 START = 1656931512
 SECONDS = 4

@@ -9,10 +9,10 @@ import pytest
 from archive_messages import messages_of, notes_of
 from numpy.typing import NDArray
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
 
 START = 1656931512
 TURN_S = 0.2

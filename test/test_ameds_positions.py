@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from archive_messages import messages_of
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
 
 COLUMNS = {"latitude": 2, "longitude": 3, "altitude": 4, "roll": 8, "pitch": 9, "yaw": 10}
 FIX = Selection(topics="gnss/(fix|odom)")

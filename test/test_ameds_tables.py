@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from archive_messages import messages_of, notes_of, text_of
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
 
 TABLES = Selection(topics="imu/.*|gnss/.*|air/.*|platform/.*|.*_arm/.*")
 IMU = "time,acc_x,acc_y,acc_z,{gyro},mag_x,mag_y,mag_z,imu_temperature,pressure,outside_temperature\n"

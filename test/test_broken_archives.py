@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 
 START = 1656931512
 PICTURES = 8  # of each camera

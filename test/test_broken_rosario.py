@@ -15,8 +15,8 @@ from archive_messages import messages_of
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import TinyBag
 
-from fieldplay_player.cli.main import main
-from fieldplay_player.options import Selection
+from fieldplay.cli.main import main
+from fieldplay_archive.outlets.selection import Selection
 
 CAMERAS = [
     f"stereo/{camera}/{topic}" for camera in ("left", "right") for topic in ("camera_info", "image_raw/compressed")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
-from fieldplay_player.cdff.tables import exporting
+from fieldplay.cdff.tables import export as exporting
 
 JOINTS = [
     (
@@ -232,7 +232,7 @@ def test_what_cannot_be_written_ends_with_1(
         def sink_parquet(self, *_: object, **__: object) -> None:
             raise OSError("no space left on device")
 
-    monkeypatch.setattr("fieldplay_player.cdff.tables.writers.register_io_source", lambda *_, **__: Broken())
+    monkeypatch.setattr("fieldplay.cdff.tables.writers.register_io_source", lambda *_, **__: Broken())
     code, _, err = run("export", log, "/a.pose", tmp_path / "out.parquet")
     assert (code, "cannot write the table: no space left on device" in err) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fieldplay_player.cli.main import main
-from fieldplay_player.cli.progress import ProgressBar
+from fieldplay.cli.main import main
+from fieldplay.cli.progress import ProgressBar
 
 START_NS = 1656931512 * 10**9
 

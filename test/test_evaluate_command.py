@@ -16,14 +16,14 @@ from tiny_acfr import TinyAcfr
 from tiny_rosario import TinyRosario
 from walks import drifted, transforms, wander
 
+from fieldplay.cli.main import main
+from fieldplay.evaluation.comparison import compared
+from fieldplay.evaluation.ways import Ways, chosen_topic
+from fieldplay_fusion.pose_topics import Way
 from fieldplay_fusion.trajectories import Trajectory
 from fieldplay_fusion.trajectory_evaluation import EvaluationSettings
-from fieldplay_player.cli.main import main
-from fieldplay_player.evaluating.making import compared
-from fieldplay_player.evaluating.poses import Way
-from fieldplay_player.evaluating.reading import Ways, chosen_topic
-from fieldplay_player.report.frames import Frames
-from fieldplay_player.report.source import Topic
+from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.batches import Topic
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:

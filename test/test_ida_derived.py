@@ -13,16 +13,16 @@ import pytest
 from rosbags.typesys import Stores, get_typestore
 from written import derived_messages, numbers
 
-from fieldplay_archive import records
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.streams import Stream
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
+from fieldplay_archive.outlets.checks import check_settings
+from fieldplay_archive.outlets.lander_arm_rows import ArmReading
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.lander_arm_bending import gravity_moments
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
-from fieldplay_player.checking import check_settings
-from fieldplay_player.lander_arm_rows import ArmReading
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
-from fieldplay_player.outlets import feeds_of_archive
+from fieldplay_messages import records
+from fieldplay_messages.streams import Stream
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 POSES = ("tcp", "tcp_pot", "tcp_deflected", "tcp_error")

@@ -8,7 +8,7 @@ import tiny_ida as tiny
 from ida_messages import defects_of, messages_of, notes_of, places_of
 from tiny_ida import Motion, Row, TinyIda
 
-from fieldplay_player.options import Selection
+from fieldplay_archive.outlets.selection import Selection
 
 JOINTS = Selection(topics="joint_states$")
 FILE = f"{Motion().stem}.csv"

@@ -9,9 +9,9 @@ import tiny_ida as tiny
 from ida_messages import Messages, defects_of, messages_of, notes_of, places_of
 from tiny_ida import Motion, TinyIda
 
-from fieldplay_archive.readers.ida_products import name_from_file, reading_ns
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.ida.products import name_from_file, reading_ns
 
 STATUS, HISTORY, PARAMETERS = "006_arm_float.txt", "000_system_float.txt", "012.txt"
 GEOMETRY = Selection(topics="geometry|joint_states$")

@@ -12,19 +12,22 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[1] / "src"
+LIBRARY = {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "fieldplay_archive": set(),
-    "fieldplay_kinematics": set(),
-    "fieldplay_player": {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_samples"},
-    "fieldplay_fusion": {"fieldplay_archive", "fieldplay_kinematics"},
+    "fieldplay_messages": set(),
+    "fieldplay_kinematics": {"fieldplay_messages"},
+    "fieldplay_fusion": {"fieldplay_kinematics", "fieldplay_messages"},
+    "fieldplay_archive": {"fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"},
+    "fieldplay_player": {"fieldplay_archive", "fieldplay_messages"},
     "fieldplay_samples": set(),
-    "fieldplay_bringup": {"fieldplay_archive", "fieldplay_fusion", "fieldplay_player", "fieldplay_samples"},
+    "fieldplay": {*LIBRARY, "fieldplay_player", "fieldplay_samples"},
+    "fieldplay_bringup": {*LIBRARY, "fieldplay", "fieldplay_player", "fieldplay_samples"},
 }
 ROS_FILES = (
     "/nodes/",
     "fieldplay_player/node.py",
     "fieldplay_player/sinks/live.py",
-    "fieldplay_player/cli/playing.py",
+    "fieldplay/cli/play.py",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/demo/listening.py",
     "fieldplay_bringup/demo/steps.py",
@@ -66,20 +69,20 @@ def dotted(path: Path, package: str) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@pytest.mark.parametrize("package", sorted(path.name for path in SRC.glob("fieldplay_*")))
+@pytest.mark.parametrize("package", sorted(path.name for path in SRC.glob("fieldplay*")))
 def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
     for path in modules(package):
-        ours = {name for name in imported_packages(path) if name.startswith("fieldplay_")}
+        ours = {name for name in imported_packages(path) if name.startswith("fieldplay")}
         assert ours <= MAY_IMPORT[package] | {package}, path
 
 
 def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
     names = [
         dotted(path, package.name)
-        for package in sorted(SRC.glob("fieldplay_*"))
+        for package in sorted(SRC.glob("fieldplay*"))
         for path in modules(package.name)
         if not is_ros_file(path) and path.name != "__main__.py"
     ]
-    assert "fieldplay_archive.stamps" in names
+    assert "fieldplay_messages.stamps" in names
     result = subprocess.run([sys.executable, "-c", BLOCK_ROS, *names], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

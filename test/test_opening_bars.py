@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_player.cli import playing
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
+from fieldplay.cli import play as playing
+from fieldplay.cli.main import main
+from fieldplay_archive.opening import open_dataset
 from fieldplay_player.play_options import PlayOptions
 
 

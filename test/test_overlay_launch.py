@@ -13,8 +13,8 @@ from rosbag2_interfaces import srv
 from tiny_acfr import TinyAcfr
 
 import launch_testing
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.projecting.making import Wanted, projected
+from fieldplay.projection.projection import Wanted, projected
+from fieldplay_archive.opening import open_dataset
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -6,9 +6,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 
 
 def test_a_picture_of_another_size_than_its_camera_plays_and_is_reported_once(tiny_ameds: Any, tmp_path: Path) -> None:

@@ -27,9 +27,9 @@ from sensor_msgs.msg import CameraInfo, NavSatFix
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.conversion import BagOptions, convert
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
 PATIENCE_S = 15.0

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 from tiny_acfr import TinyAcfr
 
+from fieldplay.cli.main import main
+from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay.projection.sensors import SCAN
+from fieldplay_archive.opening import open_dataset
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_kinematics.extrinsics import transform_from_published
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.projecting.making import Projected, Wanted, projected
-from fieldplay_player.projecting.sensors import SCAN
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sampled import alone
 
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.projecting.making import Projected, Wanted, projected
+from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay_archive.opening import open_dataset
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 # The static scene of the report from the laser: range in m, bearing in degrees, + to the right; the left frame pole

@@ -13,9 +13,9 @@ from sampled import Sampled
 from scipy.spatial.transform import Rotation, Slerp
 from tiny_ameds import START, TinyAmeds
 
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.projecting.making import Projected, Wanted, projected
+from fieldplay.cli.main import main
+from fieldplay.projection.projection import Projected, Wanted, projected
+from fieldplay_archive.opening import open_dataset
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
 from fieldplay_samples.sensors.camera_rays import camera_from_numbers, pixels_from_points
 

@@ -11,7 +11,7 @@ import pytest
 from browser import DESK, PHONE, Browser, Shown
 from messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 
 SMALLEST_TEXT = 11.0  # pixels
 SECOND = 10**9

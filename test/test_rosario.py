@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import RECTIFIED
 
-from fieldplay_player.options import Selection
+from fieldplay_archive.outlets.selection import Selection
 
 START_NS = tiny.START * 10**9
 # parent, child, translation, quaternion: Kalibr's T_cam_imu, inverted, and what the calibration file says

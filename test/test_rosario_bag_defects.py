@@ -12,11 +12,11 @@ import tiny_rosario as tiny
 from archive_messages import messages_of
 from tiny_rosario_bag import TinyBag
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.cli.main import main
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
 
 START_NS = tiny.START * 10**9
 Change = Callable[[Any], None]

@@ -16,10 +16,10 @@ from scipy.spatial.transform import Rotation
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import OLDER, RECTIFIED, TRANSFORMS, TinyBag
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError
 
 START_NS = tiny.START * 10**9
 SHORT = TinyBag(seconds=1, compression="lz4")

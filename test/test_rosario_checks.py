@@ -9,9 +9,9 @@ import pytest
 import tiny_rosario as tiny
 from tiny_rosario import TinyRosario
 
-from fieldplay_archive.errors import Defect
-from fieldplay_player.checking import check_settings
-from fieldplay_player.opening import open_dataset
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check_settings
+from fieldplay_messages.errors import Defect
 
 SECONDS = 30
 Row = Callable[[float, random.Random], Sequence[float]]

@@ -19,9 +19,9 @@ from rosbags.typesys import Stores, get_typestore
 from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 
-from fieldplay_player.checking import check
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.writers.rosario import settings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 
 SHORT = ("--seconds", "2", "--image-rate-hz", "0.5", "--lidar-rate-hz", "0.5", "--image-shrink", "8")
 

@@ -20,9 +20,9 @@ from sherpatt_messages import (
     static_frames,
 )
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_player.opening import detected_spec, open_dataset
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import detected_spec, open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError
 
 ROOT_HALF = tiny.ROOT_HALF
 STATES = [tiny.state(time) for time in tiny.times()]

@@ -12,8 +12,8 @@ from rosbags.typesys import Stores, get_typestore
 from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 
-from fieldplay_player.checking import check_settings
-from fieldplay_player.opening import open_dataset
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_samples.sample import SampleOptions
 
 SETTINGS = {"image_rate_hz": 0.25, "image_shrink": 24, "lidar_columns": 90}

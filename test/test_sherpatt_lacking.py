@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_player.cli.main import main
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
+from fieldplay.cli.main import main
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.play_program import program_of_archive
 from fieldplay_player.play_report import beginning

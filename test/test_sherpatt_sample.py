@@ -10,8 +10,8 @@ from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 from sherpatt_messages import Messages, defects_of, matrix_of, messages_in, messages_of, notes_of, static_frames
 
-from fieldplay_player.opening import detected_spec
-from fieldplay_player.options import Selection
+from fieldplay_archive.opening import detected_spec
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ import pytest
 import tiny_sherpatt as tiny
 from sherpatt_messages import defects_of
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_player.opening import open_dataset
+from fieldplay_archive.opening import open_dataset
+from fieldplay_messages.errors import ArchiveError
 
 BODY = "sherpaTT_body"
 TURNED, TURNED_BACK = [0.0, 0.0, tiny.ROOT_HALF, tiny.ROOT_HALF], [0.0, 0.0, tiny.ROOT_HALF, -tiny.ROOT_HALF]

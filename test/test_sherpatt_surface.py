@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import tifffile
 
-from fieldplay_archive import records
 from fieldplay_archive.archive import Archive, chosen_parameters
-from fieldplay_archive.errors import ParameterError
-from fieldplay_archive.files import FolderFiles
-from fieldplay_archive.readers.sherpatt_surface import add_surface
+from fieldplay_archive.files.containers import FolderFiles
+from fieldplay_archive.readers.sherpatt.surface import add_surface
 from fieldplay_archive.spec import spec_from_file
-from fieldplay_archive.streams import HeldStream
+from fieldplay_messages import records
+from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.streams import HeldStream
 
 SPEC = spec_from_file(Path(__file__).parents[1] / "config" / "datasets" / "sherpatt.yaml")
 START_NS = 1_543_311_000_000_000_000

@@ -10,7 +10,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from tiny_rosario import TinyRosario
 
-from fieldplay_player.cli.main import main
+from fieldplay.cli.main import main
 
 Call = Callable[..., tuple[int, str]]
 JOINTS = {("base_link", joint) for joint in ("rear_left_wheel", "rear_right_wheel", "front_steering")}

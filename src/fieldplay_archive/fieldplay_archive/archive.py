@@ -11,15 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fieldplay_archive.clock_units import unit_of_digits
-from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
-from fieldplay_archive.files import Files
-from fieldplay_archive.header_units import Expected
-from fieldplay_archive.revolutions import RevolutionFinder
+from fieldplay_archive.files.containers import Files
 from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_archive.streams import Stream, Tables
-from fieldplay_archive.tables import Table
+from fieldplay_archive.tables.clock_units import unit_of_digits
+from fieldplay_archive.tables.header_units import Expected
+from fieldplay_archive.tables.revolutions import RevolutionFinder
+from fieldplay_archive.tables.table import Table
+from fieldplay_archive.tables.table_streams import Tables
+from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Stream
 
 SHOWN = 20  # defects that are told in short
 KEPT_PER_KIND = 1000

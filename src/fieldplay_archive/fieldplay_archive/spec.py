@@ -9,18 +9,17 @@ from typing import Any
 
 import yaml
 
-from fieldplay_archive.checked import build
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.header_units import Expected
-from fieldplay_archive.marked_lines import MarkedLines, MarkedSpec
-from fieldplay_archive.nmea import NmeaSpec
-from fieldplay_archive.plain_names import name_from_patterns
-from fieldplay_archive.revolutions import Turning
-from fieldplay_archive.table_format import TableSpec
+from fieldplay_archive.files.name_patterns import name_from_patterns
+from fieldplay_archive.files.plain_data import build
+from fieldplay_archive.tables.header_units import Expected
+from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec
+from fieldplay_archive.tables.nmea import NmeaSpec
+from fieldplay_archive.tables.revolutions import Turning
+from fieldplay_archive.tables.table_format import TableSpec
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.spec import Camera, StreamSpec
 
 DATASETS = "datasets"
-ALWAYS = "always"
-SWITCH = re.compile(r"(?!map_tf$)[a-z][a-z0-9_]*_tf")  # map_tf is of the static tree
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as quick, where PyYAML was built with it
 
 
@@ -116,27 +115,6 @@ class RowFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Camera:
-    """Intrinsics as published, in pixels; distortion as its model orders it."""
-
-    width: int
-    height: int
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    distortion_model: str
-    distortion: tuple[float, ...]
-    source: str = ""
-    rectification: tuple[float, ...] = ()  # R, row by row; of a camera that is no part of a rectified pair none,
-    projection: tuple[float, ...] = ()  # and P none: then they are the identity and the intrinsics
-
-    def __post_init__(self) -> None:
-        if len(self.rectification) not in (0, 9) or len(self.projection) not in (0, 12):
-            raise ValueError("expected a rectification of 9 numbers and a projection of 12, or none")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Extrinsic:
     """A static transform in the numbers and the convention of its source: child in parent."""
 
@@ -146,28 +124,6 @@ class Extrinsic:
     translation: tuple[float, float, float]
     rotation: tuple[float, ...]
     source: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamSpec:
-    """A stream: what the reader calls it, and where it goes. The order in the YAML is that at equal times."""
-
-    id: str
-    topic: str
-    type: str
-    frame: str = ""
-    child_frame: str = ""
-    camera: str = ""
-    latched: bool = False  # kept for those who come late: a state rather than a measurement
-    tf: str = ""  # of odometry: it is sent on /tf too, where the switch of this name is on; `always` needs none
-    note: str = ""
-    units: Mapping[str, str] = field(default_factory=dict)  # of the message's fields that hold others than usual
-
-    def __post_init__(self) -> None:
-        if self.tf and not (self.tf == ALWAYS or SWITCH.fullmatch(self.tf)):
-            raise ValueError(f"tf: expected '{ALWAYS}' or the name of a switch, such as nav_tf, got '{self.tf}'")
-        if self.tf and not (self.frame and self.child_frame):
-            raise ValueError("tf: expected a frame and a child_frame beside it")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,12 @@ import tiny_sherpatt as tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.msgpack_logs import bulk, numbers, poses
-from fieldplay_archive.msgpack_logs.file_index import FileIndex
-from fieldplay_archive.msgpack_logs.log import open_log
-from fieldplay_archive.msgpack_logs.rows import AlikeRows, Rows
-from fieldplay_archive.msgpack_logs.scanning import index_of_log
-from fieldplay_archive.msgpack_logs.template import Alike, template_of
+from fieldplay_archive.logs import bulk, numbers, poses
+from fieldplay_archive.logs.file_index import FileIndex
+from fieldplay_archive.logs.log import open_log
+from fieldplay_archive.logs.rows import AlikeRows, Rows
+from fieldplay_archive.logs.scan import index_of_log
+from fieldplay_archive.logs.template import Alike, template_of
 
 COUNT = 40
 NAME = "/task.port"

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from fieldplay_archive.archive import KEPT_PER_KIND, Archive, DefectLog, chosen_parameters, note_leftovers, open_tables
-from fieldplay_archive.errors import ArchiveError, Defect, ParameterError
-from fieldplay_archive.files import Files, open_files
-from fieldplay_archive.spec import DatasetSpec, Parameter, StreamSpec, TableFiles
+from fieldplay_archive.files.containers import Files, open_files
+from fieldplay_archive.spec import DatasetSpec, Parameter, TableFiles
+from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.spec import StreamSpec
 
 START = 1656931512
 SPEC = DatasetSpec(

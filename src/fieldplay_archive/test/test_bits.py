@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed_by_asn1tools import CODER, of_asn1
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.msgpack_logs.bits import Bits, BitsError, Kind, Real, Whole
-from fieldplay_archive.msgpack_logs.bits_types import Form, defined_types, types_from_data, types_of_file
+from fieldplay_archive.logs.bits import Bits, BitsError, Kind, Real, Whole
+from fieldplay_archive.logs.bits_types import Form, defined_types, types_from_data, types_of_file
+from fieldplay_messages.errors import ArchiveError
 
 ODD = {
     "free": "int",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.msgpack_logs import depths, frames, kinds, numbers, poses
-from fieldplay_archive.msgpack_logs.rows import Rows, field
+from fieldplay_archive.logs import depths, frames, kinds, numbers, poses
+from fieldplay_archive.logs.rows import Rows, field
+from fieldplay_messages.errors import ArchiveError
 
 START_NS = tiny.START_US * 1000
 STAMPS = np.array(tiny.times(), np.int64) * 1000

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_archive.errors import ArchiveError, Defect
-from fieldplay_archive.msgpack_logs import kinds
-from fieldplay_archive.msgpack_logs.file_index import NO_TIME
-from fieldplay_archive.msgpack_logs.log import Log, open_log
+from fieldplay_archive.logs import kinds
+from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.log import Log, open_log
+from fieldplay_messages.errors import ArchiveError, Defect
 
 A, B = "/task.a", "/task.b"
 CLOSED_AFTERWARDS = ExitStack()

@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fieldplay_archive.distinct_rows import DistinctTables, Kept, OneOfMany
-from fieldplay_archive.errors import Defect
-from fieldplay_archive.files import ListedFiles
-from fieldplay_archive.table_format import TableSpec
+from fieldplay_archive.files.containers import ListedFiles
+from fieldplay_archive.tables.distinct_rows import DistinctTables, Kept, OneOfMany
+from fieldplay_archive.tables.table_format import TableSpec
+from fieldplay_messages.errors import Defect
 
 SPEC = TableSpec(layouts=[("time", "x")], repeated_times=True)
 ALL = (0, 2**62)
@@ -40,7 +40,7 @@ def test_rows_of_one_table_at_one_time_are_the_same_only_if_their_numbers_are(tm
 def test_rows_of_later_blocks_of_a_table_are_compared_by_their_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldplay_archive.tables.BLOCK_SIZE", 8)
+    monkeypatch.setattr("fieldplay_archive.tables.table.BLOCK_SIZE", 8)
     found, _ = tables(tmp_path, [(1, 10), (1, 11), (1, 11), (1, 12), (2, 20)])
     assert len(found.blocks) > 2
     assert [x for index in range(len(found.blocks)) for x in found.rows(index)["x"].tolist()] == [10, 11, 12, 20]

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fieldplay_archive import inflating, zipped
-from fieldplay_archive.errors import ArchiveError, Defect
-from fieldplay_archive.files import ListedFiles, leaves_archive, open_files
+from fieldplay_archive.files import inflation as inflating
+from fieldplay_archive.files import zip_members as zipped
+from fieldplay_archive.files.containers import ListedFiles, leaves_archive, open_files
+from fieldplay_messages.errors import ArchiveError, Defect
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tifffile
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.geotiff import open_raster
+from fieldplay_archive.formats.geotiff import open_raster
+from fieldplay_messages.errors import ArchiveError
 
 SHAPE = (70, 90)
 ROWS, COLUMNS = np.array([0, 5, 31, 32, 33, 69]), np.array([0, 1, 40, 89])

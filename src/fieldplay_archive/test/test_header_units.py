@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from fieldplay_archive.header_units import Expected, units_of_titles
+from fieldplay_archive.tables.header_units import Expected, units_of_titles
 
 
 @pytest.mark.parametrize(

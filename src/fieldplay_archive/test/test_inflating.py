@@ -6,10 +6,10 @@ import zlib
 
 import pytest
 
-from fieldplay_archive import inflating
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.inflating import InflateError, Inflating
-from fieldplay_archive.msgpack_logs.inflated import Inflated
+from fieldplay_archive.files import inflation as inflating
+from fieldplay_archive.files.inflation import InflateError, Inflating
+from fieldplay_archive.logs.inflated import Inflated
+from fieldplay_messages.errors import ArchiveError
 
 SIZES = (1, 3, 100, 1 << 16)
 

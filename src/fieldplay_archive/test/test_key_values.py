@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_archive.key_values import lines_of_text, numbers_of_value, plain_key
+from fieldplay_archive.tables.key_values import lines_of_text, numbers_of_value, plain_key
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_archive.errors import Defect
-from fieldplay_archive.files import FolderFiles
-from fieldplay_archive.marked_lines import MarkedLines, MarkedSpec, rows_from_lines
-from fieldplay_archive.marked_texts import texts_from_lines
-from fieldplay_archive.number_rows import NumberRows
-from fieldplay_archive.tables import Table
+from fieldplay_archive.files.containers import FolderFiles
+from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec, rows_from_lines
+from fieldplay_archive.tables.marked_texts import texts_from_lines
+from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_archive.tables.table import Table
+from fieldplay_messages.errors import Defect
 
 ANGLES = ("start", "step", "end")
 SCAN = MarkedLines(types={"SCAN": (*ANGLES, "n")}, values="n", angles=ANGLES, turn=360.0)

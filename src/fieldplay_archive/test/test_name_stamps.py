@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.name_stamps import Fraction, shares_a_second, stamps_from_names
+from fieldplay_archive.files.name_stamps import Fraction, shares_a_second, stamps_from_names
+from fieldplay_messages.errors import ArchiveError
 
 
 def stamp_of(name: str, fraction: Fraction = "auto") -> int | None:

@@ -3,9 +3,9 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.nmea import GGA, NUMBERS, RMC, NmeaSpec, rows_from_log
-from fieldplay_archive.number_rows import NumberRows
+from fieldplay_archive.tables.nmea import GGA, NUMBERS, RMC, NmeaSpec, rows_from_log
+from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_messages.errors import ArchiveError
 
 PLACE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
 SPEED = "$GPRMC,152545.20,A,3301.8000000,S,06052.8000000,W,1.943845,090.0,261217,,,A*6F"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.number_rows import Dialect, rows_from_block, tidy_text
+from fieldplay_archive.tables.number_rows import Dialect, rows_from_block, tidy_text
 
 COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.pcd import bytes_from_lzf, cloud_from_pcd, header_from_pcd
+from fieldplay_archive.formats.pcd import bytes_from_lzf, cloud_from_pcd, header_from_pcd
+from fieldplay_messages.errors import ArchiveError
 
 KINDS = ("ascii", "binary", "binary_compressed")
 LONGEST_RUN, LONGEST_MATCH, FURTHEST = 32, 264, 8192

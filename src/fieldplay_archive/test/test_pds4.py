@@ -1,7 +1,7 @@
 import pytest
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.pds4 import label_from_xml
+from fieldplay_archive.formats.pds4 import label_from_xml
+from fieldplay_messages.errors import ArchiveError
 
 LABEL = b"""<Product_Observational xmlns="http://pds.nasa.gov/pds4/pds/v1" xmlns:msn="http://pds.nasa.gov/pds4/msn/v1">
 <Identification_Area><logical_identifier>urn:nasa:pds:a:b:c</logical_identifier><version_id>1.2</version_id></Identification_Area>

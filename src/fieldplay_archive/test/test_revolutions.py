@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fieldplay_archive.errors import Defect
-from fieldplay_archive.number_rows import COUNT, Dialect
-from fieldplay_archive.revolutions import MOST_ROWS, RevolutionFinder, Turning
-from fieldplay_archive.tables import Rows
+from fieldplay_archive.tables.number_rows import COUNT, Dialect
+from fieldplay_archive.tables.revolutions import MOST_ROWS, RevolutionFinder, Turning
+from fieldplay_archive.tables.table import Rows
+from fieldplay_messages.errors import Defect
 
 Floats = NDArray[np.float64]
 TURNING = Turning(column="bearing", turn=360.0)

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.files import open_files
-from fieldplay_archive.records import Clouds, Pictures
-from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
+from fieldplay_archive.files.containers import open_files
+from fieldplay_archive.files.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.spec import DatasetSpec, RowFiles
-from fieldplay_archive.streams import FileStream
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.records import Clouds, Pictures
+from fieldplay_messages.streams import FileStream
 
 START = 1656931512
 S = 10**9

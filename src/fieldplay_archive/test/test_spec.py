@@ -6,9 +6,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.checked import build
-from fieldplay_archive.errors import ArchiveError
+from fieldplay_archive.files.plain_data import build
 from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
+from fieldplay_messages.errors import ArchiveError
 
 GOOD: dict[str, Any] = {
     "name": "rover",

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.spec import Camera
-from fieldplay_archive.stereo import rectified_pair
+from fieldplay_archive.formats.stereo import rectified_pair
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.spec import Camera
 
 
 def camera(fx: float = 400.0, cx: float = 320.0) -> Camera:

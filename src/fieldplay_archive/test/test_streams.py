@@ -5,12 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fieldplay_archive import tables as tables_module
-from fieldplay_archive.files import open_files
-from fieldplay_archive.records import Temperature
-from fieldplay_archive.streams import EvenStream, HeldStream, JoinedStream, Tables, TableStream, UntilStream
-from fieldplay_archive.table_format import TableSpec
-from fieldplay_archive.tables import Table
+from fieldplay_archive.files.containers import open_files
+from fieldplay_archive.tables import table as tables_module
+from fieldplay_archive.tables.table import Table
+from fieldplay_archive.tables.table_format import TableSpec
+from fieldplay_archive.tables.table_streams import Tables, TableStream
+from fieldplay_messages.records import Temperature
+from fieldplay_messages.streams import EvenStream, HeldStream, JoinedStream, UntilStream
 
 START = 1656931512
 S = 10**9

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.header_units import Expected
-from fieldplay_archive.number_rows import Dialect
-from fieldplay_archive.table_format import TableSpec, format_from_head, normal_title
+from fieldplay_archive.tables.header_units import Expected
+from fieldplay_archive.tables.number_rows import Dialect
+from fieldplay_archive.tables.table_format import TableSpec, format_from_head, normal_title
+from fieldplay_messages.errors import ArchiveError
 
 SPEC = TableSpec(
     layouts=[["time", "x", "y"], ["time", "x", "y", "_note"]],

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fieldplay_archive import tables
-from fieldplay_archive.errors import ArchiveError, Defect
-from fieldplay_archive.files import open_files
-from fieldplay_archive.table_format import TableSpec
-from fieldplay_archive.tables import Table
+from fieldplay_archive.files.containers import open_files
+from fieldplay_archive.tables import table as tables
+from fieldplay_archive.tables.table import Table
+from fieldplay_archive.tables.table_format import TableSpec
+from fieldplay_messages.errors import ArchiveError, Defect
 
 SPEC = TableSpec(layouts=[["time", "x"]])
 START = 1656931512

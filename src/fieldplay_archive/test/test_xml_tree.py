@@ -1,7 +1,7 @@
 import pytest
 
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.xml_tree import DEEPEST, LARGEST, tree_from_xml
+from fieldplay_archive.formats.xml_tree import DEEPEST, LARGEST, tree_from_xml
+from fieldplay_messages.errors import ArchiveError
 
 
 def test_elements_are_found_by_their_names_without_namespace_in_the_order_of_the_file() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 
+from fieldplay.projection.live import overlay_parameters
+from fieldplay_archive.opening import spec_of_dataset
+from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetSpec, Parameter, robot_file
 from fieldplay_player.dds_profile import use_profile
-from fieldplay_player.moving_frames import ODOM_TF, is_computed, switches
-from fieldplay_player.opening import spec_of_dataset
-from fieldplay_player.projecting.live import overlay_parameters
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
 from launch.substitutions import LaunchConfiguration

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.colour_map import colour_map
 from fieldplay_fusion.projection import Projection
+from fieldplay_messages.colour_map import colour_map
 
 Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]

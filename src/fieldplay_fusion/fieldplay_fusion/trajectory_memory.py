@@ -9,17 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_fusion.trajectories import Trajectory, places_along
 from fieldplay_fusion.trajectory_alignment import FIRST, AlignmentError
-from fieldplay_fusion.trajectory_evaluation import (
-    Evaluation,
-    EvaluationSettings,
-    evaluation_of_pairs,
-    step_of,
-)
+from fieldplay_fusion.trajectory_evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
 from fieldplay_fusion.trajectory_pairs import Pairs, associated, no_pairs
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.stamps import NS_PER_S
 
 LENGTHS_M = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # where none are given: the way is not known before its end
 MOST_PAIRS = 6000

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from fieldplay_archive.stamps import NS_PER_S
 from fieldplay_fusion.trajectories import Trajectory
 from fieldplay_kinematics.transforms import quaternion_from_rotation
+from fieldplay_messages.stamps import NS_PER_S
 
 
 def tum_lines(trajectory: Trajectory) -> Iterator[str]:

@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 from walks import Array, drifted, headings, transforms, wander
 
-from fieldplay_fusion.trajectories import (
-    Trajectory,
-    poses_between,
-    trajectory_from_rows,
-    travelled_from_positions,
-)
+from fieldplay_fusion.trajectories import Trajectory, poses_between, trajectory_from_rows, travelled_from_positions
 from fieldplay_fusion.trajectory_alignment import AlignmentError, alignment_of_pairs, umeyama
 from fieldplay_fusion.trajectory_errors import angle_from_rotation
 from fieldplay_fusion.trajectory_evaluation import (

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 
 from fieldplay_kinematics.dh import steps_from_joints
 from fieldplay_kinematics.lander_arm import ATTACH, LanderArm, links_of_arm, tool_pose
-from fieldplay_kinematics.transforms import (
-    Array,
-    rotation_about_axis,
-    rotation_from_vector,
-    transform_from_rotation,
-)
+from fieldplay_kinematics.transforms import Array, rotation_about_axis, rotation_from_vector, transform_from_rotation
 
 LINKS = 4
 SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it

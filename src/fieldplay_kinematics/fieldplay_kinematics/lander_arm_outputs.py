@@ -30,12 +30,7 @@ from fieldplay_kinematics.lander_arm_bending import (
 )
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, resolved_settings
 from fieldplay_kinematics.robots import of_joints
-from fieldplay_kinematics.transforms import (
-    Array,
-    inverse_from_transform,
-    rotation_about_axis,
-    transform_from_rotation,
-)
+from fieldplay_kinematics.transforms import Array, inverse_from_transform, rotation_about_axis, transform_from_rotation
 
 Codes = NDArray[np.uint8]
 UNKNOWN = 255  # the number of no tool, and of no phase

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_kinematics.urdf_chain import (
-    fixed_transforms,
-    link_poses_from_positions,
-    transforms_from_positions,
-)
+from fieldplay_kinematics.urdf_chain import fixed_transforms, link_poses_from_positions, transforms_from_positions
 from fieldplay_kinematics.urdf_model import UrdfModel, model_from_text
 
 DRAW = np.random.default_rng(11)

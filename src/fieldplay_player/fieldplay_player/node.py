@@ -23,18 +23,18 @@ from rosbag2_interfaces import srv
 from std_msgs.msg import String
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.errors import ArchiveError
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_player.bag.channels import Qos
-from fieldplay_player.bag.errors import BagError
-from fieldplay_player.checking import check_settings
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.checks import check_settings
+from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
+from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.errors import PlayError
-from fieldplay_player.moving_frames import check_switches, live_switches
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.letting_go import letting_go
 from fieldplay_player.nodes.service_thread import ServiceThread
-from fieldplay_player.opening import open_dataset
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.play_program import program_of_archive, reader_of_feeds
 from fieldplay_player.play_report import beginning, diagnostics, ending, is_behind

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 import yaml
 
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.pictures import Images
 from fieldplay_player.errors import PlayError
-from fieldplay_player.options import Selection
-from fieldplay_player.pictures import Images
 from fieldplay_player.play_options import READ_AHEAD_MB, PlayOptions, Reading
 
 ASSIGN = ":="

@@ -1,6 +1,6 @@
 """Says when playing falls behind and when it has caught up, not more often than is good."""
 
-from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_messages.stamps import NS_PER_S
 
 BEHIND_NS = 100_000_000
 CAUGHT_UP_NS = 20_000_000

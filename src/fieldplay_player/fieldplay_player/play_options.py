@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_player.errors import PlayError
-from fieldplay_player.options import Selection
 
 LoopStamps = Literal["restart", "continue"]
 Stamps = Literal["archive", "now"]

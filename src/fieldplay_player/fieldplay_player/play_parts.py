@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from threading import Condition
 from typing import Protocol
 
-from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_messages.restamp import Restamp
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.read_ahead import Gap
 from fieldplay_player.reading import Message, Run
-from fieldplay_player.restamp import Restamp
 
 
 class Time(Protocol):

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.feeds import Feed
+from fieldplay_messages.restamp import restamp_of_type
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
-from fieldplay_player.feeds import Feed
-from fieldplay_player.options import Selection
-from fieldplay_player.outlets import feeds_of_archive, rate_hz, window_of
 from fieldplay_player.play_parts import Program, Reader
 from fieldplay_player.read_ahead import Workers
 from fieldplay_player.reading import Message, messages_of_span, works
-from fieldplay_player.restamp import restamp_of_type
 
 LEAST_RATE_HZ = 1.0
 

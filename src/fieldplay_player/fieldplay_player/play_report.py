@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_player.derived.lacking import lacking_lines
-from fieldplay_player.feeds import Feed
+from fieldplay_archive.outlets.derived.lacking import lacking_lines
+from fieldplay_messages.feeds import Feed
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.play_lag import BEHIND_NS
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.play_parts import Program, Status

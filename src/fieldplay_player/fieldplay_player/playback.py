@@ -4,7 +4,7 @@ from collections.abc import Callable
 from threading import Condition
 from typing import NamedTuple
 
-from fieldplay_archive.stamps import NS_PER_S
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.play_lag import LagWatch
 from fieldplay_player.play_options import PlayOptions, is_rate
 from fieldplay_player.play_parts import Program, Reader, Sink, Status, SystemTime, Time

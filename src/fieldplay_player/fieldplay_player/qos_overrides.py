@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_player.bag.channels import Qos
+from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
 
 CHOICES = {

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fieldplay_player.bag.channels import Qos
-from fieldplay_player.cli.main import make_parser
+from fieldplay.cli.main import make_parser
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.bags.channels import Qos
 from fieldplay_player.errors import PlayError
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
-from fieldplay_player.options import Selection
 from fieldplay_player.play_options import PlayOptions
 from fieldplay_player.qos_overrides import Offer, offer_of, overrides_from_file
 

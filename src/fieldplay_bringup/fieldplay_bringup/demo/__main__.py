@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fieldplay.cli.progress import progress_bar
+from fieldplay_archive.opening import open_dataset
 from fieldplay_bringup.demo import steps
 from fieldplay_bringup.demo.launched import LaunchFailed
 from fieldplay_bringup.demo.page import heard_lines, write_pictures
-from fieldplay_player.cli.progress import progress_bar
-from fieldplay_player.opening import open_dataset
 from fieldplay_samples.world.named import terrain_named
 
 SECONDS, SEED = 20.0, 1

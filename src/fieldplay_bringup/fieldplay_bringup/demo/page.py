@@ -6,17 +6,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from fieldplay.report.builder import head_of, recorded, sections_of
+from fieldplay.report.html.markup import Html, element, joined
+from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
+from fieldplay.report.html.pictures import fitted, photo
+from fieldplay.report.output import write_page
+from fieldplay.report.sources.bag import BagSource
 from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
 from fieldplay_bringup.demo.heard import Heard
 from fieldplay_bringup.demo.plots import Height, draw_errors, draw_map, draw_wheels
 from fieldplay_bringup.demo.views import BagViews
-from fieldplay_player.report.building import head_of, recorded, sections_of
-from fieldplay_player.report.html.markup import Html, element, joined
-from fieldplay_player.report.html.page import Section, cards, page_of_sections, plain_table
-from fieldplay_player.report.html.pictures import fitted, photo
-from fieldplay_player.report.source import Progress
-from fieldplay_player.report.sources.bag import BagSource
-from fieldplay_player.report.writing import write_page
+from fieldplay_messages.batches import Progress
 
 TITLE = "ESA's rover Interact on a synthetic Etna"
 WIDEST = 1100

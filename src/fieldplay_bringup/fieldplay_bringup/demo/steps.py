@@ -9,16 +9,16 @@ from pathlib import Path
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay.cli.progress import progress_bar
+from fieldplay.conversion import BagOptions, convert
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
+from fieldplay_archive.outlets.selection import Selection
 from fieldplay_bringup.demo.heard import Heard, differences, digest
 from fieldplay_bringup.demo.launched import Launch, launched
 from fieldplay_bringup.demo.listening import PATIENCE_S, SETTLED_S, Listener, listening
 from fieldplay_bringup.demo.live_table import LiveTable
-from fieldplay_player.cli.progress import progress_bar
-from fieldplay_player.conversion import BagOptions, convert
-from fieldplay_player.opening import open_dataset
-from fieldplay_player.options import Selection
-from fieldplay_player.outlets import feeds_of_archive
 from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 
 PLAYED = Selection(derived=True, images="compressed")

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_fusion.picture_decoding import pixels_from_compressed
-from fieldplay_player.report.frames import Frames
-from fieldplay_player.report.html.plane import plane_of_points
-from fieldplay_player.report.panels.cloud_decoding import points_from_cloud
-from fieldplay_player.report.panels.projection import Seen, frames_in_picture, lens_from_info
-from fieldplay_player.report.panels.relief import relief_of_points
+from fieldplay.report.html.plane import plane_of_points
+from fieldplay.report.panels.projection import Seen, frames_in_picture, lens_from_info
+from fieldplay.report.panels.relief import relief_of_points
+from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.cdr.cloud_points import points_from_cloud
+from fieldplay_messages.picture_pixels import pixels_from_compressed
 
 NS_PER_S = 1_000_000_000
 AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR

@@ -12,12 +12,12 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from fieldplay_archive.stamps import NS_PER_S
-from fieldplay_player.bag.channels import Qos
-from fieldplay_player.cdr.layout import CDR_LITTLE_ENDIAN
+from fieldplay_archive.outlets.archive_feeds import channel_of_feed
+from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
+from fieldplay_messages.feeds import Feed
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
-from fieldplay_player.feeds import Feed
-from fieldplay_player.outlets import channel_of_feed
 from fieldplay_player.play_options import Reading
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
 

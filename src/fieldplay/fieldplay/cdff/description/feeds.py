@@ -1,0 +1,54 @@
+"""Which streams of a log feed the inputs of a chain: those that the user names, else those that are called so."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fieldplay.cdff.description.model import Description
+from fieldplay.cdff.description.port_types import Feed
+from fieldplay.cdff.errors import WordError
+from fieldplay.cdff.opening import chosen_streams
+from fieldplay_archive.logs.kinds import BITS
+from fieldplay_archive.logs.log import Log
+from fieldplay_archive.logs.streams import LogStream
+
+PART = re.compile(r"[/.]")
+
+
+def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, Feed]:
+    """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
+
+    WordError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
+    """
+    named = dict(_given(log, description, word) for word in words)
+    for port in description.inputs:
+        called = [name for name in log.streams if _plain(port.name) in _endings(name)]
+        if len(called) == 1:
+            named.setdefault(port.name, called[0])
+    return {port: Feed(name, _type_of(log.streams[name])) for port, name in named.items()}
+
+
+def _given(log: Log, description: Description, word: str) -> tuple[str, str]:
+    port, equals, stream = word.partition("=")
+    if not (port and equals and stream):
+        raise WordError(f"--stream: expected PORT=STREAM, got '{word}'")
+    inputs = [each.name for each in description.inputs]
+    if port not in inputs:
+        raise WordError(f"--stream: {description.name} has no input {port}; it has {', '.join(inputs) or 'none'}")
+    return port, chosen_streams(log, [stream])[0]
+
+
+def _endings(name: str) -> Iterator[str]:
+    """A name without its signs, then without its first part, and so on."""
+    parts = PART.split(name)
+    return (_plain("".join(parts[begin:])) for begin in range(len(parts)))
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in name if sign.isalnum()).casefold()
+
+
+def _type_of(stream: LogStream) -> str:
+    """The type as the log has it, of packed bits that of what is packed; "" where nothing tells."""
+    if stream.packing is not None:
+        return stream.packing.kind
+    return "" if stream.kind == BITS else stream.type or stream.kind

@@ -1,0 +1,111 @@
+"""The implementations of a description of form 2: their processing steps, when these run, how they are connected."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from fieldplay.cdff.description.lines import Fields, Value, items_of, text_of
+from fieldplay.cdff.description.model import Chain, Connection, End, Step
+
+ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
+CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
+STEP = ("dfn_id", "name", "implementation", "activation")
+
+
+def chain_of_value(value: Value) -> Chain:
+    """An implementation; of a DFN it is a name alone."""
+    if not value.is_map:
+        return Chain(name=value.text("an implementation"), line=value.line)
+    fields = value.fields("an implementation", CHAIN, mandatory=("name",))
+    steps = [step for step in map(_step, items_of(fields, "dfns")) if step.id]
+    for name, count in Counter(step.id for step in steps).items():
+        if count > 1:
+            line = [step.line for step in steps if step.id == name][1]
+            value.reader.complain(line, "double_id", f"{count} DFNs have the dfn_id {name}: it must be unique")
+    connections = (*_outer_connections(fields, "input"), *_inner_connections(fields))
+    return chain_with_unlisted(
+        Chain(
+            name=text_of(fields, "name"),
+            steps=unique_steps(steps),
+            connections=(*connections, *_outer_connections(fields, "output")),
+            line=value.line,
+        )
+    )
+
+
+def unique_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Of steps with one name the first."""
+    return tuple({step.id: step for step in reversed(steps)}.values())[::-1]
+
+
+def chain_with_unlisted(chain: Chain) -> Chain:
+    """The chain, and the steps that it only connects to: these are drawn too, and reported when all is checked."""
+    known = {step.id for step in chain.steps}
+    lines: dict[str, int] = {}
+    for connection in chain.connections:
+        for name in (connection.source.step, connection.target.step):
+            if name and name not in known:
+                lines.setdefault(name, connection.line)
+    unlisted = (Step(id=name, dfn=name, line=line, is_listed=False) for name, line in lines.items())
+    return Chain(
+        name=chain.name, steps=(*chain.steps, *unlisted), connections=chain.connections, line=chain.line
+    )  # fmt: skip
+
+
+def end_of(fields: Fields, name: str) -> End:
+    """The end of a connection at a step."""
+    return End(text_of(fields, name), text_of(fields, "port"))
+
+
+def _step(value: Value) -> Step:
+    fields = value.fields("a DFN", STEP, mandatory=("dfn_id", "name"))
+    name = text_of(fields, "name")
+    return Step(
+        id=text_of(fields, "dfn_id") or name,
+        dfn=name,
+        implementation=text_of(fields, "implementation"),
+        activation=_activation(fields["activation"]) if "activation" in fields else ("", ""),
+        line=value.line,
+    )
+
+
+def _activation(value: Value) -> tuple[str, str]:
+    fields = value.fields("an activation", ("type", "value"), mandatory=("type", "value"))
+    kind, when = text_of(fields, "type"), text_of(fields, "value")
+    if kind == AT_FREQUENCY and not _is_positive(when):
+        value.reader.complain(value.line, "wrong_activation", f"expected a frequency in Hz, got '{when}'")
+    elif kind and kind not in (ON_INPUT, AT_FREQUENCY):
+        message = f"activation '{kind}': expected {ON_INPUT} or {AT_FREQUENCY}"
+        value.reader.complain(value.line, "wrong_activation", message)
+    return kind, when
+
+
+def _outer_connections(fields: Fields, end: str) -> Iterator[Connection]:
+    """The connections of the chain's own inputs or outputs."""
+    outer = f"dfpc_{end}"
+    needed = (outer, "dfn_id", "port")
+    for value in items_of(fields, f"{end}_connections"):
+        own = value.fields(f"an {end} connection", needed, mandatory=needed)
+        if all(text_of(own, name) for name in needed):
+            ends = End(None, text_of(own, outer)), end_of(own, "dfn_id")
+            source, target = ends if end == "input" else ends[::-1]
+            yield Connection(source=source, target=target, line=value.line)
+
+
+def _inner_connections(fields: Fields) -> Iterator[Connection]:
+    for value in items_of(fields, "internal_connections"):
+        both = value.fields("an internal connection", ("from", "to"), mandatory=("from", "to"))
+        ends = []
+        for name in both:
+            own = both[name].fields(f"'{name}' of a connection", ("dfn_id", "port"), mandatory=("dfn_id", "port"))
+            end = end_of(own, "dfn_id")
+            ends += [(name, end)] if all(end) else []
+        found = dict(ends)
+        if len(found) == 2:  # of another it is told what is missing
+            yield Connection(source=found["from"], target=found["to"], line=value.line)
+
+
+def _is_positive(text: str) -> bool:
+    try:
+        return 0 < float(text) < float("inf")
+    except ValueError:
+        return False

@@ -1,0 +1,68 @@
+"""Types of ports at both ends of a connection, and of streams of a log that feed a chain: whether they are the same."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from fieldplay.cdff.description.catalogue import Catalogue
+from fieldplay.cdff.description.model import PREFIX, Chain, Connection, Description, End
+from fieldplay_archive.logs.kinds import canonical_type
+
+TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
+PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
+
+
+class Feed(NamedTuple):
+    """A stream of a log that feeds an input of a chain, and its type; "" where that is not known."""
+
+    stream: str
+    type: str
+
+
+def do_differ(one: str, other: str) -> bool:
+    """Whether two types are not the same in any of their spellings; one that is not known says nothing."""
+    return bool(one and other) and _plain(one) != _plain(other)
+
+
+def type_faults(description: Description, chain: Chain, catalogue: Catalogue) -> Iterator[tuple[Connection, str]]:
+    """The connections of a chain whose ends have different types, with what is wrong in words."""
+    for connection in chain.connections:
+        source, target = types_of_ends(description, chain, connection, catalogue)
+        if do_differ(source, target):
+            ends = f"{named(connection.source)} is {source}", f"{named(connection.target)} takes {target}"
+            yield connection, ", but ".join(ends)
+
+
+def feed_faults(description: Description, feeds: Mapping[str, Feed]) -> Iterator[tuple[int, str]]:
+    """The inputs of a chain, by their lines, that take another type than the stream of a log that feeds them."""
+    for port in description.inputs:
+        feed = feeds.get(port.name)
+        if feed is not None and do_differ(feed.type, port.shown_type):
+            yield port.line, f"{feed.stream} is {feed.type}, but {port.name} takes {port.shown_type}"
+
+
+def types_of_ends(
+    description: Description, chain: Chain, connection: Connection, catalogue: Catalogue
+) -> tuple[str, str]:  # fmt: skip
+    """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
+    dfns = {step.id: catalogue.meant(step.dfn) for step in chain.steps}
+
+    def type_of(end: End, *, is_source: bool) -> str:
+        if end.step is None:
+            ports = description.inputs if is_source else description.outputs
+            return next((port.shown_type for port in ports if port.name == end.port), "")
+        dfn = dfns[end.step]
+        types = {} if dfn is None else dfn.outputs if is_source else dfn.inputs
+        return types.get(end.port, "")
+
+    return type_of(connection.source, is_source=True), type_of(connection.target, is_source=False)
+
+
+def named(end: End) -> str:
+    """A port, with the step that it is of."""
+    return f"{end.step}.{end.port}" if end.step else end.port
+
+
+def _plain(text: str) -> str:
+    """A type without what spellings add: /base/samples/RigidBodyState_m is asn1SccRigidBodyState, float is double."""
+    return canonical_type(PLAIN.sub("", text.removeprefix(PREFIX))).casefold()

@@ -1,0 +1,155 @@
+"""Descriptions from YAML: DFNs, and DFPCs of both forms.
+
+What is wrong is reported with its line, and mended where it is clear what was meant.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from fieldplay.cdff.description.implementations import CHAIN, chain_of_value, chain_with_unlisted, end_of, unique_steps
+from fieldplay.cdff.description.lines import Fields, Value, YamlReader, items_of, text_of
+from fieldplay.cdff.description.model import (
+    DFN,
+    DFPC,
+    PREFIX,
+    Chain,
+    Connection,
+    Description,
+    End,
+    Operation,
+    Port,
+    Step,
+)
+from fieldplay.cdff.errors import DescriptionError
+from fieldplay_messages.errors import Report
+
+LARGEST = 4 << 20
+TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
+PORT = ("name", "type", "doc")
+OPERATION = ("name", "doc", "output_type", "inputs")
+ENDS = ("input", "output")
+NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
+MISSPELLED = "asnlScc"  # with the letter l
+
+
+def description_of_file(path: Path, report: Report) -> Description:
+    """The description in a file; DescriptionError where it is none at all."""
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise DescriptionError(f"{path.name}: expected a description of {LARGEST} bytes at most")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DescriptionError(f"{path.name}: expected text in UTF-8: {error}") from None
+    return description_of_text(path.name, text, report)
+
+
+def description_of_text(file: str, text: str, report: Report) -> Description:
+    """The description in a text; `file` is for what is told."""
+    reader = YamlReader(file, text, report)
+    content = reader.content()
+    fields = content.fields("the description", TOP, mandatory=("name", "doc")) if content.is_map else {}
+    if not fields.keys() & {"input_ports", "output_ports", "dfns", "implementations"}:
+        raise DescriptionError(f"{file}: expected a description with name, doc and ports, got {content.form}")
+    return _description(reader, fields)
+
+
+def _description(reader: YamlReader, top: Fields) -> Description:
+    outer = {end: items_of(top, f"{end}_ports") for end in ENDS}
+    implementations = items_of(top, "implementations")
+    has_outer = "dfns" in top or any(port.has("connections") for ports in outer.values() for port in ports)
+    has_inner = any(each.has(*CHAIN[1:]) for each in implementations)
+    is_second = has_inner or ("operations" in top and not has_outer)
+    is_chain = is_second or has_outer or any(each.is_map for each in implementations)
+    if has_inner and has_outer:
+        message = "connections stand in the implementations (form 2) and beside the ports or in dfns (form 1) too"
+        reader.complain(implementations[0].line, "mixed_forms", f"{message}; those in the implementations count")
+    ports, connections = _ports(outer, with_connections=not has_inner)
+    chains = [chain_of_value(value) for value in implementations] or [Chain(name=text_of(top, "name"))]
+    _report_double_names(reader, chains)
+    if not is_second:
+        chains = [_chain_of_form_1(top, chain, connections) for chain in chains[:1]] + chains[1:]
+        chains = [_like(chains[0], chain) for chain in chains]
+    return Description(
+        kind=DFPC if is_chain else DFN,
+        form=2 if is_second else 1,
+        name=text_of(top, "name"),
+        doc=text_of(top, "doc"),
+        inputs=ports["input"],
+        outputs=ports["output"],
+        operations=tuple(_operation(value) for value in items_of(top, "operations")),
+        chains=tuple(chains),
+    )
+
+
+def _report_double_names(reader: YamlReader, chains: list[Chain]) -> None:
+    for name, count in Counter(chain.name for chain in chains).items():
+        if count > 1:
+            line = [chain.line for chain in chains if chain.name == name][1]
+            reader.complain(line, "double_name", f"{count} implementations are called {name}; the first is drawn")
+
+
+def _ports(
+    outer: dict[str, list[Value]], *, with_connections: bool
+) -> tuple[dict[str, tuple[Port, ...]], list[Connection]]:
+    """The ports of both ends, and the connections that stand beside them."""
+    ports: dict[str, dict[str, Port]] = {end: {} for end in ENDS}
+    connections: list[Connection] = []
+    for end, values in outer.items():
+        for value in values:
+            fields = value.fields(f"an {end} port", (*PORT, "connections"), mandatory=PORT)
+            port = _port(value, fields)
+            if port.name in ports[end]:
+                value.reader.complain(port.line, "double_name", f"another {end} port is called {port.name} too")
+            ports[end].setdefault(port.name, port)
+            if with_connections:
+                connections += _connections_of_port(end, port.name, items_of(fields, "connections"))
+    return {end: tuple(found.values()) for end, found in ports.items()}, connections
+
+
+def _port(value: Value, fields: Fields) -> Port:
+    port_type = text_of(fields, "type")
+    if port_type.startswith(MISSPELLED):
+        usual = PREFIX + port_type.removeprefix(MISSPELLED)
+        value.reader.complain(value.line, "misspelled_type", f"{port_type} has the letter l in place of 1: {usual}")
+        port_type = usual
+    return Port(name=text_of(fields, "name"), type=port_type, doc=text_of(fields, "doc"), line=value.line)
+
+
+def _connections_of_port(end: str, name: str, values: list[Value]) -> Iterator[Connection]:
+    for value in values:
+        fields = value.fields("a connection", ("dfn", "port"), mandatory=("dfn", "port"))
+        inner, outer = end_of(fields, "dfn"), End(None, name)
+        if inner == NOWHERE:
+            message = f"port {name} is connected to NoDfn, which is no DFN: a port without connections has none"
+            value.reader.complain(value.line, "no_connection", message)
+        elif all(inner):
+            source, target = (outer, inner) if end == "input" else (inner, outer)
+            yield Connection(source=source, target=target, line=value.line)
+
+
+def _chain_of_form_1(top: Fields, chain: Chain, connections: list[Connection]) -> Chain:
+    steps = []
+    for value in items_of(top, "dfns"):
+        name = text_of(value.fields("a DFN", ("name",), mandatory=("name",)), "name")
+        steps += [Step(id=name, dfn=name, line=value.line)] if name else []
+    return chain_with_unlisted(
+        Chain(name=chain.name, steps=unique_steps(steps), connections=tuple(connections), line=chain.line)
+    )
+
+
+def _like(first: Chain, chain: Chain) -> Chain:
+    """Form 1 does not say in what its implementations differ."""
+    return Chain(name=chain.name, steps=first.steps, connections=first.connections, line=chain.line)
+
+
+def _operation(value: Value) -> Operation:
+    fields = value.fields("an operation", OPERATION, mandatory=("name", "doc"))
+    inputs = []
+    for item in items_of(fields, "inputs"):
+        own = item.fields("an input of an operation", PORT, mandatory=("name", "type"))
+        inputs.append(Port(name=text_of(own, "name"), type=text_of(own, "type"), line=item.line))
+    output = text_of(fields, "output_type") or "void"
+    return Operation(name=text_of(fields, "name"), doc=text_of(fields, "doc"), output_type=output, inputs=tuple(inputs))

@@ -1,0 +1,112 @@
+"""The command `fieldplay cdff diagram`: a description checked and drawn."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fieldplay.cdff.description.catalogue import Catalogue, published, with_own
+from fieldplay.cdff.description.checks import check_description
+from fieldplay.cdff.description.feeds import feeds_of_log
+from fieldplay.cdff.description.model import DFN, DFPC, Chain, Description
+from fieldplay.cdff.description.port_types import TYPES_DIFFER, Feed, feed_faults
+from fieldplay.cdff.description.reader import description_of_file
+from fieldplay.cdff.drawing.diagram import picture_of
+from fieldplay.cdff.drawing.shapes import Picture
+from fieldplay.cdff.drawing.svg import svg_of
+from fieldplay.cdff.errors import DescriptionError
+from fieldplay.cli.cdff_opening import opened_with_faults, tell_faults
+from fieldplay.cli.commands import UsageError, print_line, require_place, tell
+from fieldplay.report.html.ticks import many
+from fieldplay.whole_files import write_whole
+from fieldplay_messages.errors import Defect
+
+DONE, FAULTY = 0, 1
+SVG, PNG = ".svg", ".png"
+PLAIN_NAME, ENDS = re.compile(r"\w[\w -]*"), (".yaml", ".yml", "_desc.yaml", "_desc.yml")
+
+
+def diagram(chosen: argparse.Namespace) -> int:
+    """A picture of a description; what is wrong with that is told, and drawn in red."""
+    _require_places(chosen)
+    faults: list[Defect] = []
+    description = description_of_file(chosen.archive, faults.append)
+    catalogue = _catalogue(chosen, description, faults)
+    check_description(chosen.archive.name, description, catalogue, report=faults.append)
+    feeds = _feeds(chosen, description)
+    for line, message in feed_faults(description, feeds):
+        faults.append(Defect(file=chosen.archive.name, row=line, kind=TYPES_DIFFER, message=message))
+    for fault in sorted(faults, key=lambda fault: (fault.file, fault.row or 0)):
+        tell(f"fieldplay: {fault}")
+    chain = _chain(description, chosen.implementation)
+    if chosen.strict and faults:
+        tell(f"fieldplay: --strict: {many(len(faults), 'fault')}; nothing is written")
+        return FAULTY
+    picture = picture_of(description, chain, catalogue, feeds)
+    write_whole(chosen.out, svg_of(picture).encode() if chosen.out.suffix.lower() == SVG else _png(picture))
+    steps = f"{many(len(chain.steps), 'DFN')}, {many(len(chain.connections), 'connection')}"
+    what = f"DFPC {picture.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"
+    print_line(f"{chosen.out}: {what}, {many(len(faults), 'fault') if faults else 'no faults'}")
+    return DONE
+
+
+def _require_places(chosen: argparse.Namespace) -> None:
+    if chosen.out.suffix.lower() not in (SVG, PNG):
+        raise UsageError(f"{chosen.out}: expected a name that ends in {SVG} or {PNG}")
+    if chosen.archive.is_dir():
+        raise UsageError(f"{chosen.archive}: expected a description, got a folder")
+    if chosen.out.is_dir():
+        raise UsageError(f"{chosen.out} is a folder")
+    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+
+
+def _png(picture: Picture) -> bytes:
+    from fieldplay.cdff.drawing.png import png_of
+
+    return png_of(picture)
+
+
+def _catalogue(chosen: argparse.Namespace, description: Description, faults: list[Defect]) -> Catalogue:
+    """The published DFNs, those that are described beside the description, and those that are named."""
+    for file in chosen.dfn:
+        if not file.is_file():
+            raise UsageError(f"{file}: there is no such file")
+    beside = list(_beside(chosen.archive, description, faults))
+    return with_own(published(), [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)])
+
+
+def _beside(file: Path, description: Description, faults: list[Defect]) -> Iterator[Description]:
+    """The descriptions of the chain's DFNs in the folder of the chain's own, where they are called as the DFN is."""
+    names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps)
+    for path in (file.with_name(f"{name}{end}") for name in names if PLAIN_NAME.fullmatch(name) for end in ENDS):
+        if not path.is_file() or path.samefile(file):
+            continue
+        try:
+            found = description_of_file(path, faults.append)
+        except (DescriptionError, OSError) as error:
+            faults.append(Defect(file=path.name, kind="unreadable_dfn", message=f"it cannot be used: {error}"))
+            continue
+        if found.kind == DFN:
+            yield found
+
+
+def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, Feed]:
+    """The streams of the log that feed the chain, if a log is given."""
+    if chosen.log is None:
+        if chosen.stream:
+            raise UsageError("--stream names a stream of a log: --log names that")
+        return {}
+    with opened_with_faults([chosen.log]) as (log, faults):
+        tell_faults(faults)
+        feeds = feeds_of_log(log, description, chosen.stream)
+        if not feeds:
+            tell(f"fieldplay: note: no stream of {chosen.log} is called as an input; --stream PORT=STREAM names one")
+    return feeds
+
+
+def _chain(description: Description, name: str | None) -> Chain:
+    found = next((chain for chain in description.chains if name in (None, chain.name)), None)
+    if found is None:
+        names = ", ".join(chain.name for chain in description.chains)
+        raise UsageError(f"{description.name} has no implementation {name}; it has {names}")
+    return found

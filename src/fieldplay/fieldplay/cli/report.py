@@ -1,0 +1,42 @@
+"""The command `fieldplay report`: a page about an archive or a bag."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fieldplay.cli.commands import UsageError, opened, print_line
+from fieldplay.cli.progress import progress_bar
+from fieldplay.report.builder import page_of
+from fieldplay.report.html.ticks import size_text
+from fieldplay.report.output import ReportPlaceError, require_place, write_page
+from fieldplay.report.source import Source
+from fieldplay.report.sources.archive import ArchiveSource
+from fieldplay.report.sources.bag import BagSource, is_bag
+
+
+def report(chosen: argparse.Namespace) -> int:
+    """A page about an archive or a bag; defects are told in it, and do not fail the command."""
+    try:
+        require_place(chosen.archive, chosen.out)
+    except ReportPlaceError as error:
+        raise UsageError(str(error)) from None
+    with _source(chosen) as source:
+        with progress_bar("reading", "messages", sys.stderr) as bar:
+            page = page_of(source, bar)
+        size = write_page(chosen.out, page)
+        problems = source.findings.total
+    found = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
+    print_line(f"{chosen.out}: {len(source.topics)} topics, {found}, {size_text(size)}")
+    return 0
+
+
+@contextmanager
+def _source(chosen: argparse.Namespace) -> Iterator[Source]:
+    if chosen.dataset is None and is_bag(chosen.archive):
+        if chosen.set:
+            raise UsageError("--set is for archives: a bag has no parameters")
+        yield BagSource(chosen.archive)
+        return
+    with opened(chosen) as archive:
+        yield ArchiveSource(archive)

@@ -1,0 +1,71 @@
+"""An archive becomes a rosbag2 bag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import batches, channel_of_feed, feeds_of_archive, window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.bags.mcap_writer import Compression
+from fieldplay_messages.bags.writer import BagWriter, StorageName
+
+Progress = Callable[[float, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagOptions:
+    """How the bag is stored."""
+
+    storage: StorageName = "mcap"
+    compression: Compression = "none"
+    overwrite: bool = False
+    strict: bool = False  # no bag where there is any defect
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Converted:
+    """What was written: messages by topic."""
+
+    topics: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+
+def convert(
+    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress | None = None
+) -> Converted:
+    """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
+    _refuse_defects(archive, options)
+    feeds = feeds_of_archive(archive, selection)
+    window = window_of(archive, selection)
+    last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
+    length = max(min(window.last_ns or last_ns, last_ns) - window.first_ns, 1)
+    done = 0
+    with BagWriter(
+        target, storage=options.storage, compression=options.compression, overwrite=options.overwrite
+    ) as writer:
+        numbers: dict[str, int] = {}  # feeds may share a topic, as /tf
+        for feed in feeds:
+            if feed.topic not in numbers:
+                numbers[feed.topic] = writer.add_channel(channel_of_feed(feed))
+        channels = [numbers[feed.topic] for feed in feeds]
+        for batch in batches(feeds, channels, window):
+            writer.write(batch)
+            done += len(batch)
+            if progress is not None:
+                progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
+        _refuse_defects(archive, options)
+        counts = writer.counts
+        standing = {feed.topic for feed in feeds if feed.standing}
+        if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in standing):
+            raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
+    return Converted(topics=tuple(numbers), counts=counts)
+
+
+def _refuse_defects(archive: Archive, options: BagOptions) -> None:
+    if options.strict and archive.defects.total:
+        raise BagError(f"{archive.root}: {archive.defects.total} defects, and none is allowed: nothing was written")

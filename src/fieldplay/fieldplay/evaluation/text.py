@@ -1,0 +1,141 @@
+"""What was found of two ways, as lines of a table and as JSON."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from fieldplay.evaluation.comparison import Compared
+from fieldplay.report.html.ticks import duration_text, number_text
+from fieldplay_fusion.trajectory_alignment import SIM3
+from fieldplay_fusion.trajectory_errors import PERCENTILES, Statistics, statistics_of
+from fieldplay_fusion.trajectory_evaluation import Evaluation
+from fieldplay_fusion.trajectory_words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
+from fieldplay_messages.stamps import NS_PER_S
+
+COLUMNS = ("count", "rmse", "mean", "median", "std", "most")
+HEADS = ("count", "rmse", "mean", "median", "std", "max")
+UNIT_WORDS = {"m": "m", "deg": "deg", "percent": "%", "deg_per_m": "deg/m"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of the table: an error in its unit."""
+
+    name: str
+    unit: str
+    statistics: Statistics
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Name and unit, and the numbers of COLUMNS."""
+        numbers = [getattr(self.statistics, column) for column in COLUMNS]
+        return f"{self.name}, {UNIT_WORDS[self.unit]}", str(numbers[0]), *(f"{value:.4g}" for value in numbers[1:])
+
+
+def rows_of(evaluation: Evaluation) -> list[Row]:
+    """All errors: of translation and along the axes, then of rotation where it is known."""
+    told = list(told_of_evaluation(evaluation))
+    ate = [Row(name=one.name, unit=UNITS[ATE][0], statistics=one.translation) for one in told if one.kind == ATE]
+    axes = [
+        Row(name=f"ATE along {axis}", unit=UNITS[ATE][0], statistics=statistics_of(np.abs(errors)))
+        for axis, errors in zip("xyz", evaluation.axes_m.T, strict=True)
+    ]
+    others = [
+        Row(name=one.name, unit=UNITS[one.kind][0], statistics=one.translation) for one in told if one.kind != ATE
+    ]
+    turned = [
+        Row(name=f"{one.name}, rotation", unit=UNITS[one.kind][1], statistics=one.rotation)
+        for one in told
+        if one.rotation is not None
+    ]
+    return [*ate, *axes, *others, *_over_distance(evaluation), *turned]
+
+
+def _over_distance(evaluation: Evaluation) -> Iterator[Row]:
+    """RPE as evo has it over each length, steps one after the other along the estimate's way."""
+    for length_m in evaluation.lengths_m:
+        errors = evaluation.over_distance(length_m)
+        if len(errors):
+            name = f"{RPE} over {length_m:g} m"
+            yield Row(name=name, unit=UNITS[RPE][0], statistics=statistics_of(errors.translation))
+
+
+def lines_of(found: Compared) -> Iterator[str]:
+    """The table."""
+    evaluation, ways = found.evaluation, found.ways
+    duration_s = (evaluation.pairs.stamp_ns[-1] - evaluation.pairs.stamp_ns[0]) / NS_PER_S
+    gone, truly = evaluation.estimate_m, float(evaluation.travelled_m[-1])
+    yield f"{ways.estimate.topic} against {ways.truth.topic}"
+    yield (
+        f"  {len(evaluation.pairs)} pairs in {duration_text(float(duration_s))}; "
+        f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m"
+    )
+    yield f"  {_frames_text(found)}"
+    rows = [("", *HEADS), *(row.cells for row in rows_of(evaluation))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for name, *cells in rows:
+        yield (
+            "  " + name.ljust(widths[0]) + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, widths[1:], strict=True))
+        )
+    if not evaluation.has_orientation:
+        yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
+
+
+def _frames_text(found: Compared) -> str:
+    estimate, truth = found.ways.estimate, found.ways.truth
+    parts = [f"{way.parent or '?'} -> {way.child or '?'}" for way in (estimate, truth)]
+    lever_m = float(np.linalg.norm(found.lever[:3, 3]))
+    lever = f", lever arm {number_text(lever_m)} m" if lever_m > 0 else ""
+    alignment = found.evaluation.settings.alignment
+    scale = f" with scale {found.evaluation.alignment.scale:.6g}" if alignment == SIM3 else ""
+    return f"frames {parts[0]} and {parts[1]}{lever}; laid upon the truth: {alignment}{scale}"
+
+
+def as_json(found: Compared) -> dict[str, Any]:
+    """The same, and more, for programs. Errors are in the units of their names."""
+    evaluation = found.evaluation
+    return {
+        "estimate": _way_json(found, is_truth=False),
+        "truth": _way_json(found, is_truth=True),
+        "pairs": len(evaluation.pairs),
+        "first_ns": int(evaluation.pairs.stamp_ns[0]),
+        "last_ns": int(evaluation.pairs.stamp_ns[-1]),
+        "alignment": evaluation.settings.alignment,
+        "truth_t_estimate": evaluation.alignment.transform.tolist(),
+        "scale": evaluation.alignment.scale,
+        "lever": found.lever.tolist(),
+        "has_orientation": evaluation.has_orientation,
+        "lengths_m": list(evaluation.lengths_m),
+        "errors": [
+            {"name": row.name, "unit": row.unit, **_statistics_json(row.statistics)} for row in rows_of(evaluation)
+        ],
+    }
+
+
+def _way_json(found: Compared, *, is_truth: bool) -> dict[str, Any]:
+    way = found.ways.truth if is_truth else found.ways.estimate
+    gone = float(found.evaluation.travelled_m[-1]) if is_truth else found.evaluation.estimate_m
+    return {
+        "topic": way.topic,
+        "frame": way.parent,
+        "child_frame": way.child,
+        "poses": len(way.trajectory),
+        "travelled_m": gone,
+    }
+
+
+def _statistics_json(statistics: Statistics) -> dict[str, Any]:
+    told = asdict(statistics)
+    percentiles = told.pop("percentiles")
+    return {**told, "percentiles": dict(zip(map(str, PERCENTILES), percentiles, strict=True))}
+
+
+def summary_of(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Cells of a small table: each relative error and the ATE with rmse and median."""
+    wanted = [row for row in rows_of(evaluation) if row.name.startswith((f"{ATE},", LENGTH)) or row.name == ATE]
+    return [
+        (row.cells[0].removeprefix(f"{LENGTH} "), number_text(row.statistics.rmse), number_text(row.statistics.median))
+        for row in wanted
+    ]

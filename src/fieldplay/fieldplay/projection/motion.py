@@ -1,0 +1,147 @@
+"""Where frames were about a time: the static tree, and all that moves in it, as `convert --derived` has them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.projection.errors import ProjectionWordError
+from fieldplay.report.panels.transforms import TF, TransformPanel
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import batches, feeds_of_archive, window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_kinematics.frames import Frames
+from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
+from fieldplay_kinematics.transforms import Array, inverse_from_transform
+from fieldplay_messages import records
+from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds import Feed
+from fieldplay_messages.records import Record
+from fieldplay_messages.spec import StreamSpec
+from fieldplay_messages.stamps import NS_PER_S
+
+AROUND_NS = 5 * NS_PER_S  # what moves slowly is told rarely
+MILLISECOND_NS = 1_000_000
+AUTO, NONE = "auto", "none"
+
+
+def frames_about(archive: Archive, first_ns: int, last_ns: int) -> Frames:
+    """The transforms from some seconds before a time to some after another.
+
+    An odometry that starts with them is as good as one from the begin: of it only the motion between times is wanted.
+    """
+    begin = window_of(archive, Selection()).archive_ns
+    start_s = max(first_ns - AROUND_NS - begin, 0) / NS_PER_S
+    duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
+    selection = Selection(derived=True, start_s=start_s, duration_s=duration_s)
+    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.msgtype == TF]
+    frames = Frames()
+    panel = TransformPanel(frames)
+    for batch in _batches(archive, feeds, selection):
+        panel.add(batch)
+    return frames
+
+
+def _batches(archive: Archive, feeds: Sequence[Feed], selection: Selection) -> Iterator[Batch]:
+    for messages in batches(feeds, range(len(feeds)), window_of(archive, selection)):
+        ends = np.cumsum(messages.payloads.size)
+        buffer = np.empty(int(ends[-1]), np.uint8)
+        messages.payloads.place(buffer, ends - messages.payloads.size)
+        cut = [part.tobytes() for part in np.split(buffer, ends[:-1])]
+        for number in np.unique(messages.channel).tolist():
+            rows = np.flatnonzero(messages.channel == number)
+            stamp_ns = messages.stamp_ns[rows]
+            parts = parts_of_lengths(stamp_ns, [cut[row] for row in rows])
+            yield batch_of_messages(Topic(feeds[number].topic, TF), stamp_ns, parts)
+
+
+def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: int) -> Frames | None:
+    """The same with the poses of the dataset's truth in place of what tf says of its base; None where there are none.
+
+    They know of pitch and roll, where odometry of wheels is flat: a quarter of a degree is some pixels in a picture.
+    """
+    spec = next((spec for spec in archive.spec.streams if spec.id == archive.spec.truth), None)
+    stream = archive.streams.get(archive.spec.truth)
+    if spec is None or stream is None:
+        return None
+    first_ns, last_ns = first_ns - AROUND_NS, last_ns + AROUND_NS
+    found = Frames()
+    for place, span in enumerate(stream.spans):
+        if span.last_ns >= first_ns and span.first_ns <= last_ns:
+            _add_poses(found, spec, stream.load(place), (first_ns, last_ns))
+    if not found.edges:
+        return None
+    found.edges |= {(edge.parent, edge.child): edge for edge in frames.edges.values() if edge.child != spec.child_frame}
+    return found
+
+
+def _add_poses(frames: Frames, spec: StreamSpec, record: Record, window: tuple[int, int]) -> None:
+    """Poses of a window whose orientations are known."""
+    if isinstance(record, records.Odometry):
+        variances = np.diagonal(record.pose_covariance, axis1=1, axis2=2)
+        kept = (record.stamp_ns >= window[0]) & (record.stamp_ns <= window[1])
+        kept &= (variances < UNKNOWN_VARIANCE / 2).all(axis=1)
+        if kept.any():
+            values = np.concatenate([record.position_m, record.orientation_xyzw], axis=1)[kept]
+            stamp_ns = record.stamp_ns[kept]
+            frames.add(spec.frame, spec.child_frame, is_static=False, stamp_ns=stamp_ns, values=values)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What the sensor did between its points and the picture: sensor_T_sensor (n, 4, 4), and in what it was followed.
+
+    `frame` is empty where the motion is left out, `moved_m` the longest way.
+    """
+
+    now_t_then: Array
+    frame: str = ""
+    moved_m: float = 0.0
+
+
+def transform_at(frames: Frames, camera: str, sensor: str, stamp_ns: int) -> Array:
+    """camera_T_sensor (4, 4) at a time by tf; ArchiveError says why there is none."""
+    joined = frames.transform(camera, sensor, np.array([stamp_ns], np.int64))
+    if joined is None:
+        ends = [frames.path_to_root(frame)[-1] for frame in (sensor, camera)]
+        message = f"nothing joins {sensor} (below {ends[0]}) and {camera} (below {ends[1]}) in tf"
+        raise ArchiveError(f"{message}: the archive lacks what moves between them")
+    transforms, known = joined
+    if not known.all():
+        raise ArchiveError(f"where {camera} and {sensor} stand to each other is not known at the picture's time")
+    return np.asarray(transforms[0], np.float64)
+
+
+def no_motion(count: int) -> Motion:
+    """As if the sensor had stood still."""
+    return Motion(np.broadcast_to(np.eye(4), (count, 4, 4)))
+
+
+def motion_of_sensor(frames: Frames, sensor: str, stamp_ns: int, *, then_ns: NDArray[np.int64], fixed: str) -> Motion:
+    """How the sensor moved from the times of its points (n,) to a time, in a fixed frame that is named or found out."""
+    frame = fixed_frame(frames, sensor, fixed)
+    if not frame or not len(then_ns):
+        return no_motion(len(then_ns))
+    times, places = np.unique(np.append(then_ns, stamp_ns) // MILLISECOND_NS, return_inverse=True)
+    joined = frames.transform(frame, sensor, times * MILLISECOND_NS)
+    if joined is None or not joined[1].all():
+        if fixed == AUTO:
+            return no_motion(len(then_ns))
+        raise ArchiveError(f"where {sensor} was in {fixed} is not known at all these times; --fixed-frame none goes on")
+    fixed_t_sensor = joined[0][places.reshape(-1)]
+    moved = inverse_from_transform(fixed_t_sensor[-1]) @ fixed_t_sensor[:-1]
+    return Motion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
+
+
+def fixed_frame(frames: Frames, sensor: str, wanted: str) -> str:
+    """The frame that does not move: as wanted, or the root of the tree if the sensor moves in it, else none."""
+    if wanted == NONE:
+        return ""
+    if wanted == AUTO:
+        root = frames.path_to_root(sensor)[-1]
+        return "" if frames.are_fixed(root, sensor) else root
+    if wanted not in frames.names:
+        raise ProjectionWordError(f"there is no frame '{wanted}'; there are {', '.join(sorted(frames.names))}")
+    return wanted

@@ -1,0 +1,139 @@
+"""A projection: the picture nearest to a time, the scans nearest to that, and where the picture shows their points."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fieldplay.projection.choice import Picture, Scan, Tell, picture_at, scans_at
+from fieldplay.projection.errors import ProjectionWordError
+from fieldplay.projection.moments import time_of_text
+from fieldplay.projection.motion import AUTO, Motion, frames_about, frames_with_truth, motion_of_sensor, transform_at
+from fieldplay.projection.sensors import Sensor, camera_of_name, laser_of_name
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_fusion.projection import (
+    CameraModel,
+    Projection,
+    camera_from_numbers,
+    camera_of_size,
+    projection_from_points,
+)
+from fieldplay_kinematics.extrinsics import transform_from_published
+from fieldplay_kinematics.frames import Frames
+from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.spec import Camera
+
+OWN, TF = "own", "tf"
+Step = Callable[[float, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be projected: names and time as people write them."""
+
+    laser: str
+    camera: str
+    time: str
+    within_s: float = 0.5
+    scans: int = 1
+    extrinsics: str = ""  # own or tf; empty: own where the dataset has a row of its own for the two
+    fixed_frame: str = AUTO
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Projected:
+    """A picture and the points that it may show, with their ranges (n,) in m from the sensor."""
+
+    laser: Sensor
+    camera: Sensor
+    wanted_ns: int
+    begin_ns: int
+    picture: Picture
+    scans: Sequence[Scan]
+    projection: Projection
+    ranges_m: Array
+    extrinsics: str
+    motion: Motion
+
+
+def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Projected:
+    """Find, read and project; `step` hears the share that is done, `tell` what is noticed."""
+    laser = laser_of_name(archive, wanted.laser)
+    camera, numbers = camera_of_name(archive, wanted.camera)
+    begin_ns = window_of(archive, Selection()).archive_ns
+    wanted_ns = time_of_text(wanted.time, begin_ns)
+    own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, wanted.extrinsics)
+    picture = picture_at(camera, wanted_ns, wanted.within_s, tell)
+    step(0.3, 1)
+    scans = scans_at(laser, picture.stamp_ns, wanted.within_s, count=wanted.scans, tell=tell)
+    step(0.6, 2)
+    first_ns, last_ns = min(picture.stamp_ns, scans[0].stamp_ns), max(picture.stamp_ns, scans[-1].stamp_ns)
+    frames = frames_about(archive, first_ns, last_ns)
+    step(0.8, 3)
+    still = own
+    if still is None:
+        still = transform_at(frames, camera.spec.frame, laser.spec.frame, picture.stamp_ns)
+    ways = frames, frames_with_truth(archive, frames, first_ns, last_ns)
+    motion = _motion(ways, wanted.fixed_frame, picture, sensor=laser.spec.frame, scans=scans)
+    points = np.concatenate([scan.points.points for scan in scans])
+    model = _model_for(picture, numbers, camera.spec.topic, tell)
+    return Projected(
+        laser=laser,
+        camera=camera,
+        wanted_ns=wanted_ns,
+        begin_ns=begin_ns,
+        picture=picture,
+        scans=scans,
+        projection=projection_from_points(model, still @ motion.now_t_then, points),
+        ranges_m=np.linalg.norm(points, axis=1),
+        extrinsics=TF if own is None else OWN,
+        motion=motion,
+    )
+
+
+def _motion(
+    ways: tuple[Frames, Frames | None], fixed: str, picture: Picture, *, sensor: str, scans: Sequence[Scan]
+) -> Motion:
+    """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
+    frames, truth = ways
+    then_ns = np.concatenate([scan.then_ns for scan in scans])
+    if truth is not None and fixed in (AUTO, truth.path_to_root(sensor)[-1]):
+        motion = motion_of_sensor(truth, sensor, picture.stamp_ns, then_ns=then_ns, fixed=AUTO)
+        if motion.frame:
+            return motion
+    return motion_of_sensor(frames, sensor, picture.stamp_ns, then_ns=then_ns, fixed=fixed)
+
+
+def own_transform(spec: DatasetSpec, camera: str, laser: str) -> Array | None:
+    """camera_T_laser (4, 4) by a row that the dataset has for these two frames alone."""
+    rows = [row for row in spec.projections if (row.parent, row.child) == (camera, laser)]
+    return transform_from_published(rows[0]) if rows else None
+
+
+def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Array | None:
+    found = own_transform(spec, camera, laser) if extrinsics != TF else None
+    if extrinsics == OWN and found is None:
+        pairs = ", ".join(f"{row.child} in {row.parent}" for row in spec.projections) or "none"
+        raise ProjectionWordError(f"{spec.name} has no row of its own for {laser} in {camera}; it has {pairs}")
+    return found
+
+
+def _model_for(picture: Picture, camera: Camera, topic: str, tell: Tell) -> CameraModel:
+    """The camera for a picture, which may be a smaller one than its numbers are for."""
+    matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
+    model = camera_from_numbers(
+        matrix, camera.distortion, camera.distortion_model, width=camera.width, height=camera.height
+    )
+    height, width = picture.pixels.shape[:2]
+    fitted = camera_of_size(model, width, height)
+    if fitted is model:
+        return model
+    sizes = f"{topic}: its numbers are for {camera.width} x {camera.height} pixels, the picture has {width} x {height}"
+    if fitted is None:
+        tell(f"{sizes}, another shape: they are used as they are, and the points may be off")
+        return camera_from_numbers(matrix, camera.distortion, camera.distortion_model, width=width, height=height)
+    tell(f"{sizes}: they are scaled")
+    return fitted

@@ -1,0 +1,87 @@
+"""Lasers and cameras of a dataset by the names that people use for them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from fieldplay.projection.errors import ProjectionWordError
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.clouds import CLOUD
+from fieldplay_messages.pictures import RAW
+from fieldplay_messages.spec import Camera, StreamSpec
+from fieldplay_messages.streams import Stream
+
+SCAN = "sensor_msgs/msg/LaserScan"
+NONE = "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor:
+    """A stream of an archive with its description."""
+
+    spec: StreamSpec
+    stream: Stream
+
+
+def laser_of_name(archive: Archive, name: str) -> Sensor:
+    """The stream of scans or clouds of that name."""
+    spec = laser_stream(archive.spec, name, _ids_with_rows(archive))
+    return Sensor(spec, archive.streams[spec.id])
+
+
+def camera_of_name(archive: Archive, name: str) -> tuple[Sensor, Camera]:
+    """The stream of pictures of that name, and the numbers of its camera."""
+    spec = camera_stream(archive.spec, name, _ids_with_rows(archive))
+    return Sensor(spec, archive.streams[spec.id]), archive.spec.cameras[spec.camera]
+
+
+def laser_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
+    """The description of the scans or clouds of that name among the streams that are there, by their ids."""
+    known = [stream for stream in spec.streams if stream.type in (SCAN, CLOUD)]
+    return _named(spec, "laser", name, known=known, there=there)
+
+
+def camera_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
+    """The same of pictures that a camera with known numbers took."""
+    known = [stream for stream in spec.streams if stream.type == RAW and stream.camera in spec.cameras]
+    return _named(spec, "camera", name, known=known, there=there)
+
+
+def _ids_with_rows(archive: Archive) -> set[str]:
+    return {name for name, stream in archive.streams.items() if stream.spans}
+
+
+def _named(
+    spec: DatasetSpec, kind: str, name: str, *, known: Sequence[StreamSpec], there: Collection[str]
+) -> StreamSpec:
+    """The first stream of a full name, else of a short one."""
+    wanted = name.strip("/").removeprefix(f"{spec.namespace}/")
+    able = [stream for stream in known if stream.id in there]
+    for names in (_full_names, _short_names):
+        for stream in able:
+            if wanted in names(stream):
+                return stream
+    missing = [stream for stream in known if wanted in (*_full_names(stream), *_short_names(stream))]
+    what = f"there is nothing of {missing[0].topic}" if missing else f"there is no {kind} '{name}'"
+    raise ProjectionWordError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_listed(able)}")
+
+
+def _full_names(spec: StreamSpec) -> tuple[str, ...]:
+    return spec.topic, spec.id
+
+
+def _short_names(spec: StreamSpec) -> tuple[str, ...]:
+    """What stands before the last part of the topic, its last part, and the frame."""
+    before, _, _ = spec.topic.rpartition("/")
+    return before, before.rpartition("/")[2], spec.frame
+
+
+def _listed(specs: Sequence[StreamSpec]) -> str:
+    """Each topic with its short name; of several with one short name the first alone has it."""
+    told: dict[str, str] = {}
+    for spec in specs:
+        short = spec.topic.rpartition("/")[0]
+        told.setdefault(short, f"{short} ({spec.topic})" if short else spec.topic)
+        if spec.topic not in told[short]:
+            told[spec.topic] = spec.topic
+    return ", ".join(told.values()) or NONE

@@ -1,0 +1,141 @@
+"""Range sensors in one plane: range against bearing, over time, lasers against a radar, and how much is suspect."""
+
+from collections import Counter
+
+import numpy as np
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.charts import line_chart
+from fieldplay.report.html.markup import Html, element, joined
+from fieldplay.report.html.page import Section, cards, plain_table
+from fieldplay.report.html.ticks import count_text
+from fieldplay.report.panels.bearing_differences import difference_chart
+from fieldplay.report.panels.bearing_drawing import density_figure, shown_range_m, waterfall_figure
+from fieldplay.report.panels.bearing_grids import LaserSeen, RadarSeen
+from fieldplay.report.panels.curves import Numbers
+from fieldplay.report.panels.scans import SCAN
+from fieldplay.report.recording import Recording
+from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
+from fieldplay_messages.cdr.columns import Decoder, decoded, time_of_header
+
+CLOUD, SHARE, DIAGNOSTICS = "sensor_msgs/msg/PointCloud2", "std_msgs/msg/Float32", "diagnostic_msgs/msg/DiagnosticArray"
+FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end
+MOST_SENSORS = 8
+MOST_BYTES = 100_000  # of a revolution: more is no radar that gives one range for each bearing
+FLAT = 1e-3  # of the range
+LEAD = (
+    "Range against bearing as seen from above, the left on the left; a sensor that stands on its edge has the angles "
+    "of its own plane. Orange is what the comparison with the radar takes for dust, smoke or rain."
+)
+
+
+class BearingPanel:
+    """Counts all returns of planar sensors by bearing and range, and keeps a few scans of each."""
+
+    msgtypes = (SCAN, CLOUD, SHARE, DIAGNOSTICS)
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._lasers: dict[Topic, LaserSeen] = {}
+        self._radars: dict[Topic, RadarSeen | None] = {}  # None is one that does not scan a plane
+        self._decoders: dict[Topic, Decoder] = {}
+        self._shares: dict[Topic, Numbers] = {}
+        self._verdicts: dict[Topic, Counter[str]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Scans, revolutions, and what was found of them."""
+        kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares}
+        kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
+
+    def tell(self, findings: Findings) -> None:
+        """Nothing: of what cannot be read the panels of scans, clouds and numbers tell."""
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """The figures, where a laser was heard, or a radar."""
+        lasers = {topic: seen for topic, seen in recording.in_order(self._lasers) if seen.rows is not None}
+        raw = {topic: seen for topic, seen in lasers.items() if _partner(topic, FILTERED) not in lasers}
+        radars = {t: seen for t, seen in recording.in_order(self._radars) if seen is not None and seen.rows.seen}
+        if not raw and not radars:
+            return []
+        figures = self._figures(recording, dict(list(raw.items())[:MOST_SENSORS]), radars)
+        body = joined([*figures, self._told(recording)])
+        return [Section("bearings", "Range sensors against bearing", body, LEAD)]
+
+    def _figures(
+        self, recording: Recording, lasers: dict[Topic, LaserSeen], radars: dict[Topic, RadarSeen]
+    ) -> list[Html]:
+        radar = next(iter(radars.values()), None)
+        top_m = shown_range_m([radar.grid] if radar else [seen.grid for seen in lasers.values()])
+        filtered = {topic: self._lasers.get(Topic(topic.name + FILTERED, SCAN)) for topic in lasers}
+        densities = [
+            density_figure(topic.name, seen, self._frames, top_m=top_m, radar=radar, filtered=filtered[topic])
+            for topic, seen in lasers.items()
+        ]
+        densities += [density_figure(t.name, seen, self._frames, top_m=top_m) for t, seen in radars.items()]
+        both: list[tuple[Topic, LaserSeen | RadarSeen]] = [*lasers.items(), *radars.items()]
+        falls = [waterfall_figure(recording, t.name, seen, top_m=top_m) for t, seen in both]
+        charts = [] if radar is None else difference_chart(self._frames, lasers, radar)
+        return [cards(densities, "wide"), cards(falls, "wide"), cards([*charts, *self._share_chart(recording)], "wide")]
+
+    def _share_chart(self, recording: Recording) -> list[Html]:
+        curves = [curve for _, kept in recording.in_order(self._shares) for curve in kept.curves(recording)]
+        if not curves:
+            return []
+        unit = "share of all returns"
+        return [line_chart("suspect returns", curves, unit=unit, x_axis=recording.time_axis())]
+
+    def _told(self, recording: Recording) -> Html:
+        if not self._verdicts:
+            return Html("")
+        rows = [
+            (topic.name.removesuffix(REPORT), ", ".join(f"{name}: {count_text(n)}" for name, n in told.most_common()))
+            for topic, told in recording.in_order(self._verdicts)
+        ]
+        title = element(
+            "figcaption", element("b", "What was reported of them"), element("span", "how often", class_="muted")
+        )
+        return element("figure", title, plain_table(("Sensor", "Verdicts"), rows), class_="card")
+
+    def _add_scans(self, batch: Batch) -> None:
+        decoder = self._decoders.setdefault(batch.topic, Decoder(SCAN))
+        for columns in decoder.columns(batch.parts):
+            self._lasers.setdefault(batch.topic, LaserSeen()).add(columns)
+
+    def _add_clouds(self, batch: Batch) -> None:
+        seen = self._radars.setdefault(batch.topic, RadarSeen())
+        for log_ns, data in batch.messages():
+            if seen is None:
+                return
+            message = decoded(CLOUD, data) if len(data) <= MOST_BYTES else None
+            try:
+                points = np.zeros((0, 3)) if message is None else points_from_cloud(message).astype(np.float64)
+            except CloudError:
+                continue
+            if len(data) > MOST_BYTES or (np.abs(points[:, 2]) > FLAT * (1 + np.linalg.norm(points, axis=1))).any():
+                seen = self._radars[batch.topic] = None
+            elif message is not None and len(points):
+                seen.add(time_of_header(message, log_ns), str(message.header.frame_id).lstrip("/"), points)
+
+    def _add_shares(self, batch: Batch) -> None:
+        if not batch.topic.name.endswith(SUSPECT):
+            return
+        label = batch.topic.name.removesuffix(SUSPECT).rpartition("/")[2]
+        decoder = self._decoders.setdefault(batch.topic, Decoder(SHARE))
+        for columns in decoder.columns(batch.parts):
+            self._shares.setdefault(batch.topic, Numbers((label,))).add(columns.stamp_ns, columns.numbers("data"))
+
+    def _add_verdicts(self, batch: Batch) -> None:
+        if not batch.topic.name.endswith(REPORT):
+            return
+        told = self._verdicts.setdefault(batch.topic, Counter())
+        for _, data in batch.messages():
+            message = decoded(DIAGNOSTICS, data)
+            told.update([] if message is None else [str(status.message) for status in message.status])
+
+
+def _partner(topic: Topic, ending: str) -> Topic:
+    """The scans from which filtered ones were made; of others, themselves by another name."""
+    is_filtered = topic.name.endswith(ending)
+    return Topic(topic.name.removesuffix(ending), topic.msgtype) if is_filtered else Topic("", topic.msgtype)

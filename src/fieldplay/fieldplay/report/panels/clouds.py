@@ -1,0 +1,201 @@
+"""What the lidars saw, from above: many sweeps in the world's frame where tf tells the way, else one in its own."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.markup import Html, element, joined, path_text
+from fieldplay.report.html.page import Section, cards
+from fieldplay.report.html.pictures import drawing, gradient
+from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.ticks import number_text
+from fieldplay.report.panel import tell_unreadable
+from fieldplay.report.panels.relief import relief_of_points
+from fieldplay.report.panels.trajectories import WORLDS
+from fieldplay.report.recording import Recording
+from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
+from fieldplay_messages.cdr.columns import decoded, time_of_header
+from fieldplay_messages.thinning import Picks
+
+CLOUD = "sensor_msgs/msg/PointCloud2"
+KEPT_SWEEPS = 40
+KEPT_POINTS = 16_000  # of each sweep but the first, which is shown alone too
+FIRST_POINTS = 200_000
+MOST_TOPICS = 6
+FAR_SHARE = 0.985  # of the points; the few that lie further out would make the rest small
+AROUND_M = 12.0
+FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
+LEAST_TURN = 1e-4  # of a quaternion's numbers
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """Points (n, 3) in the sensor's frame; times by log and header."""
+
+    log_ns: int
+    stamp_ns: int
+    frame: str
+    points: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class _Together:
+    """The points (n, 3) of several sweeps in a frame that is told, and where the sensor was (sweeps, 3)."""
+
+    told: str
+    points: Array
+    places: Array
+
+
+@dataclass
+class _Kept:
+    picks: Picks[_Sweep] = field(default_factory=lambda: Picks(KEPT_SWEEPS))
+    faults: Counter[str] = field(default_factory=Counter)
+
+
+class CloudPanel:
+    """Keeps some sweeps of each topic, and some points of each."""
+
+    msgtypes = (CLOUD,)
+
+    def __init__(self) -> None:
+        self._topics: dict[Topic, _Kept] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Clouds, of which few are decoded."""
+        kept = self._topics.setdefault(batch.topic, _Kept())
+        for stamp_ns, data in batch.messages():
+            kept.picks.offer(partial(_sweep, kept, stamp_ns, data))
+
+    def tell(self, findings: Findings) -> None:
+        """Clouds that cannot be shown."""
+        for topic, kept in self._topics.items():
+            for fault, count in kept.faults.items():
+                if fault:
+                    findings.add("unreadable_cloud", topic.name, fault, count=count)
+                else:
+                    tell_unreadable(findings, topic, count)
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """For each topic the sweeps together and the first alone."""
+        figures: list[Html] = []
+        for topic, kept in recording.in_order(self._topics)[:MOST_TOPICS]:
+            sweeps = [sweep for sweep in kept.picks.items() if len(sweep.points)]
+            if sweeps:
+                figures += _figures(recording, topic, sweeps, count=kept.picks.seen)
+        if not figures:
+            return []
+        left_out = len(self._topics) - MOST_TOPICS
+        more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
+        lead = "Seen from above, coloured by height and lit from the north-west."
+        return [Section("clouds", "Point clouds", joined([cards(figures, "wide"), more]), lead)]
+
+
+def _sweep(kept: _Kept, log_ns: int, data: NDArray[np.uint8]) -> _Sweep | None:
+    message = decoded(CLOUD, data)
+    if message is None:
+        kept.faults[""] += 1
+        return None
+    try:
+        points = points_from_cloud(message)
+    except CloudError as error:
+        kept.faults[str(error)] += 1
+        return None
+    most = FIRST_POINTS if not kept.picks.seen else KEPT_POINTS
+    step = -(-len(points) // most) or 1
+    frame = str(message.header.frame_id).lstrip("/")
+    return _Sweep(log_ns, time_of_header(message, log_ns), frame, points[::step].copy())
+
+
+def _figures(recording: Recording, topic: Topic, sweeps: list[_Sweep], *, count: int) -> list[Html]:
+    figures = []
+    together = _together(recording.frames, sweeps) if len(sweeps) > 1 else None
+    if together is not None:
+        told = f"{len(together.places)} of {count} clouds in {together.told}"
+        plane = plane_of_points(_near_route(together.points[:, :2], together.places[:, :2]), room=0.02)
+        figures.append(_figure(topic, told, plane, points=together.points, places=together.places))
+    first = sweeps[0].points.astype(float)
+    told = f"one cloud at {recording.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
+    plane = plane_of_points(_near(first[:, :2], np.zeros((1, 2))), room=0.02)
+    is_world = sweeps[0].frame in WORLDS  # where no sensor stands at the origin
+    figures.append(_figure(topic, told, plane, points=first, places=np.zeros((0 if is_world else 1, 3))))
+    return figures
+
+
+def _together(frames: Frames, sweeps: list[_Sweep]) -> _Together | None:
+    """All sweeps in the world's frame, by an odometry with an attitude that leads there, else by tf."""
+    for topic, edge in frames.odometry.items():
+        if edge.parent == WORLDS[0] and edge.child in frames.path_to_root(sweeps[0].frame) and _turns(edge):
+            return _placed(frames, sweeps, edge.parent, by=(topic, edge))
+    world = next((name for name in WORLDS if name in frames.path_to_root(sweeps[0].frame)[1:]), None)
+    return None if world is None else _placed(frames, sweeps, world)
+
+
+def _turns(edge: Edge) -> bool:
+    """Whether an odometry tells an attitude, and not always the same."""
+    _, rows = edge.rows.rows()
+    return bool(np.ptp(rows[:, 3:], axis=0).max() > LEAST_TURN)
+
+
+def _placed(
+    frames: Frames, sweeps: list[_Sweep], world: str, *, by: tuple[str, Edge] | None = None
+) -> _Together | None:
+    clouds, places = [], []
+    for sweep in sweeps:
+        stamp_ns = np.array([sweep.stamp_ns], np.int64)
+        found = frames.transform(by[1].child if by else world, sweep.frame, stamp_ns)
+        if found is not None and by is not None:
+            base, known = by[1].at(stamp_ns)
+            found = base @ found[0], known & found[1]
+        if found is not None and found[1][0]:
+            (transform,) = found[0]
+            clouds.append(sweep.points[:: _step(sweep)] @ transform[:3, :3].T + transform[:3, 3])
+            places.append(transform[:3, 3])
+    if len(places) < 2:
+        return None
+    told = f"{world} by {by[0] if by else 'tf'}"
+    return _Together(told, np.concatenate(clouds), np.array(places))
+
+
+def _step(sweep: _Sweep) -> int:
+    return -(-len(sweep.points) // KEPT_POINTS) or 1
+
+
+def _near(points: Array, places: Array) -> Array:
+    """Points (n, 2) but for the few that lie farthest from the sensor."""
+    away = np.linalg.norm(points - places[0], axis=1)
+    near: Array = points[away <= np.quantile(away, FAR_SHARE)]
+    return near
+
+
+def _near_route(points: Array, places: Array) -> Array:
+    """The corners of what is worth seeing: the way of the sensor with the surroundings that it saw densely."""
+    away = np.linalg.norm(points[::7, None] - places[None, :: max(1, len(places) // 16)], axis=2).min(axis=1)
+    around = max(AROUND_M, float(np.quantile(away, 0.9)))
+    within = points[::7][away <= around]
+    return np.concatenate([within, places])
+
+
+def _figure(topic: Topic, told: str, plane: Plane, *, points: Array, places: Array) -> Html:
+    relief = relief_of_points(points, plane)
+    if relief is None:
+        return Html("")
+    picture = drawing(relief.pixels, alternative=f"{topic.name} from above")
+    marks = [mark(plane, *places[0, :2], kind="sensor")] if len(places) == 1 else []
+    layers = [route(plane, places[:, :2], "s1")] if len(places) > 1 else []
+    what = "the sensor's way" if len(places) > 1 else "the sensor"
+    key = element("span", element("i", class_="key s1"), what) if len(places) else ""
+    low, high = (number_text(round(value, 2)) for value in (relief.low_m, relief.high_m))
+    colours = (f"{low} m", element("i", style=f"background:{gradient()}"), f"{high} m")
+    is_flat = float(np.ptp(points[:, 2])) < FLAT_M
+    ramp = element("div", *(("all at one height",) if is_flat else colours), key, class_="ramp")
+    caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
+    return element("figure", caption, plane_drawing(plane, layers, marks, picture=picture), ramp, class_="card")

@@ -1,0 +1,108 @@
+"""Joints over time: positions, and velocities and efforts where they are told."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.charts import MOST_SERIES, line_chart
+from fieldplay.report.html.curve import Curve
+from fieldplay.report.html.markup import Html, element, joined
+from fieldplay.report.html.page import Section, cards
+from fieldplay.report.html.ticks import many
+from fieldplay.report.panel import tell_unreadable
+from fieldplay.report.panels.curves import Numbers
+from fieldplay.report.recording import Recording
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.columns import Columns, Decoder
+
+JOINTS = "sensor_msgs/msg/JointState"
+QUANTITIES = ("position", "velocity", "effort")
+UNITS = {"position": "rad or m", "velocity": "rad/s or m/s", "effort": "N m or N"}
+MOST_CHARTS = 30
+MOST_JOINTS = 64
+TURN_RAD = 2 * np.pi
+
+Joints = dict[str, Numbers]
+
+
+class JointPanel:
+    """Keeps each joint of each topic in buckets; the joints in a message may differ from message to message."""
+
+    msgtypes = (JOINTS,)
+
+    def __init__(self) -> None:
+        self._decoders: dict[Topic, Decoder] = {}
+        self._numbers: dict[Topic, dict[str, Joints]] = {}  # by quantity and joint
+
+    def add(self, batch: Batch) -> None:
+        """States of joints."""
+        decoder = self._decoders.setdefault(batch.topic, Decoder(JOINTS))
+        for columns in decoder.columns(batch.parts):
+            names = columns.texts.get("name", ())
+            if isinstance(names, Sequence) and not isinstance(names, str):
+                self._add_columns(batch.topic, columns, list(names))
+
+    def tell(self, findings: Findings) -> None:
+        """Numbers that are none; NaN says that a joint has no such number."""
+        for topic, decoder in self._decoders.items():
+            tell_unreadable(findings, topic, decoder.failed)
+        for topic, quantity, joints in self._charts(list(self._numbers.items())):
+            for name, numbers in joints.items():
+                count = numbers.infinite.total()
+                findings.add(
+                    "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
+                )
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """A chart for each quantity of each topic, of as many joints as one can tell apart."""
+        axis = recording.time_axis()
+        charts: list[Html] = []
+        zero: list[str] = []
+        for topic, quantity, joints in self._charts(recording.in_order(self._numbers)):
+            note = recording.subject.notes.get(topic.name, "")
+            units = {**UNITS, **recording.subject.units.get(topic.name, {})}
+            names = [name for name, numbers in joints.items() if numbers.is_zero]
+            zero += [f"{topic.name} ({quantity} of {', '.join(names)})"] if names else []
+            curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(recording)]
+            for part in _groups(curves, quantity):
+                charts.append(
+                    line_chart(
+                        topic.name, part, unit=f"{quantity}, {units[quantity]}", x_axis=axis, note=note and f"({note})"
+                    )
+                )
+        if not charts and not zero:
+            return []
+        more = [f"{len(charts) - MOST_CHARTS} more charts are not shown."] if len(charts) > MOST_CHARTS else []
+        more += [f"Zero throughout: {'; '.join(zero)}."] if zero else []
+        body = [cards(charts[:MOST_CHARTS]), *(element("p", text, class_="lead") for text in more)]
+        return [Section("joints", "Joints", joined(body))]
+
+    @staticmethod
+    def _charts(kept: list[tuple[Topic, dict[str, Joints]]]) -> Iterator[tuple[Topic, str, Joints]]:
+        for topic, quantities in kept:
+            for quantity, joints in quantities.items():
+                yield topic, quantity, joints
+
+    def _add_columns(self, topic: Topic, columns: Columns, names: list[str]) -> None:
+        for quantity in QUANTITIES:
+            if quantity not in (columns.rows.dtype.names or ()):
+                continue
+            values = np.asarray(columns.rows[quantity], float).reshape(len(columns.rows), -1)
+            joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {}) if values.shape[1] else {}
+            for name, column in zip(names, values.T, strict=False):
+                if name in joints or len(joints) < MOST_JOINTS:
+                    joints.setdefault(name, Numbers([name])).add(columns.stamp_ns, column[:, None])
+
+
+def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
+    """As many curves as one can tell apart; what turns on and on, as wheels do, apart from what goes to and fro."""
+    kinds: list[list[Curve]] = [[], []]
+    for curve in curves:
+        kinds[quantity == "position" and _range(curve) > TURN_RAD].append(curve)
+    return [kind[place : place + MOST_SERIES] for kind in kinds for place in range(0, len(kind), MOST_SERIES)]
+
+
+def _range(curve: Curve) -> float:
+    values = curve.y[np.isfinite(curve.y)]
+    return float(np.ptp(values)) if len(values) else 0.0

@@ -1,0 +1,133 @@
+"""Odometry against a truth that the recording holds, as the topics' names tell: errors over the way and over time."""
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.evaluation.text import summary_of
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.charts import MOST_SERIES
+from fieldplay.report.html.markup import Html, element, joined, path_text
+from fieldplay.report.html.page import Section, cards, plain_table
+from fieldplay.report.panels.odometry_drawing import Named, error_figures
+from fieldplay.report.recording import Recording
+from fieldplay_fusion.pose_topics import TYPES, poses_of_columns
+from fieldplay_fusion.trajectories import Trajectory, trajectory_from_rows
+from fieldplay_fusion.trajectory_evaluation import Evaluation, EvaluationError, EvaluationSettings, evaluated
+from fieldplay_kinematics.frames import Frames
+from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.thinning import ThinRows
+
+ODOMETRY = "nav_msgs/msg/Odometry"
+KEPT = 4000
+LEAST_WAY_M = 0.5  # of the truth: below it there is nothing to compare
+TRUTHS = ("ground_?truth|truth|reference|vicon|mocap", "d?gps|d?gnss|rtk|ins|nav|novatel|total_?station")  # first wins
+LEAD = (
+    "Relative errors are those of the motion over a length of the truth's way, from each pose on, and do not depend on "
+    "how the two lie upon each other. The distance over time does: the first poses are laid upon each other."
+)
+
+
+@dataclass(eq=False)
+class _Heard:
+    """Poses of an odometry: rows of x y z and a quaternion, which is 0 where no rotation is known."""
+
+    decoder: Decoder = field(default_factory=lambda: Decoder(ODOMETRY))
+    rows: ThinRows = field(default_factory=lambda: ThinRows(7, KEPT))
+    child: str = ""
+    late_ns: int | None = None  # how much later than in the headers it is in the log
+
+    def trajectory(self) -> Trajectory:
+        stamp_ns, rows = self.rows.rows()
+        return trajectory_from_rows(stamp_ns, rows[:, :3], rows[:, 3:])
+
+
+class OdometryErrorPanel:
+    """Keeps some thousand poses of each odometry."""
+
+    msgtypes = (ODOMETRY,)
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._heard: dict[Topic, _Heard] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Poses by the times of their headers."""
+        heard = self._heard.setdefault(batch.topic, _Heard())
+        for columns in heard.decoder.columns(batch.parts):
+            stamp_ns = columns.time_ns()
+            heard.rows.add(stamp_ns, poses_of_columns(columns, TYPES[ODOMETRY]))
+            heard.child = columns.text("child_frame_id").lstrip("/")
+            if heard.late_ns is None:
+                heard.late_ns = int(columns.stamp_ns[0] - stamp_ns[0])
+
+    def tell(self, findings: Findings) -> None:
+        """Nothing: of what cannot be read the panel of the ways tells."""
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """Figures and a table, where there is a truth and another odometry of the same body."""
+        ordered = dict(recording.in_order(self._heard))
+        truth = truth_of_names([topic.name for topic in ordered])
+        found = [] if truth is None else self._compared(Topic(truth, ODOMETRY), ordered, recording.start_ns)
+        if truth is None or not found:
+            return []
+        figures = error_figures(found, recording.duration_s, recording.time_axis())
+        tables = [_table(one) for one in found]
+        lead = f"Against {truth}. {LEAD}"
+        return [
+            Section("odometry", "Odometry against the truth", joined([cards(figures), cards(tables, "wide")]), lead)
+        ]
+
+    def _compared(self, truth: Topic, heard: dict[Topic, _Heard], start_ns: int) -> list[Named]:
+        true = heard[truth]
+        begin_ns = start_ns - (true.late_ns or 0)
+        found = []
+        for topic, one in heard.items():
+            lever = None if topic == truth else self._lever(one.child, true.child)
+            evaluation = None if lever is None else _evaluated(one.trajectory().of_frame(lever), true.trajectory())
+            if evaluation is not None:
+                found.append(Named(label=topic.name, evaluation=evaluation, begin_ns=begin_ns))
+        return found[:MOST_SERIES]
+
+    def _lever(self, child: str, true_child: str) -> Array | None:
+        """The truth's frame in that of an odometry, if it stands fixed there."""
+        if child == true_child:
+            return np.eye(4)
+        if not self._frames.are_fixed(child, true_child):
+            return None
+        found = self._frames.transform(child, true_child, np.zeros(1, np.int64))
+        return None if found is None else np.asarray(found[0][0], np.float64)
+
+
+def truth_of_names(names: list[str]) -> str | None:
+    """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
+    for words in TRUTHS:
+        expression = re.compile(rf"(?:^|[/_])(?:{words})(?:[/_]|$)")
+        for name in names:
+            if expression.search(name):
+                return name
+    return None
+
+
+def _evaluated(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:
+    within_s = max(0.25, *(2e-9 * _usual_ns(one.stamp_ns) for one in (estimate, truth)))
+    try:
+        found = evaluated(EvaluationSettings(within_s=within_s), estimate, truth)
+    except EvaluationError:
+        return None
+    return found if found.travelled_m[-1] >= LEAST_WAY_M else None
+
+
+def _usual_ns(stamp_ns: NDArray[np.int64]) -> float:
+    """The usual step, which is long where a long recording was thinned."""
+    return float(np.median(np.diff(stamp_ns))) if len(stamp_ns) > 1 else float(NS_PER_S)
+
+
+def _table(one: Named) -> Html:
+    table = plain_table(("Error", "rmse", "median"), summary_of(one.evaluation))
+    return element("figure", element("figcaption", element("b", path_text(one.label))), table, class_="card")

@@ -1,0 +1,95 @@
+"""What the laser scanners saw: one scan of each, as points around the sensor, x to the right as everywhere here."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.markup import Html, element, joined, path_text
+from fieldplay.report.html.page import Section, cards
+from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points
+from fieldplay.report.panel import tell_unreadable
+from fieldplay.report.recording import Recording
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.columns import decoded
+from fieldplay_messages.thinning import Picks, middle_of
+
+SCAN = "sensor_msgs/msg/LaserScan"
+MOST_TOPICS = 12
+KEPT = 2
+FARTHEST_M = 1e6
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    """Points (n, 2) in the sensor's frame, of so many beams."""
+
+    log_ns: int
+    frame: str
+    points: Array
+    beams: int
+
+
+@dataclass
+class _Kept:
+    picks: Picks[_Scan] = field(default_factory=lambda: Picks(KEPT))
+
+
+class ScanPanel:
+    """Keeps a few scans of each topic, and shows the one in the middle."""
+
+    msgtypes = (SCAN,)
+
+    def __init__(self) -> None:
+        self._topics: dict[Topic, _Kept] = {}
+        self._unreadable: Counter[Topic] = Counter()
+
+    def add(self, batch: Batch) -> None:
+        """Scans, of which few are decoded."""
+        kept = self._topics.setdefault(batch.topic, _Kept())
+        for stamp_ns, data in batch.messages():
+            kept.picks.offer(partial(self._scan, batch.topic, stamp_ns, data))
+
+    def tell(self, findings: Findings) -> None:
+        """Scans that cannot be shown."""
+        for topic, count in self._unreadable.items():
+            tell_unreadable(findings, topic, count)
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """One scan of each topic."""
+        figures = []
+        for topic, kept in recording.in_order(self._topics)[:MOST_TOPICS]:
+            scans = [scan for scan in kept.picks.items() if len(scan.points)]
+            if scans:
+                figures.append(_figure(recording, topic, scans[middle_of([scan.log_ns for scan in scans])]))
+        if not figures:
+            return []
+        left_out = len(self._topics) - MOST_TOPICS
+        more = element("p", f"{left_out} more topics are not shown.", class_="muted") if left_out > 0 else ""
+        lead = "One scan of each scanner in its own frame, x to the right and y up."
+        return [Section("scans", "Laser scans", joined([cards(figures), more]), lead)]
+
+    def _scan(self, topic: Topic, log_ns: int, data: NDArray[np.uint8]) -> _Scan | None:
+        message = decoded(SCAN, data)
+        if message is None:
+            self._unreadable[topic] += 1
+            return None
+        ranges = np.asarray(message.ranges, float)
+        angles = message.angle_min + message.angle_increment * np.arange(len(ranges))
+        good = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max)
+        points = np.stack([ranges * np.cos(angles), ranges * np.sin(angles)], axis=-1)[good]
+        points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
+        return _Scan(log_ns, str(message.header.frame_id), points, len(ranges))
+
+
+def _figure(recording: Recording, topic: Topic, scan: _Scan) -> Html:
+    plane = plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))]))
+    told = f"{len(scan.points)} of {scan.beams} beams at {recording.moment_text(scan.log_ns)}, in {scan.frame}"
+    caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
+    drawn = plane_drawing(plane, [dots(plane, scan.points, "s0")], [mark(plane, 0.0, 0.0, kind="sensor")])
+    return element("figure", caption, drawn, class_="card")

@@ -1,0 +1,219 @@
+"""Where things went: odometry, poses, paths and satellite fixes, those of one frame on one map."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.page import Section
+from fieldplay.report.html.ticks import many
+from fieldplay.report.panel import tell_unreadable
+from fieldplay.report.panels.route import Route
+from fieldplay.report.panels.routes import route_section
+from fieldplay.report.recording import Recording
+from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_kinematics.geodesy import enu_from_geodetic
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.columns import Columns, Decoder, decoded
+from fieldplay_messages.thinning import ThinRows
+
+ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
+POSITIONS: Mapping[str, str] = {  # where a position stands in a message
+    ODOMETRY: "pose.pose.position",
+    "geometry_msgs/msg/PoseStamped": "pose.position",
+    "geometry_msgs/msg/PoseWithCovarianceStamped": "pose.pose.position",
+    "geometry_msgs/msg/PointStamped": "point",
+    "geometry_msgs/msg/TransformStamped": "transform.translation",
+}
+KEPT = 3000
+FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
+TURN_ERROR = 1e-3  # of a quaternion's numbers
+NO_FIX = 0  # a status below it
+UNKNOWN_VARIANCE = 1e5  # a twist with more is not known
+WORLDS = ("map", "odom", "world", "earth", "local_level", "odometry")
+BASES = ("base_link", "base_footprint", "base")
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class _Kept:
+    """Positions of one topic: x y z, the speed, NaN where it is not told, and how much later the header's time is."""
+
+    decoder: Decoder
+    rows: ThinRows = field(default_factory=lambda: ThinRows(5, KEPT))
+    frames: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0
+    origin: Array | None = None
+    last_path: NDArray[np.uint8] | None = None
+
+
+class TrajectoryPanel:
+    """Keeps some thousand positions of each topic."""
+
+    msgtypes = (*POSITIONS, PATH, FIX)
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._topics: dict[Topic, _Kept] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Positions; of a Path, which tells all of it each time, the last message is enough."""
+        msgtype = batch.topic.msgtype
+        kept = self._topics.setdefault(batch.topic, _Kept(Decoder(msgtype)))
+        if msgtype == PATH:
+            *_, (_, path) = batch.messages()
+            kept.last_path = path.copy()
+            return
+        for columns in kept.decoder.columns(batch.parts):
+            places = _fixes(kept, columns) if msgtype == FIX else _positions(msgtype, columns)
+            rows = np.column_stack([places, (columns.time_ns() - columns.stamp_ns).astype(float)])
+            usable = (np.abs(rows[:, :3]) < FARTHEST_M).all(axis=1)
+            kept.left_out += int((~usable).sum())
+            kept.rows.add(columns.stamp_ns[usable], rows[usable])
+            if msgtype == ODOMETRY:
+                self._add_odometry(batch.topic.name, columns, places[:, :3], usable)
+            kept.frames[columns.text("header.frame_id").lstrip("/")] += len(columns.stamp_ns)
+
+    def _add_odometry(self, topic: str, columns: Columns, places: Array, usable: NDArray[np.bool_]) -> None:
+        """What an odometry says of a frame, beside tf."""
+        turns = columns.axes("pose.pose.orientation", "xyzw")
+        usable = usable & (np.abs(turns) <= 1 + TURN_ERROR).all(axis=1) & (np.linalg.norm(turns, axis=1) > 0.5)
+        parent, child = (columns.text(path).lstrip("/") for path in ("header.frame_id", "child_frame_id"))
+        if usable.any() and parent != child:
+            edge = self._frames.odometry.setdefault(topic, Edge(parent, child, is_static=False))
+            edge.add(columns.time_ns()[usable], np.column_stack([places, turns])[usable])
+
+    def tell(self, findings: Findings) -> None:
+        """Positions that are none, and topics that change their frame."""
+        for topic, kept in self._topics.items():
+            tell_unreadable(findings, topic, kept.decoder.failed)
+            lacks = "no position" if topic.msgtype == FIX else "a position that is none"
+            message = f"{many(kept.left_out, 'message')} with {lacks}"
+            findings.add("position_left_out", topic.name, message, count=kept.left_out)
+            if len(kept.frames) > 1:
+                names = ", ".join(f"'{name}'" for name in kept.frames)
+                findings.add("frame_changes", topic.name, f"expected one frame in all headers, got {names}")
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """One map for all that moves in the same world, and one for each other frame."""
+        routes = [
+            route for topic, kept in recording.in_order(self._topics) if (route := _route(topic, kept)) is not None
+        ]
+        if not any(route.is_pose for route in routes):
+            routes += _routes_of_tf(recording.frames)
+        section = route_section(recording, _grouped(routes, recording.frames))
+        return [section] if section else []
+
+
+def _positions(msgtype: str, columns: Columns) -> Array:
+    position = columns.axes(POSITIONS[msgtype])
+    speed = np.full(len(position), np.nan)
+    if msgtype == ODOMETRY:
+        known = columns.rows["twist.covariance"][:, 0] < UNKNOWN_VARIANCE
+        speed[known] = np.linalg.norm(columns.axes("twist.twist.linear"), axis=1)[known]
+    return np.column_stack([position, speed])
+
+
+def _fixes(kept: _Kept, columns: Columns) -> Array:
+    """East, north, up from the first fix; NaN where there is none."""
+    geodetic = columns.numbers("latitude", "longitude", "altitude")
+    geodetic[columns.rows["status.status"] < NO_FIX] = np.nan
+    geodetic[(np.abs(geodetic[:, 0]) > 90) | (np.abs(geodetic[:, 1]) > 360)] = np.nan
+    geodetic[:, 2] = np.where(np.isfinite(geodetic[:, 2]), geodetic[:, 2], 0.0)
+    there = np.isfinite(geodetic).all(axis=1)
+    places = np.full((len(geodetic), 4), np.nan)
+    if there.any():
+        if kept.origin is None:
+            kept.origin = geodetic[there][0]
+        scale = np.array([np.pi / 180, np.pi / 180, 1.0])
+        places[there, :3] = enu_from_geodetic(geodetic[there] * scale, kept.origin * scale)
+    return places
+
+
+def _route(topic: Topic, kept: _Kept) -> Route | None:
+    if topic.msgtype == PATH:
+        return _path(topic, kept)
+    stamp_ns, rows = kept.rows.rows()
+    if not len(stamp_ns):
+        return None
+    if kept.origin is not None:
+        latitude, longitude, altitude = kept.origin
+        frame = f"about {latitude:.6f}°, {longitude:.6f}°, {altitude:.1f}\u00a0m".replace("-", "\u2212")
+        return Route(topic.name, frame, rows[:, :3], rows[:, 3], stamp_ns=stamp_ns, is_fix=True)
+    frame = kept.frames.most_common(1)[0][0]
+    tf_ns = stamp_ns + rows[:, 4].astype(np.int64)
+    return Route(topic.name, frame, rows[:, :3], rows[:, 3], stamp_ns=stamp_ns, tf_ns=tf_ns)
+
+
+def _path(topic: Topic, kept: _Kept) -> Route | None:
+    message = decoded(PATH, kept.last_path) if kept.last_path is not None else None
+    if message is None or not message.poses:
+        return None
+    step = max(1, len(message.poses) // KEPT)
+    places = [pose.pose.position for pose in message.poses[::step]]
+    points = np.array([[place.x, place.y, place.z] for place in places])
+    points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
+    if not len(points):
+        return None
+    unknown = np.full(len(points), np.nan)
+    return Route(topic.name, message.header.frame_id.lstrip("/"), points, unknown)
+
+
+def _routes_of_tf(frames: Frames) -> list[Route]:
+    """Where nothing else tells the way: how the base moves in the world by tf."""
+    names = frames.names
+    base = next((name for name in BASES if name in frames.parents), None)
+    world = next((name for name in WORLDS if name in names), None)
+    if base is None or world is None:
+        return []
+    moving = [edge for edge in map(frames.parents.get, frames.path_to_root(base)) if edge and not edge.is_static]
+    if not moving:
+        return []
+    stamp_ns, _ = moving[0].rows.rows()
+    found = frames.transform(world, base, stamp_ns)
+    if found is None or not found[1].any():
+        return []
+    transforms, known = found
+    unknown = np.full(int(known.sum()), np.nan)
+    return [Route(f"tf: {base}", world, transforms[known][:, :3, 3], unknown, stamp_ns=stamp_ns[known])]
+
+
+def _grouped(routes: list[Route], frames: Frames) -> dict[str, list[Route]]:
+    """Routes by the frame that they are drawn in; those in a frame that stands in the world go to the world's map."""
+    world = _world(routes, frames)
+    groups: dict[str, list[Route]] = {}
+    for route in routes:
+        moved = None if route.is_fix or world is None else _in_world(route, world, frames)
+        chosen = moved or route
+        groups.setdefault(chosen.frame, []).append(chosen)
+    return groups
+
+
+def _world(routes: list[Route], frames: Frames) -> str | None:
+    used = Counter(route.frame for route in routes if not route.is_fix)
+    for name in WORLDS:
+        if name in used or (used and name in frames.names):
+            return name
+    return used.most_common(1)[0][0] if used else None
+
+
+def _in_world(route: Route, world: str, frames: Frames) -> Route | None:
+    """A route in the frame of the world, if its own frame stands there: fixed, or on the way from world to base."""
+    if route.frame == world:
+        return route
+    base = next((name for name in BASES if name in frames.parents), None)
+    stands = frames.are_fixed(world, route.frame) or (base is not None and route.frame in frames.path_to_root(base)[1:])
+    if not stands:
+        return None
+    tf_ns = route.tf_ns if route.tf_ns is not None else np.zeros(len(route.points), np.int64)
+    found = frames.transform(world, route.frame, tf_ns)
+    if found is None or not found[1].any():
+        return None
+    transforms, known = found
+    points = (transforms @ np.column_stack([route.points, np.ones(len(route.points))])[:, :, None])[:, :3, 0]
+    times = None if route.stamp_ns is None else route.stamp_ns[known]
+    return Route(route.label, world, points[known], route.speed[known], stamp_ns=times, own_frame=route.frame)

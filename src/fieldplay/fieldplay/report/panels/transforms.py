@@ -1,0 +1,148 @@
+"""The tf tree: what is published on /tf and /tf_static, and who hangs on whom."""
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.report.findings import Findings
+from fieldplay.report.html.markup import Html, element, joined
+from fieldplay.report.html.page import Section
+from fieldplay.report.html.ticks import many, number_text
+from fieldplay.report.panel import tell_unreadable
+from fieldplay.report.recording import Recording
+from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.columns import Columns, Decoder
+
+TF = "tf2_msgs/msg/TFMessage"
+STATIC = "tf_static"
+LARGEST = 1e8  # metres that a transform can have
+STEP = 18  # between rails, in pixels
+MOST_FRAMES = 400
+ONE_COLUMN = 16  # rows
+
+
+class TransformPanel:
+    """Hears the transforms, for all panels, and draws the tree."""
+
+    msgtypes = (TF,)
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self._decoders: dict[Topic, Decoder] = {}
+        self._unusable: Counter[str] = Counter()
+
+    def add(self, batch: Batch) -> None:
+        """Transforms; those on a topic tf_static hold for ever."""
+        is_static = batch.topic.name.rpartition("/")[2] == STATIC
+        for columns in self._decoders.setdefault(batch.topic, Decoder(TF)).columns(batch.parts):
+            for index in range(int(str(columns.texts.get("transforms", 0)))):
+                self._add_transforms(batch.topic, columns, f"transforms[{index}]", is_static=is_static)
+
+    def tell(self, findings: Findings) -> None:
+        """Transforms that are none, and trees that are none."""
+        for topic, decoder in self._decoders.items():
+            tell_unreadable(findings, topic, decoder.failed)
+        for name, count in self._unusable.items():
+            message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"
+            findings.add("unusable_transform", name, message, count=count)
+        for child, parents in self._frames.rivals().items():
+            findings.add("frame_with_several_parents", child, f"expected one parent, got {', '.join(parents)}")
+        if self._frames.edges and len(roots := roots_of(self._frames)) > 1:
+            findings.note(f"tf: {len(roots)} trees that nothing joins, with the roots {', '.join(roots)}")
+
+    def sections(self, recording: Recording) -> list[Section]:
+        """The tree as rows, each with its rails to the left."""
+        if not self._frames.edges:
+            return []
+        moving = sum(not edge.is_static for edge in self._frames.parents.values())
+        count = len(self._frames.names)
+        lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
+        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, recording.pieces_ns)]
+        more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
+        tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
+        return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]
+
+    def _add_transforms(self, topic: Topic, columns: Columns, path: str, *, is_static: bool) -> None:
+        parent, child = (columns.text(f"{path}.{name}").lstrip("/") for name in ("header.frame_id", "child_frame_id"))
+        values = np.concatenate(
+            [columns.axes(f"{path}.transform.translation"), columns.axes(f"{path}.transform.rotation", "xyzw")], axis=1
+        )
+        usable = (np.abs(values) < LARGEST).all(axis=1) & (np.abs(values[:, 3:]).max(axis=1) > 1e-9)
+        if not usable.all():
+            self._unusable[f"{topic.name}: {parent} to {child}"] += int((~usable).sum())
+        if usable.any() and parent != child:
+            stamp_ns: NDArray[np.int64] = columns.time_ns(f"{path}.header.stamp")[usable]
+            self._frames.add(parent, child, is_static=is_static, stamp_ns=stamp_ns, values=values[usable])
+
+
+def roots_of(frames: Frames) -> list[str]:
+    """Where the trees begin; of frames that hang on each other in a ring, one."""
+    parents = frames.parents
+    return list(dict.fromkeys(frames.path_to_root(name)[-1] for name in frames.names if name)) if parents else []
+
+
+def _key() -> Html:
+    entries = (("root", "root"), ("", "fixed in its parent (tf_static)"), ("moving", "moving in its parent (tf)"))
+    signs = (element("span", element("i", class_=f"node {kind}".strip()), label) for kind, label in entries)
+    return element("div", *signs, class_="tree-key")
+
+
+def _rows(frames: Frames, root: str, pieces_ns: NDArray[np.int64]) -> list[Html]:
+    """The tree below a root: an only child stands straight below its parent, several are set in by a step."""
+    parents = frames.parents
+    children: dict[str, list[str]] = {}
+    for child, above in parents.items():
+        children.setdefault(above.parent, []).append(child)
+    rows: list[Html] = []
+    seen: set[str] = set()
+    waiting: list[tuple[str, int, tuple[int, ...], str]] = [(root, 0, (), "")]
+    while waiting:
+        name, column, rails, line = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        kids = [kid for kid in children.get(name, []) if kid not in seen]
+        edge = None if name == root else parents[name]
+        drawn = _rails(column, rails, above=line, goes_on=bool(kids))
+        told = Html("") if edge is None else _told(edge, pieces_ns)
+        rows.append(_row(name, drawn, told, kind=_kind(edge), column=column))
+        if len(kids) == 1:
+            waiting.append((kids[0], column, rails, "straight"))
+        else:
+            for place, kid in enumerate(reversed(kids)):
+                waiting.append((kid, column + 1, rails if place == 0 else (*rails, column), "bent"))
+    return rows
+
+
+def _rails(column: int, passing: tuple[int, ...], *, above: str, goes_on: bool) -> Html:
+    """The lines beside a row: those that pass, one from the parent, straight or bent, and one that goes on below."""
+    x, middle = column * STEP + 9, 12
+    lines: list[tuple[int, int, int, int | str]] = [(rail * STEP + 9, 0, rail * STEP + 9, "100%") for rail in passing]
+    if above == "bent":
+        lines += [(x - STEP, 0, x - STEP, middle), (x - STEP, middle, x, middle)]
+    elif above == "straight":
+        lines.append((x, 0, x, middle))
+    if goes_on:
+        lines.append((x, middle, x, "100%"))
+    drawn = (element("line", x1=x1, y1=y1, x2=x2, y2=y2) for x1, y1, x2, y2 in lines)
+    return element("svg", *drawn, width=(column + 1) * STEP)
+
+
+def _kind(edge: Edge | None) -> str:
+    return "root" if edge is None else "" if edge.is_static else "moving"
+
+
+def _row(name: str, rails: Html, told: Html, *, kind: str, column: int) -> Html:
+    sign = element("i", class_=f"node {kind}".strip(), style=f"left:{column * STEP + 4}px")
+    beside = element("span", rails, sign, class_="rails", style=f"width:{(column + 1) * STEP}px")
+    text = element("span", element("b", name), " ", element("small", told), class_="told")
+    return element("div", beside, text, class_="row")
+
+
+def _told(edge: Edge, pieces_ns: NDArray[np.int64]) -> Html:
+    _, values = edge.rows.rows()
+    place = " ".join(number_text(round(float(value), 3)) for value in values[0, :3])
+    rate_hz = None if edge.is_static else edge.rate_hz(pieces_ns)
+    return joined([place, "" if rate_hz is None else f" · {number_text(rate_hz)} Hz"])

@@ -1,0 +1,149 @@
+"""What is in an archive, topic by topic."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.dates import utc_text
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import INFO, MOVING, feeds_of_archive
+from fieldplay_archive.outlets.checks import Progress
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.feeds import Feed
+from fieldplay_messages.stamps import NS_PER_S
+
+BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSummary:
+    """One topic: how many messages, from when to when, how dense (gaps aside that the dataset passes over)."""
+
+    id: str
+    topic: str
+    type: str
+    count: int
+    first_ns: int | None
+    last_ns: int | None
+    rate_hz: float | None
+    max_gap_s: float | None
+
+
+@dataclass
+class _Times:
+    """The times of a stream as far as they were seen, in the order of its spans; gaps are longer than `longest_ns`."""
+
+    longest_ns: int | None = None
+    count: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    max_gap_ns: int = 0
+    gaps: int = 0
+    in_gaps_ns: int = 0
+
+    def add(self, stamps: NDArray[np.int64]) -> None:
+        """A further span; a gap is between rows in the order of time."""
+        if not len(stamps):
+            return
+        first, last = int(stamps[0]), int(stamps[-1])
+        steps = np.diff(stamps, prepend=stamps[:1] if self.last_ns is None else self.last_ns)
+        self.max_gap_ns = max(self.max_gap_ns, int(steps.max()))
+        gaps = steps[steps > self.longest_ns] if self.longest_ns is not None else steps[:0]
+        self.gaps, self.in_gaps_ns = self.gaps + len(gaps), self.in_gaps_ns + int(gaps.sum())
+        self.count += len(stamps)
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+
+    @property
+    def rate_hz(self) -> float | None:
+        """How often messages come, gaps aside."""
+        length_ns = (self.last_ns or 0) - (self.first_ns or 0) - self.in_gaps_ns
+        return round((self.count - 1 - self.gaps) * NS_PER_S / length_ns, 3) if length_ns > 0 else None
+
+
+def summaries(archive: Archive, selection: Selection, *, progress: Progress | None = None) -> list[StreamSummary]:
+    """All topics but the static tree, in the order of the dataset's description."""
+    times = _times(archive, progress)
+    order = {name: index for index, name in enumerate(archive.streams)}
+    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream]
+    feeds.sort(key=lambda feed: (order[feed.stream], feed.rank))
+    return [_summary(feed, times[feed.stream]) for feed in feeds]
+
+
+def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
+    """The rows of all streams, counted. Spans are read in the order of time: streams of one table share its blocks."""
+    longest_ns = round(archive.spec.skip_gaps_s * NS_PER_S) or None
+    times = {name: _Times(longest_ns) for name in archive.streams}
+    spans = [
+        (span.first_ns, name, index)
+        for name, stream in archive.streams.items()
+        for index, span in enumerate(stream.spans)
+    ]
+    for done, (_, name, index) in enumerate(sorted(spans), start=1):
+        times[name].add(archive.streams[name].load(index).leaves_ns)
+        if progress is not None:
+            progress(done / len(spans), done)
+    return times
+
+
+def _summary(feed: Feed, times: _Times) -> StreamSummary:
+    return StreamSummary(
+        id=feed.stream + BESIDE.get(feed.rank, ""),
+        topic=feed.topic,
+        type=feed.msgtype,
+        count=times.count,
+        first_ns=times.first_ns,
+        last_ns=times.last_ns,
+        rate_hz=times.rate_hz,
+        max_gap_s=round(times.max_gap_ns / NS_PER_S, 6) if times.count > 1 else None,
+    )
+
+
+def as_json(archive: Archive, found: Sequence[StreamSummary]) -> dict[str, Any]:
+    """The summary as plain data."""
+    return {
+        "dataset": archive.spec.name,
+        "archive": str(archive.root),
+        "streams": [asdict(summary) for summary in found],
+        "notes": archive.notes,
+    }
+
+
+def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
+    """The summary for people."""
+    yield f"{archive.root}: {archive.spec.title}"
+    yield from _span_lines(found)
+    if archive.spec.skip_gaps_s:
+        yield f"  Hz are those between gaps of more than {archive.spec.skip_gaps_s:g} s"
+    yield ""
+    width = max(len(summary.topic) for summary in found)
+    topics = Counter(summary.topic for summary in found)
+    yield f"  {'topic':{width}}  {'messages':>9}  {'Hz':>8}  {'gap s':>8}  type"
+    for summary in found:
+        rate = "-" if summary.rate_hz is None else f"{summary.rate_hz:.2f}"
+        gap = "-" if summary.max_gap_s is None else _gap_text(summary.max_gap_s)
+        of = f" (with {summary.id.removesuffix(BESIDE[MOVING])})" if topics[summary.topic] > 1 else ""
+        yield f"  {summary.topic:{width}}  {summary.count:>9}  {rate:>8}  {gap:>8}  {summary.type}{of}"
+    if archive.notes:
+        yield ""
+        yield from (f"  note: {note}" for note in archive.notes)
+
+
+def _span_lines(found: Sequence[StreamSummary]) -> Iterator[str]:
+    """How long it is, and from when to when, in seconds and as dates."""
+    known = [(s.first_ns, s.last_ns) for s in found if s.first_ns is not None and s.last_ns is not None]
+    first, last = min((a for a, _ in known), default=0), max((b for _, b in known), default=0)
+    length_s = (last - first) / NS_PER_S
+    days = f" ({length_s / DAY_S:.1f} d)" if length_s >= DAY_S else ""
+    yield f"  {length_s:.3f} s{days}, from {first / NS_PER_S:.3f} to {last / NS_PER_S:.3f} (unix time)"
+    yield f"  in UTC from {utc_text(first)} to {utc_text(last)}"
+
+
+def _gap_text(seconds: float) -> str:
+    """A gap in seconds, without their unit; in days from one on."""
+    return f"{seconds:.3f}" if seconds < DAY_S else f"{seconds / DAY_S:.1f} d"

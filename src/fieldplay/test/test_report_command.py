@@ -1,0 +1,207 @@
+"""The command `fieldplay report` on a small archive and on the bag that `convert` makes of it."""
+
+import html
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from messages_by_hand import START_NS, make, write_bag
+from tiny_ameds import TinyAmeds
+
+from fieldplay.cli.main import main
+from fieldplay.report.output import is_report, write_page
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive that no test changes."""
+    root = tmp_path_factory.mktemp("archive") / "Traverse_5"
+    TinyAmeds(root).write_all()
+    return root
+
+
+@pytest.fixture(scope="module")
+def page(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = tmp_path_factory.mktemp("page") / "page.html"
+    assert main(["report", str(archive), str(out)]) == 0
+    return out.read_text()
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """The command in this process: its exit code, what is printed, and what is told beside it."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def shown(page: str) -> str:
+    """The texts of a page, one space between them."""
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))))
+
+
+def test_the_page_of_an_archive_has_all_that_a_user_would_get_on_topics(page: str) -> None:
+    told = shown(page)
+    assert "ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact" in told
+    for row in (
+        "/ameds/imu/data_raw sensor_msgs/msg/Imu 200 100 Hz 0.01 s",
+        "/ameds/main_cam/image_raw/compressed sensor_msgs/msg/CompressedImage 60 30 Hz",
+        "/ameds/wheels/odom nav_msgs/msg/Odometry 100 50 Hz",
+        "/tf tf2_msgs/msg/TFMessage 204 103 Hz",
+    ):
+        assert row in told
+    for key in ("map", "pictures", "clouds", "timeline", "streams", "joints", "signals", "tf", "problems", "notes"):
+        assert f'<section id="{key}">' in page
+    assert "30 frames, 21 of them moving" in told
+    assert "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296" in told
+    assert "none problems" in told
+
+
+def test_the_page_is_small_and_needs_nothing_else(page: str) -> None:
+    assert len(page) < 2_000_000
+    assert "http" not in re.sub(r'http-equiv="Content-Security-Policy"', "", page)
+    assert "<script" not in page
+
+
+def test_the_bag_of_an_archive_gives_the_same_streams(archive: Path, page: str, tmp_path: Path, call: Call) -> None:
+    assert call("convert", archive, tmp_path / "bag", "--derived")[0] == 0
+    code, out, _ = call("report", tmp_path / "bag", tmp_path / "bag.html")
+    assert code == 0
+    assert re.fullmatch(rf"{tmp_path}/bag.html: \d+ topics, no problems, [\d.]+ kB\n", out)
+    of_bag, of_archive = shown((tmp_path / "bag.html").read_text()), shown(page)
+    begin, end = "Topic Messages Rate Largest gap Rate over time", "Joints"
+
+    def rows(told: str) -> list[str]:
+        return sorted(re.split(r" (?=/)", told.split(begin)[1].split(end)[0].strip()))
+
+    assert len(rows(of_archive)) > 30
+    assert rows(of_bag) == rows(of_archive)
+
+
+def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) -> None:
+    archive = TinyAmeds(tmp_path / "archive")
+    archive.write_all()
+    table, picture = archive.root / "GnssImu.csv", archive.root / "AuxCam_1656931512.000000.jpg"
+    table.write_text(table.read_text() + "1656931514,1\n" * 10)
+    picture.write_bytes(b"")
+    code, out, _ = call("report", archive.root, tmp_path / "page.html")
+    assert code == 0
+    assert "11 problems" in out
+    told = shown((tmp_path / "page.html").read_text())
+    assert "Short row 10" in told
+    assert f"{table.name}, row 201 : expected 13 columns, got 2: '1656931514,1'" in told
+    assert "and 4 more" in told
+    assert f"{picture.name} : expected a JPEG, PNG or BMP picture, got an empty file" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["report", "ARCHIVE"], "required: OUT"),
+        (["report", "/no/such/place", "OUT.html"], "there is no such folder or file"),
+        (["report", "ARCHIVE", "OUT.pdf"], "expected a name that ends in .html"),
+        (["report", "ARCHIVE", "ARCHIVE/page.html"], "lies in what it is to be about, which is never written to"),
+        (["report", "BAG", "OUT.html", "--set", "gyro_unit=deg/s"], "--set is for archives"),
+        (["report", "ARCHIVE", "OUT.html", "--set", "gyro_unit=rpm"], "gyro_unit: expected one of"),
+        (["report", "ARCHIVE", "LETTER"], "exists and is no page of fieldplay: it is not replaced"),
+        (["report", "ARCHIVE", "FOLDER"], "exists and is no page of fieldplay: it is not replaced"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_ends_with_2_and_leaves_everything_as_it_is(
+    arguments: list[str], message: str, archive: Path, tmp_path: Path, call: Call
+) -> None:
+    letter, folder = tmp_path / "letter.html", tmp_path / "folder.html"
+    letter.write_text("<p>dear")
+    folder.mkdir()
+    bag = write_bag(tmp_path / "bag", [("/x", START_NS, make("std_msgs/msg/Float64"))])
+    places = {"ARCHIVE": archive, "BAG": bag, "LETTER": letter, "FOLDER": folder, "OUT": tmp_path / "out"}
+    before = {path.name for path in tmp_path.iterdir()}
+    given = [
+        re.sub("^(ARCHIVE|BAG|LETTER|FOLDER|OUT)", lambda found: str(places[found[0]]), each) for each in arguments
+    ]
+    code, out, err = call(*given)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert letter.read_text() == "<p>dear"
+
+
+def test_what_is_neither_archive_nor_bag_ends_with_1(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "other").mkdir()
+    code, out, err = call("report", tmp_path / "other", tmp_path / "page.html")
+    assert (code, out) == (1, "")
+    assert err.startswith("fieldplay: ")
+    (tmp_path / "other" / "metadata.yaml").write_text("rosbag2_bagfile_information: {}")
+    code, _, err = call("report", tmp_path / "other", tmp_path / "page.html")
+    assert code == 1
+    assert "no storage file (.mcap, .db3) of a bag in it" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
+def test_an_earlier_page_is_replaced(tmp_path: Path, call: Call) -> None:
+    bags = [write_bag(tmp_path / f"bag{k}", [(f"/x{k}", START_NS, make("std_msgs/msg/Float64"))]) for k in range(2)]
+    out = tmp_path / "new" / "page.html"
+    for k, bag in enumerate(bags):
+        assert call("report", bag, out)[0] == 0
+        assert f"/x{k}" in shown(out.read_text())
+    assert is_report(out)
+    assert [path.name for path in out.parent.iterdir()] == ["page.html"]
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_page(tmp_path / "new" / "deep" / "page.html", "<p>")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_to_is_said(tmp_path: Path, call: Call) -> None:
+    bag = write_bag(tmp_path / "bag", [("/x", START_NS, make("std_msgs/msg/Float64"))])
+    (tmp_path / "file").write_text("")
+    code, _, err = call("report", bag, tmp_path / "file" / "page.html")
+    assert code == 1
+    assert f"cannot write {tmp_path / 'file' / 'page.html'}" in err
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    archive = TinyAmeds(tmp_path / "archive", seconds=2)
+    archive.write_all()
+    script = (
+        "import sys, fieldplay.report.builder as building\n"
+        "from fieldplay.cli.main import main\n"
+        "heard = building.recorded\n"
+        "def slow(source, progress):\n"
+        "    sys.stdout.write('reading\\n'); sys.stdout.flush()\n"
+        "    while True: heard(source, progress)\n"
+        "building.recorded = slow\n"
+        f"sys.exit(main(['report', {str(archive.root)!r}, {str(tmp_path / 'new' / 'page.html')!r}]))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "reading\n"
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "interrupted; nothing was left behind" in err
+    assert time.monotonic() - begin < 20
+    assert [path.name for path in tmp_path.iterdir()] == ["archive"]

@@ -1,0 +1,1 @@
+"""Files of an archive, wherever they lie: folders, zips, names."""

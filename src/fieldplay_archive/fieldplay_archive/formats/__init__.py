@@ -1,0 +1,1 @@
+"""Formats of single files: point clouds, pictures, height models, labels."""

@@ -1,0 +1,183 @@
+"""The streams of logs: their samples, read from where they lie when they are asked for."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fieldplay_archive.logs.bits_samples import Packing, packing_of
+from fieldplay_archive.logs.column_rows import ColumnRows, rows_of_columns
+from fieldplay_archive.logs.file_index import Places
+from fieldplay_archive.logs.flattened import samples_of_columns
+from fieldplay_archive.logs.handles import Handles
+from fieldplay_archive.logs.kinds import PLAIN, canonical_type, kind_of
+from fieldplay_archive.logs.template import Alike, template_of
+from fieldplay_archive.logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
+from fieldplay_archive.logs.unpacking import arrays_from_bytes, plain_from_bytes
+from fieldplay_messages.errors import ArchiveError
+
+LOOKED_AT, MOST_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
+MOST_BYTES = 4 << 20  # and as far as those have no more bytes
+READ_AT_ONCE = 4 << 20  # bytes
+
+
+class Place(NamedTuple):
+    """Where a sample is: its file, and what it is there."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
+class Extent(NamedTuple):
+    """Rows begin <= row < end in one file, and their bytes; None of a flattened log, where these lie apart."""
+
+    file: str
+    begin: int
+    end: int
+    where: tuple[int, int] | None
+
+
+class LogStream(TimedRows):
+    """One stream of all files of a log, in the order of the files; each sample is read when it is asked for.
+
+    Those of packed bits whose type is defined are as they would be without: `packing` says how they were packed.
+    """
+
+    packing: Packing | None = None
+
+    def __init__(self, name: str, parts: Sequence[FilePart], handles: Handles) -> None:
+        super().__init__(name, parts, handles)
+        self.type = next((part.type for _, part in parts if part.type), "")
+        self.first_row, first = self._first()
+        self.packing = None if any(part.columns for _, part in parts) else packing_of(self.type, first)
+        self.kind = self.packing.kind if self.packing is not None else kind_of(self.type, first)
+
+    def _first(self) -> tuple[int, Any]:
+        """The first sample that has fields, and its row; where none near the begin has any, the very first."""
+        found: list[Any] = []
+        for row in chain(range(min(len(self), LOOKED_AT)), self._later_rows()):
+            try:
+                found.append(self.sample(row, arrays=True))
+            except ArchiveError:
+                found.append(None)
+            if isinstance(found[-1], dict) and found[-1]:
+                return row, found[-1]
+        return 0, found[0] if found else None
+
+    def _later_rows(self) -> Iterator[int]:
+        """Rows to look at if the first ones have no fields; none where the type says that they have none."""
+        end = min(len(self), MOST_LOOKED_AT)
+        if end <= LOOKED_AT or canonical_type(self.type) in PLAIN:
+            return
+        try:
+            sizes = np.cumsum(self.sizes(LOOKED_AT, end))
+        except ArchiveError:
+            return
+        yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
+
+    def place(self, row: int) -> Place:
+        """Where a sample is, for a message."""
+        (piece,) = self._pieces(row, row + 1)
+        file, part = self.parts[piece.place]
+        where = "" if part.columns else f" at byte {int(self._places(piece)[0])}"
+        return Place(file, f"sample {piece.low} of {self.name}{where}")
+
+    def sample(self, row: int, *, arrays: bool = False) -> Any:
+        """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""
+        return self.samples(row, row + 1, arrays=arrays)[0]
+
+    def samples(self, begin: int, end: int, *, arrays: bool = False) -> list[Any]:
+        """Samples in the order of the files; ArchiveError where they cannot be read."""
+        found = [sample for piece in self._pieces(begin, end) for sample in self._samples(piece, arrays=arrays)]
+        return found if self.packing is None else [self.packing.sample(sample) for sample in found]
+
+    def _samples(self, piece: Piece, *, arrays: bool) -> list[Any]:
+        file, part = self.parts[piece.place]
+        if part.columns:
+            return samples_of_columns(part, piece.low, piece.high, self._read(file), arrays=arrays)
+        unpack = arrays_from_bytes if arrays else plain_from_bytes
+        places = self._places(piece).tolist()
+        found: list[Any] = []
+        for first, last in _runs(places):
+            base = places[first]
+            data = self._readers[piece.place].data(base, places[last] - base)
+            found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
+        return found
+
+    def alike(self, begin: int, end: int) -> Alike | None:
+        """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
+        pieces = list(self._pieces(begin, end))
+        if len(pieces) != 1 or self.parts[pieces[0].place].part.columns or self.packing is not None:
+            return None
+        places = self._places(pieces[0])
+        whole, size = int(places[-1] - places[0]), int(places[1] - places[0])
+        if whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
+            return None
+        data = self._readers[pieces[0].place].data(int(places[0]), whole)
+        rows = np.frombuffer(data, np.uint8).reshape(-1, size)
+        template = template_of(data[:size])
+        return Alike(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
+
+    def columns(self, begin: int, end: int) -> ColumnRows | None:
+        """Samples of a flattened log as its columns; None where they are of none, or of two files."""
+        place, low, high = next(self._pieces(begin, end))
+        file, part = self.parts[place]
+        is_one = bool(part.columns) and high - low == end - begin
+        return rows_of_columns(part, low, high, self._read(file)) if is_one else None
+
+    def extents(self, begin: int, end: int) -> Iterator[Extent]:
+        """Where rows lie, file by file."""
+        for piece in self._pieces(begin, end):
+            file, part = self.parts[piece.place]
+            row = int(self._first_rows[piece.place])
+            where = None if part.columns else self._extent(piece)
+            yield Extent(file, row + piece.low, row + piece.high, where)
+
+    def sizes(self, begin: int, end: int) -> Places:
+        """How many bytes each sample (n,) has; of a flattened log, about."""
+        parts = [np.diff(self._places(piece)) for piece in self._pieces(begin, end)]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def byte_count(self, begin: int = 0, end: int | None = None) -> int:
+        """How many bytes some samples have, all by default."""
+        extents = map(self._extent, self._pieces(begin, len(self) if end is None else end))
+        return sum(stop - first for first, stop in extents)
+
+    def batches(self, begin: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
+        """Rows one behind the other, so many at most, and of so many bytes at most if they are several."""
+        first, used = begin, 0
+        for low, high in self.ranges(begin, end):
+            for row, own in enumerate(self.sizes(low, high).tolist(), low):
+                if row > first and (row - first == rows or used + own > size):
+                    yield first, row
+                    first, used = row, 0
+                used += own
+        if first < min(end, len(self)):
+            yield first, min(end, len(self))
+
+    def _extent(self, piece: Piece) -> tuple[int, int]:
+        """Where the first sample begins, and where the last ends."""
+        first, last = (self._places(piece._replace(low=row, high=row + 1)) for row in (piece.low, piece.high - 1))
+        return int(first[0]), int(last[-1])
+
+    def _places(self, piece: Piece) -> Places:
+        """Where samples begin, and where the last ends (n + 1,); of a flattened log, as if they were in rows."""
+        part = self.parts[piece.place].part
+        if part.columns:
+            return mean_bytes(part) * np.arange(piece.low, piece.high + 1)
+        return self._readers[piece.place].places(piece.low, piece.high)
+
+
+def _runs(places: Sequence[int]) -> list[tuple[int, int]]:
+    """The first of samples that are read at once, and that behind the last."""
+    runs: list[tuple[int, int]] = []
+    first = 0
+    for index in range(1, len(places)):
+        if index + 1 == len(places) or places[index + 1] - places[first] > READ_AT_ONCE:
+            runs.append((first, index))
+            first = index
+    return runs

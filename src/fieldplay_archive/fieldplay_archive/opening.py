@@ -1,0 +1,94 @@
+"""Finds out which dataset an archive is of, and opens it."""
+
+import re
+import zipfile
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, last_part, open_files
+from fieldplay_archive.files.packed_archives import how_to_unpack
+from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
+from fieldplay_messages.errors import ArchiveError
+
+REASONS = 5  # why nothing can be read, at most
+
+
+def open_dataset(
+    path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, even_empty: bool = False
+) -> Archive:
+    """Open an archive: of the dataset named, or of the one that its files tell.
+
+    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `even_empty`.
+    """
+    if not path.exists():
+        raise ArchiveError(f"{path}: there is no such folder or file")
+    spec = spec_of_dataset(dataset) if dataset else detected_spec(path)
+    archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
+    if not archive.streams and not even_empty:
+        archive.close()
+        reasons = [f"\n  {defect}" for defect in archive.defects.kept if defect.kind != "missing_file"][:REASONS]
+        raise ArchiveError(f"{path}: nothing of {spec.name} in it that can be read{''.join(reasons)}")
+    return archive
+
+
+def spec_of_dataset(name: str) -> DatasetSpec:
+    """The description of a dataset by its name."""
+    files = dataset_files()
+    if name not in files:
+        raise ArchiveError(f"there is no dataset '{name}'; fieldplay knows {', '.join(sorted(files)) or 'none'}")
+    return spec_from_file(files[name])
+
+
+def detected_spec(path: Path) -> DatasetSpec:
+    """The dataset whose patterns the most files of an archive match, if its reader recognises what they hold.
+
+    Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
+    """
+    specs = [spec_from_file(file) for file in dataset_files().values()]
+    with _opened(path) as files:
+        scores = {spec.name: _score(spec, path, files) for spec in specs}
+        best = max(scores.values(), default=0)
+        found = [spec for spec in specs if scores[spec.name] == best]
+        if best == 0:
+            named = [spec.name for spec in specs if _name_score(spec, files)]
+            raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores), named)}")
+    if len(found) > 1:
+        raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
+    return found[0]
+
+
+def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
+    """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
+    score = _name_score(spec, files)
+    recognises = getattr(import_module(spec.reader), "recognises", None) if score else None
+    return score if recognises is None or recognises(path, files) else 0
+
+
+def _name_score(spec: DatasetSpec, files: Files) -> int:
+    """How many of a dataset's patterns the names of the files match."""
+    names = [last_part(name) for name in files.names]
+    return sum(_matches(names, pattern) for pattern in spec.detect)
+
+
+def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str]) -> str:
+    if not names:
+        return "the folder is empty" if path.is_dir() else "the zip is empty"
+    if named:
+        called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
+    hint = how_to_unpack(path, names) or "--dataset names one"
+    return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
+
+
+def _matches(names: list[str], pattern: str) -> bool:
+    expression = re.compile(pattern, re.IGNORECASE)
+    return any(expression.fullmatch(name) for name in names)
+
+
+def _opened(path: Path) -> Files:
+    if path.is_file() and not (zipfile.is_zipfile(path) or begins_as_zip(path)):
+        return ListedFiles(path.parent, [path.name])
+    return open_files(path, lambda defect: None)

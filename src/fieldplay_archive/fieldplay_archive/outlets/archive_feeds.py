@@ -1,0 +1,178 @@
+"""All feeds of an archive, and their messages batch by batch in the order of time."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.derived import Place, feeds_of_derived
+from fieldplay_archive.outlets.moving_frames import check_switches, feed_of_moving_frame, sends_odom_tf, streams_on_tf
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
+from fieldplay_archive.spec import robot_file
+from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
+from fieldplay_messages.bags.messages import Messages
+from fieldplay_messages.bags.payloads import MergedPayloads, Payloads
+from fieldplay_messages.clouds import CLOUD, feed_of_clouds
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds import Feed, SpanMessages, feed_of_numbers
+from fieldplay_messages.pictures import RAW, feeds_of_pictures, images_of
+from fieldplay_messages.spec import StreamSpec
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Stream
+from fieldplay_messages.timeline import Piece, Source, Stretch, Timeline
+
+STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
+HEAVY_PER_BATCH = 16
+FAST_HZ = 50.0
+DEPTH, FAST_DEPTH = 10, 200
+
+
+@dataclass(frozen=True)
+class Window:
+    """The stretch of time that is wanted, and where the archive begins."""
+
+    archive_ns: int
+    first_ns: int
+    last_ns: int | None
+
+
+def window_of(archive: Archive, selection: Selection) -> Window:
+    """The wanted stretch of an archive's time."""
+    begin = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
+    first = begin + round(selection.start_s * NS_PER_S)
+    last = None if selection.duration_s is None else first + round(selection.duration_s * NS_PER_S)
+    return Window(begin, first, last)
+
+
+def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
+    """What the archive's streams become, and the static tree, in the order that holds at equal times."""
+    check_switches(archive.spec, selection)
+    window = window_of(archive, selection)
+    feeds = []
+    edges = static_edges(archive.spec)
+    if selection.map_tf or selection.derived:
+        edges += map_edges(archive, window.first_ns)
+    if edges:
+        feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
+    on_tf = streams_on_tf(archive, selection, {edge.child for edge in edges})
+    for spec in archive.spec.streams:
+        if spec.id in archive.streams:
+            stream, spec = archive.streams[spec.id], _with_prefix(spec, selection.frame_prefix)
+            feeds += _feeds_of_stream(archive, stream, spec, selection)
+            if spec.id in on_tf:
+                feeds.append(feed_of_moving_frame(stream, spec, MOVING))
+    if selection.derived:
+        feeds += feeds_of_derived(archive, _place_of_derived(archive, selection, window))
+    wanted = re.compile(selection.topics)
+    chosen = [feed for feed in feeds if feed.standing or wanted.search(feed.topic)]
+    if not any(feed.stream for feed in chosen):
+        raise ArchiveError(f"no topic matches '{selection.topics}'")
+    return sorted(chosen, key=lambda feed: feed.rank)
+
+
+def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:
+    return Place(
+        topic=lambda name: full_topic(archive, selection, name),
+        frame_prefix=selection.frame_prefix,
+        tf_rank=MOVING,
+        rank=DATA,
+        first_ns=window.first_ns,
+        odom_tf=sends_odom_tf(archive.spec, selection),
+        static=static_edges(archive.spec),
+        urdf=robot_file(archive.spec.robot),
+    )
+
+
+def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selection: Selection) -> list[Feed]:
+    topic = full_topic(archive, selection, spec.topic)
+    if spec.type == RAW:
+        camera = archive.spec.cameras.get(spec.camera)
+        images = images_of(stream, selection.images)
+        ranks = (INFO, DATA)
+        return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
+    if spec.type == CLOUD:
+        clouds = feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)
+        return [replace(clouds, latched=spec.latched)]
+    return [replace(feed_of_numbers(stream, spec, topic, DATA), latched=spec.latched)]
+
+
+def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:
+    frames = {name: getattr(spec, name) for name in ("frame", "child_frame")}
+    return replace(spec, **{name: prefix + frame for name, frame in frames.items() if frame})
+
+
+def full_topic(archive: Archive, selection: Selection, name: str) -> str:
+    """A topic of the dataset with its namespace before it; one that begins with a slash has none, as /diagnostics."""
+    if name.startswith("/"):
+        return name
+    namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
+    return "/" + "/".join(part.strip("/") for part in (namespace, name) if part.strip("/"))
+
+
+def channel_of_feed(feed: Feed) -> Channel:
+    """The topic with its type and quality of service."""
+    if feed.latched:
+        qos = Qos(durability="transient_local", depth=1)
+    else:
+        qos = Qos(depth=FAST_DEPTH if rate_hz(feed) > FAST_HZ else DEPTH)
+    return channel_of_type(feed.topic, feed.msgtype, qos)
+
+
+def rate_hz(feed: Feed) -> float:
+    """The mean rate of a feed, as far as its spans tell; 0 of one without any."""
+    if not feed.spans:
+        return 0.0
+    count = sum(span.count for span in feed.spans)
+    length = max(span.last_ns for span in feed.spans) - min(span.first_ns for span in feed.spans)
+    return (count - 1) * NS_PER_S / length if length > 0 else 0.0
+
+
+def batches(feeds: Sequence[Feed], channels: Sequence[int], window: Window) -> Iterator[Messages]:
+    """All messages of the window, in the order of time; what is standing comes first, wherever the window begins."""
+    timeline = Timeline([Source(feed.spans, feed.load, carries=feed.latched) for feed in feeds])
+    for stretch in timeline.stretches(window.first_ns, window.last_ns):
+        for begin, end in _cuts(stretch):
+            batch = _batch(stretch, begin, end, channels)
+            if len(batch):
+                yield batch
+
+
+def _cuts(stretch: Stretch[SpanMessages]) -> Iterator[tuple[int, int]]:
+    """Parts of a stretch that hold only so many messages that are read on their own."""
+    heavy = [piece.positions for piece in stretch.pieces if piece.loaded.heavy]
+    inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)
+    borders = [0, *inner.tolist(), len(stretch.stamp_ns)]
+    yield from pairwise(borders)
+
+
+def _batch(stretch: Stretch[SpanMessages], begin: int, end: int, channels: Sequence[int]) -> Messages:
+    """The messages of a part of a stretch, the rows that have none left out."""
+    made: list[tuple[int, Payloads, NDArray[np.intp]]] = []
+    for piece in stretch.pieces:
+        payloads, positions = _payloads_between(piece, begin, end)
+        if len(positions):
+            made.append((channels[piece.source], payloads, positions - begin))
+    place = np.full(end - begin, -1, np.int64)
+    channel = np.zeros(end - begin, np.int64)
+    for number, _, positions in made:
+        place[positions], channel[positions] = 0, number
+    kept = place >= 0
+    place[kept] = np.arange(int(kept.sum()))
+    return Messages(
+        channel=channel[kept],
+        stamp_ns=stretch.stamp_ns[begin:end][kept],
+        payloads=MergedPayloads([(payloads, place[positions]) for _, payloads, positions in made]),
+    )
+
+
+def _payloads_between(piece: Piece[SpanMessages], begin: int, end: int) -> tuple[Payloads, NDArray[np.intp]]:
+    low, high = np.searchsorted(piece.positions, (begin, end))
+    if low == high:
+        return MergedPayloads([]), np.zeros(0, np.intp)
+    payloads, kept = piece.loaded.payloads(piece.rows[low:high])
+    return payloads, piece.positions[low:high][kept]

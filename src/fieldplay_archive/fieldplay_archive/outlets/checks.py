@@ -1,0 +1,63 @@
+"""Looks for every defect of an archive: reads all of it, and asks the dataset's own checks."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import DATA, feeds_of_archive
+from fieldplay_archive.outlets.derived.lacking import lacking_lines
+from fieldplay_archive.outlets.joint_name_checks import check_joint_names
+from fieldplay_archive.outlets.lander_arm_checks import check_lander_arm
+from fieldplay_archive.outlets.pose_checks import check_poses
+from fieldplay_archive.outlets.rotor_checks import check_rotors
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import Defect
+from fieldplay_messages.feeds import Feed
+
+Progress = Callable[[float, int], None]
+
+
+def check(archive: Archive, selection: Selection, *, progress: Progress | None = None) -> list[Defect]:
+    """All defects of an archive, those found when it was opened among them.
+
+    The spans are read in the order of time, one after the other: the topics of one table share what is read of it, and
+    no more is held than that.
+    """
+    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream and feed.rank == DATA]
+    total = sum(span.count for feed in feeds for span in feed.spans)
+    places = ((feed.spans[index].first_ns, place, index) for place, feed in enumerate(feeds) for index in _all(feed))
+    done = 0
+    for _, place, index in sorted(places):
+        for rows in _read(feeds[place], index):
+            done += rows
+            if progress is not None:
+                progress(min(done / max(total, 1), 1.0), done)
+    check_settings(archive)
+    return archive.defects.kept
+
+
+def check_settings(archive: Archive) -> None:
+    """Measure in samples of the data whether the dataset's parameters fit them, and note what cannot be computed."""
+    for dataset_check in archive.checks:
+        dataset_check(archive)
+    check_joint_names(archive)
+    check_poses(archive)
+    check_lander_arm(archive)
+    check_rotors(archive)
+    archive.notes += lacking_lines(archive)
+
+
+def _all(feed: Feed) -> range:
+    return range(len(feed.spans))
+
+
+def _read(feed: Feed, index: int) -> Iterator[int]:
+    """Make the messages of a span, one by one where they are large, so that defective rows are reported."""
+    stamps, messages = feed.load(index)
+    if not messages.heavy:
+        yield len(stamps)
+        return
+    for row in range(len(stamps)):
+        messages.payloads(np.array([row]))
+        yield 1

@@ -1,0 +1,55 @@
+"""Whether the joints of a log are those of the robot's model, by their names."""
+
+from collections.abc import Iterable, Sequence
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.derived.joint_transforms import renaming_of
+from fieldplay_archive.outlets.derived.parts import with_parameters
+from fieldplay_archive.spec import robot_file
+from fieldplay_kinematics.joint_names import renamed
+from fieldplay_kinematics.urdf_model import MOVING, model_from_text
+from fieldplay_messages import records
+from fieldplay_messages.streams import Stream
+
+KIND = "joint_transforms"
+SHOWN = 6
+
+
+def check_joint_names(archive: Archive) -> None:
+    """Note joints of the model that the log does not tell of, and joints of the log that the model does not have."""
+    for derived in archive.spec.derived:
+        file = robot_file(archive.spec.robot)
+        if derived.kind != KIND or file is None or not set(derived.streams) <= set(archive.streams):
+            continue
+        renaming = renaming_of(with_parameters(derived, archive.parameters))
+        names = _names(archive.streams[derived.streams[0]])
+        moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
+        known = renamed(names, renaming)
+        strange = [name for name, own in zip(names, known, strict=True) if own not in {joint.name for joint in moving}]
+        lacking = [joint.name for joint in moving if joint.mimic is None and joint.name not in known]
+        for text in _texts(archive.spec.robot, strange, lacking):
+            archive.notes.append(f"{derived.streams[0]}: {text}")
+
+
+def _texts(robot: str, strange: Sequence[str], lacking: Sequence[str]) -> Iterable[str]:
+    if lacking:
+        there = f"; it has others: {_shown(strange)}" if strange else ""
+        yield (
+            f"the log does not have {len(lacking)} joints by which the model {robot} moves, which stay away: "
+            f"{_shown(lacking)}{there} (joint_names tells which is which)"
+        )
+    elif strange:
+        yield f"joints that are not in the model {robot}: {_shown(strange)}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+def _names(stream: Stream) -> tuple[str, ...]:
+    """Those of the first rows; a log has the same ones all the time."""
+    for index in range(len(stream.spans)):
+        record = stream.load(index)
+        if isinstance(record, records.Joints) and len(record):
+            return record.names
+    return ()

@@ -1,0 +1,193 @@
+"""The poses of InSight's tools that the archive holds beside those that its joints give: how far apart, by tool."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.derived.parts import with_parameters
+from fieldplay_archive.outlets.lander_arm_rows import (
+    JOINTS,
+    POTS,
+    TOOL,
+    ArmReading,
+    Compute,
+    State,
+    bent,
+    state_of_stream,
+    straight,
+)
+from fieldplay_kinematics.lander_arm import SCOOP_AND_IDC, tool_names
+from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, SETS
+from fieldplay_kinematics.transforms import Array, rotation_from_quaternion
+from fieldplay_messages import records
+from fieldplay_messages.errors import Defect
+from fieldplay_messages.streams import Stream
+
+KIND = "lander_arm"
+CLOSE_MM = 1.0  # places and angles are printed with four decimals: that is 0.2 mm at the end of the arm
+FITS_MM = 0.5  # lengths that lie farther off are not those of the archive
+BETTER_MM = 0.5
+NUMBERED_MM = 50.0  # scoop and camera are some 0.5 m apart, the wrong lengths only some millimetres
+SPANS_PER_TOOL = 4
+TOOLS = len(RIGID) + len(HANGING)
+UNSURE_CODES = (2, 3)
+UNSURE_HANGING = (7, 8, 9)  # how far SEIS, WTS and HP3 hang is not known
+VARIANTS: Mapping[str, tuple[str, Compute]] = {
+    "tool_enc": (JOINTS, straight),
+    "tool_pot": (POTS, straight),
+    "tool_enc_defl": (JOINTS, bent),
+    "tool_pot_defl": (POTS, bent),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Apart:
+    """Of rows with a pose of the archive: ours less the archive's in mm (n, 3), between the approach axes in mrad (n,).
+
+    The tools' numbers are `tools` (n,), and the way down along gravity is `down` (3,).
+    """
+
+    tools: NDArray[np.uint8]
+    place_mm: Array
+    axis_mrad: Array
+    down: Array
+
+    def of(self, codes: Sequence[int]) -> "Apart":
+        """The rows with these tools."""
+        kept = np.isin(self.tools, codes)
+        return Apart(
+            tools=self.tools[kept], place_mm=self.place_mm[kept], axis_mrad=self.axis_mrad[kept], down=self.down
+        )
+
+    @property
+    def median_mm(self) -> float:
+        return float(np.median(np.linalg.norm(self.place_mm, axis=1)))
+
+    def __str__(self) -> str:
+        far = np.linalg.norm(self.place_mm, axis=1)
+        mean = ", ".join(f"{value:.2f}" for value in self.place_mm.mean(axis=0) + 0.0)
+        return f"{self.median_mm:.2f} mm (mean {mean}; {far.max():.2f} at most), {np.median(self.axis_mrad):.2f} mrad"
+
+
+def check_lander_arm(archive: Archive) -> None:
+    """Note how well each tool fits, and report where it does not, or where another reading fits better."""
+    for spec in archive.spec.derived:
+        wanted = {JOINTS, TOOL, "archived_tool_enc"}
+        if spec.kind == KIND and wanted <= set(archive.streams):
+            settings = with_parameters(spec, archive.parameters).settings
+            numbering = _check_numbering(archive, settings)
+            _check_lengths(archive, settings, numbering)
+            _check_tools(archive, settings)
+
+
+def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apart | None:
+    """How far computed and archived poses lie apart in one variant; None where the archive does not have it."""
+    (name, compute), archived = VARIANTS[variant], f"archived_{variant}"
+    if name not in archive.streams or archived not in archive.streams:
+        return None
+    reading, streams = ArmReading(settings, archive.streams), (archive.streams[name], archive.streams[archived])
+    chosen = spans_of_tools(streams[0], state_of_stream(archive.streams[TOOL]))
+    parts = [part for index in chosen for part in _of_span(reading, compute, streams, index=index)]
+    if not parts:
+        return None
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    down = reading.model(-1).arm.down
+    return Apart(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], down=down)
+
+
+def spans_of_tools(stream: Stream, tools: State) -> list[int]:
+    """Some spans for each tool in which it is active, spread over the archive."""
+    chosen: set[int] = set()
+    ends = np.append(tools.stamp_ns[1:], np.iinfo(np.int64).max)
+    for code in np.unique(tools.values):
+        active = tools.values == code
+        begin, end = tools.stamp_ns[active], ends[active]
+        found = [
+            index for index, span in enumerate(stream.spans) if ((begin <= span.last_ns) & (end > span.first_ns)).any()
+        ]
+        places = np.linspace(0, len(found) - 1, min(SPANS_PER_TOOL, len(found))).astype(int)
+        chosen |= {found[place] for place in places}
+    return sorted(chosen)
+
+
+def _of_span(
+    reading: ArmReading, compute: Compute, streams: tuple[Stream, Stream], *, index: int
+) -> Iterator[tuple[NDArray[np.uint8], Array, Array]]:
+    """Of the joints and the archive's poses: the tools' numbers, and how far the poses lie apart in place and axis."""
+    rows, poses = reading.rows(streams[0], index), streams[1].load(index)
+    if not isinstance(poses, records.Pose):
+        raise TypeError(f"expected poses, got {type(poses).__name__}")
+    found = reading.computed(rows, compute, (4, 4))
+    _, ours, theirs = np.intersect1d(rows.stamp_ns, poses.stamp_ns, return_indices=True)
+    known = np.isfinite(found[ours]).all(axis=(1, 2))
+    ours, theirs = ours[known], theirs[known]
+    if len(ours):
+        axes = rotation_from_quaternion(poses.orientation_xyzw[theirs])[:, :, 2]
+        across = np.linalg.norm(np.cross(axes, found[ours, :3, 2]), axis=1)
+        angle = np.arctan2(across, (axes * found[ours, :3, 2]).sum(axis=1))
+        yield rows.tools[ours], (found[ours, :3, 3] - poses.position_m[theirs]) * 1e3, angle * 1e3
+
+
+def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | None:
+    """Which numbering of scoop and camera fits the numbers 2 and 3; None where neither does, or no row has them."""
+    found = {}
+    for numbering in SCOOP_AND_IDC:
+        apart = measured(archive, {**settings, "tool_numbering": numbering}, "tool_enc")
+        if apart is None or not len(unsure := apart.of(UNSURE_CODES).tools):
+            return None
+        found[numbering] = apart.of(UNSURE_CODES)
+    best, other = sorted(found, key=lambda name: found[name].median_mm)
+    if found[best].median_mm > NUMBERED_MM:
+        told = " nor ".join(f"{name}, {found[name].median_mm:.1f} mm" for name in (best, other))
+        archive.notes.append(f"measured: in {len(unsure)} rows the tools 2 and 3 fit neither {told}")
+        return None
+    archive.notes.append(
+        f"measured: in {len(unsure)} rows the tools 2 and 3 are {' and '.join(SCOOP_AND_IDC[best])} ({best}), "
+        f"{found[best]}; the other way round {found[other].median_mm:.1f} mm"
+    )
+    if best != settings["tool_numbering"]:
+        message = f"tools 2 and 3 fit tool_numbering={best}, chosen is {settings['tool_numbering']}"
+        _report(archive, "tool_numbering_mismatch", message)
+    return best
+
+
+def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str | None) -> None:
+    """Which set of lengths fits, by the tools of which all else is known; the numbering is that which fits, if any."""
+    settings = settings if numbering is None else {**settings, "tool_numbering": numbering}
+    unsure = UNSURE_HANGING if numbering else (*UNSURE_CODES, *UNSURE_HANGING)
+    found = {name: measured(archive, {**settings, "dh_set": name}, "tool_enc") for name in SETS}
+    known = {name: apart.of(sorted({*range(TOOLS)} - {*unsure})) for name, apart in found.items() if apart is not None}
+    far = {name: apart.median_mm for name, apart in known.items() if len(apart.tools)}
+    if not far:
+        return
+    best, chosen = min(far, key=lambda name: far[name]), settings["dh_set"]
+    told = ", ".join(f"{name} {millimetres:.2f} mm" for name, millimetres in far.items())
+    fits = far[best] <= FITS_MM
+    how = "" if fits else "; none of them fits"
+    archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {told}{how}")
+    if fits and far[chosen] > far[best] + BETTER_MM:
+        _report(archive, "arm_lengths_mismatch", f"the tools' places fit dh_set={best} ({told}), chosen is {chosen}")
+
+
+def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
+    names = tool_names(settings["tool_numbering"])
+    for variant in VARIANTS:
+        apart = measured(archive, settings, variant)
+        for code in () if apart is None else np.unique(apart.tools).tolist():
+            assert apart is not None
+            of_tool, tool = apart.of([code]), names[code]
+            told = f"{tool} by its joints, {variant}: {of_tool} in {len(of_tool.tools)} rows"
+            if tool in HANGING:
+                along = float(np.median(of_tool.place_mm @ apart.down))
+                told += f"; the archive has it {along:.2f} mm higher than it hangs here"
+            archive.notes.append(f"measured: {told}")
+            if of_tool.median_mm > CLOSE_MM:
+                _report(archive, "pose_mismatch", told, stream=f"archived_{variant}")
+
+
+def _report(archive: Archive, kind: str, message: str, stream: str = "archived_tool_enc") -> None:
+    archive.defects(Defect(file=archive.root.name, kind=kind, stream=stream, message=message))

@@ -1,0 +1,80 @@
+"""The player's own /tf: odometry of the archive as the transforms that it tells of, switched by name.
+
+No frame may have two parents. The computed odometry (of a node, or of `--derived`) has the first right to its base;
+then come the streams in the order of the dataset's description.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.derived.pose_messages import TF, tf_rows_from_poses
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages import records
+from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages
+from fieldplay_messages.spec import ALWAYS, StreamSpec
+from fieldplay_messages.streams import Stream
+
+ODOM_TF = "odom_tf"  # the switch of a computed odometry
+
+
+def switches(spec: DatasetSpec) -> dict[str, bool]:
+    """The switches of a dataset's tf by name, and whether they are on where nothing is said."""
+    names = [stream.tf for stream in spec.streams if stream.tf not in ("", ALWAYS)]
+    names += [ODOM_TF for derived in spec.derived if derived.odom_tf]
+    return {name: name not in spec.tf_off for name in dict.fromkeys(names)}
+
+
+def is_computed(spec: DatasetSpec) -> bool:
+    """Whether odom_tf is the switch of a computed odometry."""
+    return any(derived.odom_tf for derived in spec.derived)
+
+
+def live_switches(spec: DatasetSpec) -> dict[str, bool]:
+    """The switches as the player takes them alone: it computes nothing, and knows of a node only if it is told."""
+    return {name: is_on and not (name == ODOM_TF and is_computed(spec)) for name, is_on in switches(spec).items()}
+
+
+def check_switches(spec: DatasetSpec, selection: Selection) -> None:
+    """ParameterError names a switch that the dataset does not have."""
+    known = switches(spec)
+    for name in selection.tf:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise ParameterError(f"tf: {spec.name} has no switch '{name}'; there are: {there}")
+
+
+def sends_odom_tf(spec: DatasetSpec, selection: Selection) -> bool:
+    """Whether a computed odometry places its base on /tf: one that is derived here, or a node that was told of."""
+    default = selection.derived and switches(spec).get(ODOM_TF, False)
+    return is_computed(spec) and selection.tf.get(ODOM_TF, default)
+
+
+def streams_on_tf(archive: Archive, selection: Selection, placed: set[str]) -> list[str]:
+    """The ids of the streams whose transforms the player sends, beside the frames that the static tree has placed."""
+    spec, given, placed = archive.spec, {**switches(archive.spec), **selection.tf}, set(placed)
+    if sends_odom_tf(spec, selection):
+        placed |= {d.child_frames[0] for d in spec.derived if d.odom_tf and set(d.streams) <= set(archive.streams)}
+    found = []
+    for stream in spec.streams:
+        is_on = bool(stream.tf) and given.get(stream.tf, True)
+        if is_on and stream.id in archive.streams and stream.child_frame not in placed:
+            placed.add(stream.child_frame)
+            found.append(stream.id)
+    return found
+
+
+def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> Feed:
+    """/tf with frame -> child_frame of an odometry, message by message."""
+
+    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        record = stream.load(index)
+        if not isinstance(record, records.Odometry):
+            raise TypeError(f"{spec.id}: expected odometry, got {type(record).__name__}")
+        poses = record.position_m[:, None], record.orientation_xyzw[:, None]
+        rows = tf_rows_from_poses([spec.frame], [spec.child_frame], record.stamp_ns, *poses)
+        return record.leaves_ns, RowMessages(rows)
+
+    return Feed(topic="/tf", msgtype=TF, spans=stream.spans, load=load, rank=rank, stream=spec.id)

@@ -1,0 +1,146 @@
+"""The static tf tree of a dataset as one message."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.moving_frames import ODOM_TF
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_kinematics.extrinsics import Edge, edges_from_published
+from fieldplay_kinematics.transforms import (
+    Array,
+    inverse_from_transform,
+    quaternion_from_rotation,
+    rotation_about_axis,
+    rotation_from_quaternion,
+    transform_from_rotation,
+)
+from fieldplay_messages import records
+from fieldplay_messages.cdr.layout import layout_of
+from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages
+from fieldplay_messages.spec import StreamSpec
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Span, Stream
+
+TF = "tf2_msgs/msg/TFMessage"
+
+
+def static_edges(spec: DatasetSpec) -> list[Edge]:
+    """The transforms of the dataset's own extrinsics, as its tree has them."""
+    return edges_from_published(spec.extrinsics, spec.tree)
+
+
+def tf_message(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") -> NDArray[np.uint8]:
+    """One TFMessage with all edges, as (1, size) bytes."""
+    texts: dict[str, str | int] = {"transforms": len(edges)}
+    for index, edge in enumerate(edges):
+        texts[f"transforms[{index}].header.frame_id"] = frame_prefix + edge.parent
+        texts[f"transforms[{index}].child_frame_id"] = frame_prefix + edge.child
+    data, rows = layout_of(TF, texts).rows(1)
+    for index, edge in enumerate(edges):
+        path = f"transforms[{index}]"
+        rows[f"{path}.header.stamp.sec"], rows[f"{path}.header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
+        for axis, value in zip("xyz", edge.parent_t_child[:3, 3], strict=True):
+            rows[f"{path}.transform.translation.{axis}"] = value
+        for axis, value in zip("xyzw", quaternion_from_rotation(edge.parent_t_child[:3, :3]), strict=True):
+            rows[f"{path}.transform.rotation.{axis}"] = value
+    return data
+
+
+def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
+    """A level map -> odom that puts the odometry on the first true pose, if there are both.
+
+    A computed odometry starts at zero at first_ns; one of the archive is where it is, whenever it is played from.
+    """
+    spec = archive.spec
+    truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
+    odometry = [derived for derived in spec.derived if derived.odom_tf]
+    able = [derived for derived in odometry if all(name in archive.streams for name in derived.streams)]
+    if truth is None:
+        return []
+    if not able:
+        return _map_edges_of_archived(archive, truth) if not odometry else []
+    first = _first_pose(archive.streams[truth.id], first_ns)
+    if first is None:
+        return []
+    _, pose = first
+    return [Edge(truth.frame, able[0].frame, transform_from_rotation(_level(pose), pose[:3, 3]))]
+
+
+def _map_edges_of_archived(archive: Archive, truth: StreamSpec) -> list[Edge]:
+    """The same for odometry that the archive holds: its pose at the time of the first true one counts."""
+    edges = static_edges(archive.spec)
+    for stream in archive.spec.streams:
+        base = stream.child_frame
+        known = edges if base != truth.child_frame else []
+        truth_T_base = _static_transform(known, truth.child_frame, base)
+        if stream.tf != ODOM_TF or stream.id not in archive.streams or truth_T_base is None:
+            continue
+        pair = _poses_at_one_time(archive.streams[truth.id], archive.streams[stream.id])
+        if pair is not None:
+            map_T_base, odom_T_base = pair[0] @ truth_T_base, pair[1]
+            level = _level(map_T_base) @ _level(odom_T_base).T
+            place = map_T_base[:3, 3] - level @ odom_T_base[:3, 3]
+            return [Edge(truth.frame, stream.frame, transform_from_rotation(level, place))]
+    return []
+
+
+def _level(pose: Array) -> Array:
+    """The turn about the vertical (3, 3) of a pose (4, 4)."""
+    return rotation_about_axis(2, np.arctan2(pose[1, 0], pose[0, 0]))
+
+
+def _poses_at_one_time(truth: Stream, odometry: Stream) -> tuple[Array, Array] | None:
+    """The first true pose (4, 4) at or after the odometry's begin, and the odometry's that follows it."""
+    if not len(odometry.spans):
+        return None
+    first = _first_pose(truth, min(span.first_ns for span in odometry.spans))
+    second = None if first is None else _first_pose(odometry, first[0])
+    return None if first is None or second is None else (first[1], second[1])
+
+
+def _first_pose(stream: Stream, first_ns: int) -> tuple[int, Array] | None:
+    """The first pose (4, 4) at or after a time, and its time."""
+    for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
+        if stream.spans[index].last_ns < first_ns:
+            continue
+        record = stream.load(index)
+        later = np.flatnonzero(record.leaves_ns >= first_ns)
+        if isinstance(record, records.Odometry) and len(later):
+            row = later[0]
+            turn = rotation_from_quaternion(record.orientation_xyzw[row])
+            return int(record.leaves_ns[row]), transform_from_rotation(turn, record.position_m[row])
+    return None
+
+
+def _static_transform(edges: list[Edge], parent: str, child: str) -> Array | None:
+    """parent_T_child (4, 4) along static edges, in whichever direction they are; None where they do not lead there."""
+    reached = {parent: np.eye(4)}
+    waiting = [parent]
+    while waiting:
+        frame = waiting.pop()
+        for edge in edges:
+            steps = {edge.parent: (edge.child, edge.parent_t_child)}
+            steps[edge.child] = edge.parent, inverse_from_transform(edge.parent_t_child)
+            other, step = steps.get(frame, (frame, np.eye(4)))
+            if other not in reached:
+                reached[other] = reached[frame] @ step
+                waiting.append(other)
+    return reached.get(child)
+
+
+def feed_of_static_frames(edges: list[Edge], stamp_ns: int, frame_prefix: str, rank: int) -> Feed:
+    """/tf_static with the whole tree, once."""
+
+    def load(_: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        return np.array([stamp_ns], np.int64), RowMessages(tf_message(edges, stamp_ns, frame_prefix))
+
+    return Feed(
+        topic="/tf_static",
+        msgtype=TF,
+        spans=[Span(stamp_ns, stamp_ns, 1)],
+        load=load,
+        rank=rank,
+        latched=True,
+        standing=True,
+    )

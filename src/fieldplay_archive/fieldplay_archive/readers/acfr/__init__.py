@@ -1,0 +1,1 @@
+"""The Marulan datasets of ACFR; opening.py first."""

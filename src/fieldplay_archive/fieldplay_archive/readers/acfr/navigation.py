@@ -1,0 +1,189 @@
+"""Navigation of the Argo: places in UTM metres, an FRD body in NED, and a 12 x 12 covariance.
+
+The map's axes are east and north of the UTM grid, as the archive's: nothing is turned by the grid's convergence.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pyproj import CRS, Proj, Transformer
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.readers.acfr import turns
+from fieldplay_archive.tables.marked_lines import MarkedFormat
+from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.table_streams import Tables, TableStream
+from fieldplay_kinematics import axes
+from fieldplay_messages import records
+from fieldplay_messages.errors import Defect, ParameterError
+from fieldplay_messages.streams import Stream
+
+NAV = "nav"
+PLACE, VELOCITY = ("north", "east", "down"), ("d_north", "d_east", "d_down")
+ANGLES, RATES = ("roll", "pitch", "yaw"), ("d_roll", "d_pitch", "d_yaw")
+AUTO, FIRST = "auto", "first"
+ZONES = {56: (215e3, 235e3), 55: (765e3, 785e3)}  # metres east at Marulan, on the border of both
+NORTH_M = (6.154e6, 6.168e6)
+MIDDLE_M = 500e3  # easting of the middle of a zone
+SOUTHERN_EPSG, WGS84_EPSG = 32700, 4326  # the first and the number of the zone
+ROUNDED_M = (100.0, 100.0, 10.0)  # east, north, up: drives about one place share their origin
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Where the map lies: the UTM zone (south), and the origin's east, north, up in it in metres."""
+
+    zone: int
+    origin_m: tuple[float, float, float]
+
+    @property
+    def crs(self) -> CRS:
+        return CRS.from_epsg(SOUTHERN_EPSG + self.zone)
+
+    def convergence_rad(self) -> float:
+        """By how much the grid's north is turned from true north at the origin, clockwise positive."""
+        proj = Proj(self.crs)
+        longitude, latitude = proj(*self.origin_m[:2], inverse=True)
+        return float(np.radians(proj.get_factors(longitude, latitude).meridian_convergence))
+
+
+def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
+    """The streams of NavQAsciiData.txt, if it is there."""
+    if NAV not in tables:
+        return {}
+    table = tables[NAV]
+    _report_no_covariances(archive, table)
+    grid = grid_of(archive, table)
+    _note_grid(archive, table, grid)
+    conversions = Conversions(
+        grid=grid,
+        rates_are=archive.parameters["nav_rates"],
+        convergence_rad=grid.convergence_rad(),
+        geodetic=Transformer.from_crs(grid.crs, CRS.from_epsg(WGS84_EPSG), always_xy=True),
+    )
+    return {"nav_odom": TableStream(table, conversions.odometry), "nav_fix": TableStream(table, conversions.fix)}
+
+
+def _report_no_covariances(archive: Archive, tables: Tables) -> None:
+    for table in tables.tables:
+        if isinstance(table.format, MarkedFormat) and not table.format.has_lists:
+            message = f"expected {turns.STATE**2} covariances behind the {turns.STATE} numbers of a line, got none; "
+            message += "the rows are kept, their covariances are unknown"
+            archive.defects(Defect(file=table.name, kind="no_covariance", stream="nav_odom", message=message))
+
+
+def grid_of(archive: Archive, table: Tables) -> Grid:
+    """Where the map lies, by the parameters and the first place."""
+    east, north, up = _first_place(table)
+    zone = archive.parameters["utm_zone"]
+    if zone == AUTO:
+        zone = zone_from_easting(east)
+    return Grid(zone=zone, origin_m=origin_from_text(archive.parameters["map_origin"], (east, north, up)))
+
+
+def _first_place(table: Tables) -> tuple[float, float, float]:
+    rows = table.rows(min(range(len(table.blocks)), key=lambda index: table.blocks[index].first_ns))
+    north, east, down = (float(value) for value in rows.columns(*PLACE)[0])
+    return east, north, -down
+
+
+def _note_grid(archive: Archive, table: Tables, grid: Grid) -> None:
+    """Say where the map lies, and report a place that is not at Marulan."""
+    east, north, _ = _first_place(table)
+    is_chosen = archive.parameters["utm_zone"] != AUTO
+    how = "by the parameter utm_zone" if is_chosen else f"by the first place, {east / 1e3:.1f} km east"
+    origin = ",".join(f"{value:.10g}" for value in grid.origin_m)
+    archive.notes.append(
+        f"UTM zone {grid.zone} south, {how}; map's origin is {origin} (east, north, up in m) and its axes are the "
+        f"grid's, whose north lies {np.degrees(grid.convergence_rad()):+.3f} deg (clockwise) from true north"
+    )
+    _report_strange_place(archive, table.tables[0].name, east=east, north=north, zone=grid.zone)
+
+
+def _report_strange_place(archive: Archive, file: str, *, east: float, north: float, zone: int) -> None:
+    """A place that is not at Marulan plays, but is told."""
+    (west_end, east_end), (south_end, north_end) = ZONES[zone], NORTH_M
+    if west_end <= east <= east_end and south_end <= north <= north_end:
+        return
+    expected = f"{west_end / 1e3:g} to {east_end / 1e3:g} km east, {south_end / 1e3:g} to {north_end / 1e3:g} km north"
+    got = f"{east / 1e3:.3f} km east, {north / 1e3:.3f} km north"
+    message = f"expected a place at Marulan, in zone {zone} {expected}, got {got}; it plays"
+    archive.defects(Defect(file=file, kind="implausible_place", message=message))
+
+
+def zone_from_easting(east_m: float) -> int:
+    """55 or 56: what lies on their border is far in the east of the one, far in the west of the other."""
+    return 56 if east_m < MIDDLE_M else 55
+
+
+def origin_from_text(text: str, first_m: tuple[float, float, float]) -> tuple[float, float, float]:
+    """East, north, up of the map's origin: as the text says, or the first place rounded."""
+    if text == FIRST:
+        east, north, up = (round(value / step) * step for value, step in zip(first_m, ROUNDED_M, strict=True))
+        return east, north, up
+    try:
+        east, north, up = (float(part) for part in text.split(","))
+    except ValueError:
+        east = north = up = np.nan
+    if not np.isfinite([east, north, up]).all():
+        raise ParameterError(f"parameter map_origin: expected '{FIRST}' or east,north,up in metres, got '{text}'")
+    return east, north, up
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversions:
+    """What becomes of the rows of an archive: where its map lies, and what its rates are."""
+
+    grid: Grid
+    rates_are: str  # euler or body
+    convergence_rad: float
+    geodetic: Transformer  # safe in several threads
+
+    def odometry(self, rows: Rows) -> records.Odometry:
+        """base_link in the map, its twist in base_link."""
+        angles, covariance = rows.columns(*ANGLES), covariance_of(rows)
+        linear, angular = turns.flu_from_ned(angles), turns.flu_rates_from(angles, self.rates_are)
+        return records.Odometry(
+            stamp_ns=rows.stamp_ns,
+            position_m=axes.enu_from_ned(rows.columns(*PLACE)) - self.grid.origin_m,
+            orientation_xyzw=axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(angles)),
+            pose_covariance=zero_where_unknown(turns.pose_covariance(covariance)),
+            linear_velocity_m_s=turns.applied(linear, rows.columns(*VELOCITY)),
+            angular_velocity_rad_s=turns.applied(angular, rows.columns(*RATES)),
+            twist_covariance=zero_where_unknown(turns.twist_covariance(covariance, linear, angular)),
+        )
+
+    def fix(self, rows: Rows) -> records.Fix:
+        """Places on WGS84, with the covariance about true east and north; what kind of fix it was is not archived."""
+        longitude, latitude = self.geodetic.transform(rows["east"], rows["north"])
+        place = turns.turned(covariance_of(rows)[:, :3, :3], turns.ENU_FROM_NED)
+        return records.Fix(
+            stamp_ns=rows.stamp_ns,
+            latitude_deg=np.asarray(latitude, np.float64),
+            longitude_deg=np.asarray(longitude, np.float64),
+            altitude_m=-rows["down"],
+            status=np.zeros(len(rows), np.int8),
+            covariance_m2=zero_where_unknown(turns.turned(place, true_from_grid(self.convergence_rad))),
+        )
+
+
+def covariance_of(rows: Rows) -> Floats:
+    """The covariances (n, 12, 12) of the rows."""
+    return rows.lists.reshape(-1, turns.STATE, turns.STATE)
+
+
+def zero_where_unknown(covariance: Floats) -> Floats:
+    """Covariances (n, k, k), all zero as messages have unknown ones where a part of one is not known (NaN)."""
+    unknown = np.isnan(covariance).any(axis=(-2, -1), keepdims=True)
+    found: Floats = np.where(unknown, 0.0, covariance)
+    return found
+
+
+def true_from_grid(convergence_rad: float) -> Floats:
+    """The rotation (3, 3) of vectors from the grid's east, north, up to true ones."""
+    cos, sin = np.cos(convergence_rad), np.sin(convergence_rad)
+    return np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])

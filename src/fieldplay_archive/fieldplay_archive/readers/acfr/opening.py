@@ -1,0 +1,36 @@
+"""The Marulan datasets of ACFR: one dataset or one calibration set, as a folder or a zip of it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables_of
+from fieldplay_archive.files.containers import open_files
+from fieldplay_archive.readers.acfr.cameras import open_cameras
+from fieldplay_archive.readers.acfr.checks import add_checks
+from fieldplay_archive.readers.acfr.folders import recognises, require_one, table_files
+from fieldplay_archive.readers.acfr.lasers import open_lasers, with_wanted_units
+from fieldplay_archive.readers.acfr.navigation import open_navigation
+from fieldplay_archive.readers.acfr.payload import open_payload
+from fieldplay_archive.readers.acfr.radar import open_radar
+from fieldplay_archive.spec import DatasetSpec
+
+__all__ = ["open_archive", "recognises"]
+
+
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+    """Look through a dataset; what it lacks is noted, what is defective is reported."""
+    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+    with archive.on_close:
+        files = archive.on_close.enter_context(open_files(root, archive.defects))
+        with_wanted_units(archive)
+        name = require_one(root, files)
+        names = table_files(archive, files, name)
+        tables = open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
+        streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
+        streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
+        note_leftovers(archive, files)
+        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        add_checks(archive, tables)
+        archive.on_close = archive.on_close.pop_all()
+    return archive

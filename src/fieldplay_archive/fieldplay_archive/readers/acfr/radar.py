@@ -1,0 +1,168 @@
+"""The scanning radar: a cloud, a picture of the spectra and a cloud of them, for each revolution of its mirror."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.readers.acfr.radar_bins import RangeEquation, equation_from, metres
+from fieldplay_archive.tables.revolutions import Revolution, RevolutionFinder
+from fieldplay_archive.tables.table import Rows, Table, joined
+from fieldplay_archive.tables.table_streams import Tables
+from fieldplay_messages.errors import Defect
+from fieldplay_messages.records import Clouds, Pictures, Pixels, Record
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Span, Stream
+
+RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
+PER_SPAN = 16  # revolutions, two seconds
+POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
+FLOATS = "32FC1"
+BIN_SHARE = 0.02  # of a bin's length, by which it may differ from the stated one
+
+Floats = NDArray[np.float64]
+RowsOf = Callable[[int], Rows]
+Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
+
+
+class RevolutionStream:
+    """The revolutions in a table, a few of them a record; their rows are read when they are asked for."""
+
+    def __init__(self, tables: Tables, make: Make) -> None:
+        self._make = make
+        self._parts = [part for table in tables.tables for part in _parts_of(table)]
+        self.spans = [Span(turns[0].first_ns, turns[-1].first_ns, len(turns)) for turns, _ in self._parts]
+
+    def load(self, index: int) -> Record:
+        turns, table = self._parts[index]
+        stamps = np.array([turn.first_ns for turn in turns], np.int64)
+        names = tuple(f"{table.name} at {turn.first_ns / NS_PER_S:.6f} s" for turn in turns)
+        return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
+
+
+def finder_of(table: Table) -> RevolutionFinder:
+    """What found the revolutions of a table."""
+    if not isinstance(table.watch, RevolutionFinder):
+        raise TypeError(f"{table.name}: expected a table whose description has `turning`")
+    return table.watch
+
+
+def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
+    found = finder_of(table).revolutions
+    parts = (found[begin : begin + PER_SPAN] for begin in range(0, len(found), PER_SPAN))
+    return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
+
+
+def rows_of_revolution(table: Table, turn: Revolution) -> Rows:
+    """The rows from a revolution's begin to the next one's, which may lie in another block."""
+    finder = finder_of(table)
+    (block, row), (last, until) = (turn.block, turn.row), finder.end_of(turn)
+    parts = []
+    for index in range(block, last + (until > 0)):
+        rows = table.rows(index)
+        usual = np.flatnonzero(finder.usual(rows))
+        parts.append(rows.only(usual[row if index == block else 0 : until if index == last else None]))
+    return joined(table.format.dialect, parts)
+
+
+def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
+    """The radar's streams, of the files that are there."""
+    conversions = Conversions(
+        equation=equation_from(archive.spec.constants),
+        bins=archive.parameters["radar_bins"],
+        sense=archive.parameters["radar_angle_sense"],
+    )
+    made: dict[str, tuple[str, Make]] = {
+        "radar_points": (RANGES, conversions.points),
+        "radar_spectrum": (SPECTRUM, conversions.spectra),
+        "radar_spectrum_points": (SPECTRUM, conversions.spectrum_points),
+    }
+    if SPECTRUM in tables:
+        _report_strange_bins(archive, tables[SPECTRUM], conversions)
+    return {name: RevolutionStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+
+
+def _report_strange_bins(archive: Archive, tables: Tables, conversions: "Conversions") -> None:
+    """A spectrum whose bins are not as long as the radar's was cut to fewer of them, or is of another radar."""
+    stated = archive.spec.constants["radar"]["m_per_bin"]
+    for table in tables.tables:
+        count = finder_of(table).usual_count or 1
+        found = conversions.equation.m_per_bin(conversions.bins_of(count))
+        if abs(found / stated - 1) > BIN_SHARE:
+            expected = f"expected bins of {stated} m, as {round(found * conversions.bins_of(count) / stated)} make"
+            got = f"got {found:.4f} m of {conversions.bins_of(count)}: were the lines cut?"
+            cure = f"{expected}, {got} --set radar_bins=512 counts with 512 whatever the lines have"
+            archive.defects(Defect(file=table.name, kind="bin_length", stream="radar_spectrum", message=cure))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversions:
+    """What becomes of a revolution's rows."""
+
+    equation: RangeEquation
+    bins: int  # 0 for as many as the rows have
+    sense: int  # 1: angles about the radar's own z (down), -1: about the z of its frame here
+
+    def bins_of(self, count: int) -> int:
+        """How many bins the range equation counts with, where rows have so many."""
+        return self.bins or count
+
+    def points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
+        """RadarRangeBearing: the strongest return of each bearing, those below 0 m left out."""
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.cloud(rows_of(row)))
+
+    def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Pictures:
+        """RadarSpectrum as pictures of floats: a row for each bearing, a column for each bin."""
+        return Pictures(
+            stamp_ns=stamp_ns, names=names, load=lambda row: spectrum_image(rows_of(row)), packed=False, packable=False
+        )
+
+    def spectrum_points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
+        """RadarSpectrum in space, bins below 0 m left out."""
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.spectrum_cloud(rows_of(row)))
+
+    def cloud(self, rows: Rows) -> NDArray[np.void]:
+        """The points (n,) of a revolution in RadarRangeBearing."""
+        range_m = metres(rows["range"], rows["unit"])
+        near = range_m >= 0  # NaN is not
+        return self._points(
+            rows["start_angle"][near], range_m[near], intensity=rows["reflectivity"][near], seconds=_seconds(rows)[near]
+        )
+
+    def spectrum_cloud(self, rows: Rows) -> NDArray[np.void]:
+        """The points (n * bins,) of a revolution in RadarSpectrum."""
+        spectrum = spectrum_of(rows)
+        bearings, count = spectrum.shape
+        range_m = self.equation.range_m(np.arange(1, count + 1), self.bins_of(count))
+        near = range_m >= 0
+        kept = int(near.sum())
+        angle, seconds = np.radians(np.repeat(rows["angle_deg"], kept)), np.repeat(_seconds(rows), kept)
+        intensity = spectrum[:, near].reshape(-1)
+        return self._points(angle, np.tile(range_m[near], bearings), intensity=intensity, seconds=seconds)
+
+    def _points(self, angle_rad: Floats, range_m: Floats, *, intensity: Floats, seconds: Floats) -> NDArray[np.void]:
+        """Points (n,) in the radar's frame, forward left up."""
+        points = np.empty(len(range_m), POINT)
+        points["x"], points["y"] = range_m * np.cos(angle_rad), -self.sense * range_m * np.sin(angle_rad)
+        points["z"], points["intensity"], points["time"] = 0.0, intensity, seconds
+        return points
+
+
+def spectrum_of(rows: Rows) -> Floats:
+    """The spectra (n, bins) of rows that all have as many bins."""
+    return rows.lists[:, : int(rows["count"].max(initial=0))]
+
+
+def spectrum_image(rows: Rows) -> Pixels:
+    """A picture of floats, a row for each bearing."""
+    data = np.ascontiguousarray(spectrum_of(rows), "<f4")
+    height, width = data.shape
+    return Pixels(height=height, width=width, encoding=FLOATS, step=4 * width, data=data.tobytes())
+
+
+def _seconds(rows: Rows) -> Floats:
+    """Times (n,) after the revolution's first, never below 0: rows may stand in a wrong order."""
+    seconds: Floats = np.maximum(rows.stamp_ns - rows.stamp_ns[:1], 0) / NS_PER_S
+    return seconds

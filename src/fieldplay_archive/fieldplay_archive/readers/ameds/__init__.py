@@ -1,0 +1,1 @@
+"""AMEDS, the ARCHES Mount Etna dataset; opening.py first."""

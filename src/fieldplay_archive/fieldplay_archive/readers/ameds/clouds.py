@@ -1,0 +1,221 @@
+"""AMEDS's point clouds: what is no return is left out, laser and time are made where the file has none."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.files.containers import Files
+from fieldplay_archive.formats import velodyne
+from fieldplay_archive.formats.pcd import cloud_from_pcd
+from fieldplay_messages.errors import ArchiveError, Defect
+
+STREAM = "lidar"
+POINT = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2")]
+INTENSITY_NAMES = ("intensity", "i")
+TIME_NAMES = ("time", "t", "timestamp", "offset_time")
+UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+LONGEST_SCAN, SHORTEST_SCAN = 2.0, 0.1  # in turns: what a field of times must span to be one of times in a unit
+FAR_TURNS = 10.0  # from the middle of a cloud's times
+MOST_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
+LOOKED_AT = 3  # clouds, spread over the archive, that tell what their fields hold
+
+Points = NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class TimeField:
+    """The field that holds the points' times, and its unit."""
+
+    name: str
+    unit: str
+
+
+class CloudDecoder:
+    """Clouds from the bytes of their files, dense: x y z intensity ring, and time where it is known.
+
+    Points without a return, at 0 0 0 or with a place that is none, are left out; so are those with another number that
+    is none, which are reported.
+    """
+
+    def __init__(self, archive: Archive, files: Files, names: Sequence[str]) -> None:
+        self._report = archive.defects
+        self._elevations = np.array(archive.spec.constants["lidar_elevations_deg"])
+        self._turn_s = float(archive.spec.constants["revolution_s"])
+        self._by_azimuth = archive.parameters["point_time"] == "azimuth"
+        self._lock = threading.Lock()
+        self._reported: set[str] = set()
+        self._timeless: dict[str, bool] = {}  # whether a cloud has times, of those that should
+        clouds = list(_some_clouds(files, names))
+        self._time = time_field(clouds, self._turn_s)
+        archive.notes += self._notes(clouds)
+
+    def _notes(self, clouds: Sequence[Points]) -> Iterator[str]:
+        """What is to be said of the times, from a few clouds."""
+        if self._time is not None:
+            span_s = _longest(clouds, self._time.name) * UNITS_S[self._time.unit]
+            taken = f"are those of the field '{self._time.name}', taken for {self._time.unit}"
+            yield f"{STREAM}: the points' times {taken}: so a cloud lasts {span_s:.3g} s"
+            return
+        for name in TIME_NAMES:
+            if any(name in (cloud.dtype.names or ()) for cloud in clouds):
+                expected = f"expected one that spans about {self._turn_s:g} s in some unit"
+                got = f"{_longest(clouds, name):g}"
+                yield f"warning: {STREAM}: the field '{name}' is not read as times: {expected}, got a span of {got}"
+        if self._by_azimuth:
+            lost = sum(self._times(cloud[_returns(cloud)]) is None for cloud in clouds)
+            if lost:
+                yield f"warning: {lost} of {len(clouds)} clouds that were looked at {NOT_IN_ORDER}"
+
+    def check(self, archive: Archive) -> None:
+        """Note how many of the clouds that were decoded lack times that they should have."""
+        with self._lock:
+            lost, count = sum(self._timeless.values()), len(self._timeless)
+        if lost:
+            archive.notes.append(f"warning: {lost} of {count} clouds {NOT_IN_ORDER}")
+
+    @np.errstate(over="ignore", invalid="ignore")  # a damaged point may lie anywhere
+    def __call__(self, data: bytes, name: str) -> Points:
+        """The points of one file, in the order of time."""
+        cloud = _checked(cloud_from_pcd(data))
+        cloud = cloud[_returns(cloud)]
+        fields = self._fields_in_use(cloud)
+        good = np.ones(len(cloud), bool)
+        for field in fields:
+            good &= np.isfinite(cloud[field].astype(np.float32))
+        if self._time is not None and self._time.name in fields:
+            good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
+        self._tell_bad(name, fields, int((~good).sum()), len(cloud))
+        cloud = cloud[good]
+        time = self._times(cloud)
+        if self._by_azimuth and (self._time is None or self._time.name not in fields):
+            with self._lock:
+                self._timeless[name] = time is None
+        points = self._points(cloud, fields, time)
+        return points if time is None else points[velodyne.time_order(time)]
+
+    def _fields_in_use(self, cloud: Points) -> tuple[str, ...]:
+        """The fields beside x y z that are read; one that holds no number anywhere counts as absent."""
+        names = cloud.dtype.names or ()
+        time = () if self._time is None else (self._time.name,)
+        intensity = [name for name in INTENSITY_NAMES if name in names][:1]
+        wanted = [name for name in (*intensity, "ring", *time) if name in names]
+        return tuple(name for name in wanted if np.isfinite(cloud[name]).any())
+
+    def _is_near(self, own: NDArray[np.generic], unit_s: float) -> NDArray[np.bool_]:
+        """Which times (n,) lie within some turns of the middle one; others are damaged."""
+        return np.asarray(np.abs(_from_middle(own)) * unit_s <= FAR_TURNS * self._turn_s, np.bool_)
+
+    def _tell_bad(self, name: str, fields: Sequence[str], bad: int, count: int) -> None:
+        with self._lock:
+            is_new = bad > 0 and name not in self._reported
+            self._reported.add(name)
+        if is_new:
+            of = ", ".join(fields)
+            got = f"NaN, infinity or a time far from the others in {bad} of {count} points"
+            message = f"expected numbers as {of}, got {got}, which are left out"
+            self._report(Defect(file=name, kind="damaged_points", stream=STREAM, message=message))
+
+    def _times(self, cloud: Points) -> NDArray[np.float32] | None:
+        """Seconds after the first point: the cloud's own where it has them, else from the azimuth, or none."""
+        if self._time is not None and self._time.name in (cloud.dtype.names or ()):
+            own = cloud[self._time.name]
+            if np.isfinite(own).all():
+                return (_since_first(own) * UNITS_S[self._time.unit]).astype(np.float32)
+        return velodyne.times_from_azimuth(_places(cloud), self._turn_s) if self._by_azimuth else None
+
+    def _points(self, cloud: Points, fields: Sequence[str], time: NDArray[np.float32] | None) -> Points:
+        points = np.empty(len(cloud), np.dtype(POINT + ([("time", "<f4")] if time is not None else [])))
+        xyz = _places(cloud)
+        points["x"], points["y"], points["z"] = xyz.T
+        intensity = next((name for name in INTENSITY_NAMES if name in fields), None)
+        points["intensity"] = cloud[intensity] if intensity else 0.0
+        rings = cloud["ring"] if "ring" in fields else velodyne.ring_from_elevation(xyz, self._elevations)[0]
+        points["ring"] = rings
+        if time is not None:
+            points["time"] = time
+        return points
+
+
+NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
+
+
+def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
+    """The field of times of some clouds, in the unit in which the longest of them lasts about a turn, if there is one.
+
+    Seconds are fractions: whole numbers count something smaller. A field that is the same everywhere tells nothing.
+    """
+    for name in TIME_NAMES:
+        kinds = {cloud.dtype[name].kind for cloud in clouds if name in (cloud.dtype.names or ())}
+        span = _longest(clouds, name)
+        for unit, seconds in UNITS_S.items() if span > 0 else ():
+            is_seconds = unit == "s"
+            if is_seconds and kinds != {"f"}:
+                continue
+            if (is_seconds or span * seconds >= SHORTEST_SCAN * turn_s) and span * seconds <= LONGEST_SCAN * turn_s:
+                return TimeField(name, unit)
+    return None
+
+
+def _longest(clouds: Sequence[Points], name: str) -> float:
+    """The longest span of most of a field, in its own unit, 0 where there is none."""
+    spans = [0.0]
+    for cloud in clouds:
+        if name in (cloud.dtype.names or ()):
+            own = cloud[name][_returns(cloud)]
+            own = own[np.isfinite(own)]
+            if len(own):
+                spans.append(float(np.ptp(np.percentile(_from_middle(own), MOST_TIMES))))
+    return max(spans)
+
+
+def _since_first(own: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Times (n,) after the least."""
+    return _after(own, own.min()) if len(own) else np.zeros(0)
+
+
+def _from_middle(own: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Times (n,) after the middle one, which no damaged one moves."""
+    return _after(own, np.sort(own)[len(own) // 2]) if len(own) else np.zeros(0)
+
+
+def _after(own: NDArray[np.generic], begin: Any) -> NDArray[np.float64]:
+    """Differences, exact also between large whole numbers."""
+    kind = np.float64 if own.dtype.kind == "f" else np.int64
+    return np.asarray(own.astype(kind) - np.asarray(begin).astype(kind), np.float64)
+
+
+def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
+    """A few clouds from all over the archive, of those that can be read."""
+    for place in sorted({int(place) for place in np.linspace(0, len(names) - 1, LOOKED_AT)}):
+        try:
+            yield _checked(cloud_from_pcd(files.read(names[place])))
+        except (ArchiveError, OSError):
+            continue  # told when it is its turn
+
+
+def _checked(cloud: Points) -> Points:
+    """Every field that is read must be one number for each point, x y z must be there."""
+    names = cloud.dtype.names or ()
+    if any(axis not in names for axis in "xyz"):
+        raise ArchiveError(f"expected a cloud with the fields x y z, got {' '.join(names)}")
+    for name in ("x", "y", "z", "ring", *TIME_NAMES, *INTENSITY_NAMES):
+        if name in names and cloud.dtype[name].shape:
+            raise ArchiveError(f"expected one number for each point as {name}, got {cloud.dtype[name].shape[0]}")
+    return cloud
+
+
+def _places(cloud: Points) -> NDArray[np.float32]:
+    return np.stack([cloud[axis].astype(np.float32) for axis in "xyz"], axis=1)
+
+
+def _returns(cloud: Points) -> NDArray[np.bool_]:
+    """Which points (n,) are of a return: the others are NaN or lie at 0 0 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        xyz = _places(cloud)
+    found: NDArray[np.bool_] = np.isfinite(xyz).all(axis=1) & (xyz != 0).any(axis=1)
+    return found

@@ -1,0 +1,1 @@
+"""InSight's robotic arm at the Planetary Data System; opening.py first."""

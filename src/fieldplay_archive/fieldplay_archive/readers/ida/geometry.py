@@ -1,0 +1,179 @@
+"""What of IDA's parameter files the arm's kinematics need, as one row of numbers, and where they come from."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.readers.ida.parameters import ENUMERATION, ParameterFile, Value
+from fieldplay_archive.tables.key_values import SHOWN, plain_key
+from fieldplay_messages import records
+from fieldplay_messages.errors import Defect
+
+LINK = re.compile(r".*def1.*?1ink0*(?P<number>\d)(?P<form>.*)|.*def1.*?(?P<bare>\d)(?P<bare_form>[us].*)?")
+# What the stream arm_geometry holds, in order: the set, the key, how many numbers; then the links' numbers.
+NUMBERS = (
+    ("RA_ARM_PARAMS", "dh.a", 4),
+    ("RA_ARM_PARAMS", "dh.d", 4),
+    ("RA_ARM_PARAMS", "dh.alpha", 4),
+    ("RA_ARM_PARAMS", "x_blade_1", 4),
+    ("RA_ARM_PARAMS", "x_blade_2", 4),
+    ("RA_ARM_PARAMS", "x_scoop", 4),
+    ("RA_ARM_PARAMS", "x_rac", 4),  # the camera IDC
+    ("RA_ARM_PARAMS", "x_wrist", 4),
+    ("RA_ARM_PARAMS", "x_grapple_attach", 4),
+    ("RA_ARM_PARAMS", "dist_grapple", 1),
+    ("RA_ARM_PARAMS", "dist_seis", 1),
+    ("RA_ARM_PARAMS", "dist_wts", 1),
+    ("RA_ARM_PARAMS", "dist_hp3", 1),
+    ("RA_GRAVITY", "acc_g", 1),
+    ("RA_GRAVITY", "grav_vect", 3),
+    ("RA_DEFL_GENERAL", "seis_mass", 1),
+    ("RA_DEFL_GENERAL", "wts_mass", 1),
+    ("RA_DEFL_GENERAL", "hp3_mass", 1),
+    ("RA_DEFL_GENERAL", "compliance_scale", 1),
+)
+LINK_NUMBERS = (("mass", 1), ("cm", 3), ("vCf", 9), ("wCf", 9), ("vCm", 9), ("wCm", 9))
+LINKS = (("1", ""), ("2", ""), ("3", "u"), ("4", "s"))  # with the grapple unstowed and stowed: those forms are printed
+COUNT = sum(count for *_, count in NUMBERS) + len(LINKS) * sum(count for _, count in LINK_NUMBERS)
+LENGTHS = [0, 1, 2, 4, 5]  # a0, a1, a2, d0, d1: the lengths that the named sets differ in
+ROTOR = {  # the constants of the rotors' thermal model, which are the same for all joints
+    "warmth_k_per_j": "CM_r",
+    "loss_w_per_k": "R_rtc",
+    "no_load_a": "I_nl",
+    "resistance_ohm": "R_cal",
+    "resistance_at_deg_c": "T_cal",
+    "resistance_per_k": "alpha",
+}
+JOINTS = {  # the constants of RA_JOINT_PARAMS, one for each joint
+    "arm_limits": {"q_min_rad": "q_min", "q_max_rad": "q_max"},
+    "encoder": {"gear_ratio": "gear_ratio", "offset_rev": "enc_offset"},
+    "potentiometer": {"offset": "pot.b", "per_rad": "pot.m"},
+}
+
+Floats = NDArray[np.float64]
+
+
+def geometry_of_file(file: ParameterFile | None) -> Floats:
+    """The numbers (208,) of the stream arm_geometry; NaN where the file does not say."""
+    if file is None:
+        return np.full(COUNT, np.nan)
+    parts = [_or_nothing(file.numbers(*wanted), wanted[2]) for wanted in NUMBERS]
+    return np.concatenate([*parts, *_links(file)])
+
+
+def _or_nothing(numbers: Floats | None, count: int) -> Floats:
+    return np.full(count, np.nan) if numbers is None else numbers
+
+
+def _links(file: ParameterFile) -> Iterator[Floats]:
+    """Masses, centres and compliance, each of all links."""
+    sets = [_set_of_link(file, *link) for link in LINKS]
+    for key, count in LINK_NUMBERS:
+        for values in sets:
+            yield _or_nothing(_of_link(values, key, count), count)
+
+
+def _set_of_link(file: ParameterFile, number: str, form: str) -> Mapping[str, Value]:
+    """The set of one link in one form of the arm, whatever it is called in full."""
+    for name, values in file.sets.items():
+        link = LINK.fullmatch(name)
+        if link and (link["number"] or link["bare"]) == number:
+            got = link["form"] or link["bare_form"] or ""
+            if not form or not got or got.startswith(form):
+                return values
+    return {}
+
+
+def _of_link(values: Mapping[str, Value], key: str, count: int) -> Floats | None:
+    """The numbers (count,) of a key, or of three keys that end in x, y, z."""
+    axes = [values.get(plain_key(f"{key}_{axis}")) for axis in "xyz"] if count == len("xyz") else []
+    for found in ([values.get(plain_key(key))], axes):
+        parts = [part.numbers.reshape(-1) for part in found if part is not None and part.numbers is not None]
+        numbers = np.concatenate([np.zeros(0), *parts])
+        if len(numbers) == count:
+            return numbers
+    return None
+
+
+def geometry_rows(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> records.Values:
+    """A row for each file at its time, and one at the first row of the data: that of the newest file until then."""
+    before = [place for place, stamp in enumerate(stamp_ns) if stamp <= first_ns]
+    after = [place for place, stamp in enumerate(stamp_ns) if stamp > first_ns]
+    rows = [geometry_of_file(found[before[-1]] if before else None), *(geometry_of_file(found[i]) for i in after)]
+    stamps = np.array([first_ns, *(stamp_ns[i] for i in after)], np.int64)
+    return records.Values(stamp_ns=stamps, values=np.stack(rows))
+
+
+def check_counts(archive: Archive, found: Sequence[ParameterFile]) -> None:
+    """Report the values that do not hold as many numbers as the arm has; none of their numbers is used."""
+    for file in found:
+        for key, value, count in _wanted_values(file):
+            told = value.numbers is not None or bool(ENUMERATION.fullmatch(value.text))  # else it is reported already
+            got = 0 if value.numbers is None else value.numbers.size
+            if told and got != count:
+                expected = f"{count} numbers" if count > 1 else "one number"
+                message = f"{key}: expected {expected}, got {got or repr(value.text[:SHOWN])}; it is not used"
+                archive.defects(Defect(file=file.file, kind="not_a_parameter", row=value.line, message=message))
+
+
+def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, Value, int]]:
+    """What a file has of the values that are used: the name, the value, and how many numbers it should hold."""
+    of_joints = [("RA_JOINT_PARAMS", key, 4) for keys in JOINTS.values() for key in keys.values()]
+    of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
+    for set_name, key, count in (*NUMBERS, *of_rotors, *of_joints):
+        value = file.sets.get(plain_key(set_name), {}).get(plain_key(key))
+        if value is not None:
+            yield f"{set_name}.{key}", value, count
+    for link in LINKS:
+        values = _set_of_link(file, *link)
+        for key, count in LINK_NUMBERS:
+            axes = [(f"{key}_{axis}", 1) for axis in "xyz"] if count == len("xyz") else []
+            for name, wanted in ((key, count), *axes):
+                if plain_key(name) in values:
+                    yield f"link {link[0]}: {name}", values[plain_key(name)], wanted
+
+
+def _untold(file: ParameterFile) -> list[str]:
+    """What a file does not tell of the arm."""
+    return [f"{name}.{key}" for name, key, count in NUMBERS if file.numbers(name, key, count) is None]
+
+
+def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
+    """Say where the arm's numbers come from, and put those of rotors and joints into the description."""
+    _note_lengths(archive, file)
+    if file is None:
+        return
+    constants = dict(archive.spec.constants)
+    found = {name: file.numbers("RA_THERMAL", key, 4) for name, key in ROTOR.items()}
+    own = {name: float(numbers[0]) for name, numbers in found.items() if numbers is not None}
+    constants["rotor"] = {**constants["rotor"], **own}
+    for kind, keys in JOINTS.items():
+        told = {name: file.numbers("RA_JOINT_PARAMS", key, 4) for name, key in keys.items()}
+        own_lists = {name: numbers.tolist() for name, numbers in told.items() if numbers is not None}
+        constants[kind] = {**constants[kind], **own_lists}
+    archive.spec = replace(archive.spec, constants=constants)
+
+
+def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
+    chosen, sets = archive.parameters["dh_set"], archive.spec.constants["arm_lengths_m"]
+    lengths = geometry_of_file(file)[LENGTHS]
+    told, some = bool(np.isfinite(lengths).all()), bool(np.isfinite(lengths).any())
+    same = [name for name, own in sets.items() if np.allclose(lengths, own, atol=1e-6, rtol=0)]
+    if file is None:
+        archive.notes.append("no parameter file at or before the first row: the arm's numbers are the dataset's own")
+    else:
+        lacking = "told in part, which does not count" if some else "not told"
+        like = lacking if not told else f"those of '{same[0]}'" if same else "of neither named set"
+        archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {like}")
+        if untold := _untold(file):
+            archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
+    if chosen != "auto":
+        archive.notes.append(f"lengths of the arm: the named set '{chosen}', as dh_set says")
+    elif not told:
+        archive.notes.append(
+            "lengths of the arm: the named set 'naif'; --set dh_set=sis takes the other, up to 5 mm apart"
+        )

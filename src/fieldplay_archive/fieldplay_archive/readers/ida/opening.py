@@ -1,0 +1,214 @@
+"""The archive of InSight's robotic arm (IDA) at the Planetary Data System: a bundle, a folder of products, or one."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, plausible_ns
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, last_part, open_files
+from fieldplay_archive.formats.pds4 import label_from_xml
+from fieldplay_archive.formats.spacecraft_clock import SpacecraftClock
+from fieldplay_archive.readers.ida import products as products_of_ida
+from fieldplay_archive.readers.ida.geometry import check_counts, describe_arm, geometry_rows
+from fieldplay_archive.readers.ida.motion import ELAPSED, MotionFormat, MotionSpec
+from fieldplay_archive.readers.ida.parameters import newest_before, read_parameter_files
+from fieldplay_archive.readers.ida.places import describe_lander
+from fieldplay_archive.readers.ida.products import Labels, Product
+from fieldplay_archive.readers.ida.rows import Conversions
+from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
+from fieldplay_archive.readers.ida.status_rows import VECTORS, status_diagnostics, status_streams
+from fieldplay_archive.readers.ida.survey import STATES, note_survey, state_record, survey
+from fieldplay_archive.readers.ida.times import check_label_times, clock_of, note_times
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_archive.tables.distinct_rows import DistinctTables, OneOfMany
+from fieldplay_archive.tables.table_streams import TableStream
+from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay_messages.streams import HeldStream, JoinedStream, Stream
+
+TEXTS = ("status", "history", "parameters", "labels", "places")  # the kinds of files besides the rows
+DIAGNOSTICS = "diagnostics"
+FIELDS = (57, 58)
+HEAD = 1 << 14
+
+
+def recognises(path: Path, files: Files) -> bool:
+    """Whether a folder, a zip or a file is of this archive: by names that only it has, a label, or the columns."""
+    names = [name for name in files.names if products_of_ida.name_from_file(name)]
+    if names or files.matching(r"ida_sc_coordinates\.\w+"):
+        return True
+    tables = files.matching(r".*eu\.csv")
+    if any(_has_columns(files, name) for name in tables):
+        return True
+    return any("insight_ida" in _lid(files, name) for name in files.matching(products_of_ida.LABEL))
+
+
+def _has_columns(files: Files, name: str) -> bool:
+    try:
+        with files.open(name) as file:
+            lines = file.read(HEAD).splitlines()
+    except (ArchiveError, OSError):
+        return False
+    return any(line.count(b",") + 1 in FIELDS for line in lines)
+
+
+def _lid(files: Files, name: str) -> str:
+    try:
+        return label_from_xml(files.read(name)).lid
+    except ArchiveError:
+        return ""
+
+
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+    """Look through an archive of IDA; what it lacks is noted, what is defective is reported."""
+    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+    with archive.on_close:
+        files = archive.on_close.enter_context(_files_of(archive))
+        labels = products_of_ida.read_labels(archive, files)
+        clock = clock_of(spec)
+        streams = _motion_streams(archive, files, labels, clock=clock)
+        streams |= _status_streams(archive, files, labels, clock=clock, said=streams.get(DIAGNOSTICS))
+        streams = {name: stream for name, stream in streams.items() if len(stream.spans)}
+        streams |= _parameters(archive, files, labels, clock=clock, streams=streams)
+        describe_lander(archive, files)
+        read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
+        note_leftovers(archive, files, read=read)
+        note_times(archive, streams, clock)
+        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        archive.on_close = archive.on_close.pop_all()
+    return archive
+
+
+def _files_of(archive: Archive) -> Files:
+    """The files of a folder or zip; of one product the product and its label, of a label also what it describes."""
+    root = archive.root
+    if not root.is_file() or zipfile.is_zipfile(root) or begins_as_zip(root):
+        return open_files(root, archive.defects)
+    beside = {path.name.lower(): path.name for path in root.parent.iterdir() if path.is_file()}
+    wanted = [f"{root.stem}.xml".lower()]
+    if root.suffix.lower() == ".xml":
+        try:
+            wanted += [file.name.lower() for file in label_from_xml(root.read_bytes()).files]
+        except (ArchiveError, OSError):
+            wanted = []  # reading it again reports why
+    return ListedFiles(root.parent, [root.name, *{beside[name] for name in wanted if name in beside} - {root.name}])
+
+
+def _products(archive: Archive, files: Files, labels: Labels, *, kind: str) -> list[Product]:
+    """The files of a kind, compared with their names and labels."""
+    spec = archive.spec
+    pattern = spec.tables[kind].files if kind in spec.tables else spec.rows[kind].files
+    found = products_of_ida.products_of(files, pattern, labels)
+    products_of_ida.check_names(archive, found)
+    products_of_ida.check_sizes(archive, files, found)
+    if not found:
+        archive.notes.append(f"no file for '{kind}'")
+    return found
+
+
+def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock) -> dict[str, Stream]:
+    products = _products(archive, files, labels, kind="motion")
+    found_tables = (_table(archive, files, product, clock=clock) for product in products)
+    tables = [table for table in found_tables if table is not None]
+    check_label_times(archive, products, clock)
+    _note_tables(archive, tables)
+    if not tables:
+        return {}
+    distinct = DistinctTables(tables, own=[ELAPSED])
+    found = survey(archive, distinct)
+    note_survey(archive, found)
+    conversions = Conversions(parameters=archive.parameters, tools=_tool_names(archive))
+    streams: dict[str, Stream] = {name: HeldStream(state_record(found, name)) for name in STATES}
+    for name, (needed, convert) in conversions.streams().items():
+        if found.columns.issuperset(needed):
+            streams[name] = TableStream(distinct, convert)
+    return streams
+
+
+def _tool_names(archive: Archive) -> tuple[str, ...]:
+    """The names of the tools by their number, two of which the sources call the other way round."""
+    names = list(archive.spec.constants["tools"])
+    if archive.parameters["tool_numbering"] == "flight":
+        names[2], names[3] = names[3], names[2]
+    return tuple(names)
+
+
+def _table(archive: Archive, files: Files, product: Product, *, clock: SpacecraftClock) -> OneOfMany | None:
+    """The rows of one file, None where it has none that can be read; a label that says otherwise is reported."""
+    described = archive.spec.tables["motion"]
+
+    def tell(message: str) -> None:
+        archive.defects(Defect(file=product.file, kind="label_mismatch", message=message))
+
+    spec = MotionSpec(
+        layouts=described.layouts,
+        ranges=described.ranges,
+        product=product,
+        clock=clock,
+        tell=tell,
+    )
+    try:
+        table = OneOfMany(files, product.file, spec, archive.defects, plausible_ns=plausible_ns(archive.spec))
+    except (ArchiveError, OSError) as error:
+        archive.defects(Defect(file=product.file, kind="unreadable_table", message=str(error)))
+        return None
+    said = None if product.described is None or product.described.table is None else product.described.table.records
+    if said is not None and said != table.count:
+        tell(f"expected {said} rows by the label {product.label_file}, got {table.count} that can be read")
+    return table if table.blocks else None
+
+
+def _note_tables(archive: Archive, tables: Sequence[OneOfMany]) -> None:
+    for mapping in sorted({table.format.mapping for table in tables}):
+        names = [table.name for table in tables if table.format.mapping == mapping]
+        archive.notes.append(f"columns by {mapping}: {_some(names)}")
+    formats = [(table.name, table.format) for table in tables if isinstance(table.format, MotionFormat)]
+    if relative := [name for name, form in formats if form.shift_ns]:
+        how = "column 1 is no reading of the clock: its first row is put at the start that the name or label tells"
+        archive.notes.append(f"{how}: {_some(relative)}")
+    if coarse := [name for name, form in formats if form.finer is not None]:
+        how = "column 1 is too coarse to tell the rows apart: their times are by elapsed_time, from the first row on"
+        archive.notes.append(f"{how}: {_some(coarse)}")
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(map(last_part, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _status_streams(
+    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, said: Stream | None
+) -> dict[str, Stream]:
+    """The streams of status and history; the diagnostics go beside those that are there already."""
+    kinds = ("status", "history")
+    products = [p for kind in kinds for p in _products(archive, files, labels, kind=kind)]
+    if not products:
+        return {}
+    status = StatusFiles(archive, files, products, clock=clock, vectors=VECTORS)
+    if status.repeated:
+        text = "states in status and history files that another one has too, they count once"
+        archive.notes.append(f"{text}: {status.repeated}")
+    streams: dict[str, Stream] = {
+        name: StatusStream(status, kind, convert) for name, (kind, convert) in status_streams().items()
+    }
+    diagnostics = [StatusStream(status, kind, status_diagnostics) for kind in status.spans]
+    streams[DIAGNOSTICS] = JoinedStream([*diagnostics, *([] if said is None else [said])])
+    return streams
+
+
+def _parameters(
+    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, streams: Mapping[str, Stream]
+) -> dict[str, Stream]:
+    """The arm's geometry by the parameter files, and what the description tells of it."""
+    products = _products(archive, files, labels, kind="parameters")
+    found = read_parameter_files(archive, files, products)
+    check_counts(archive, found)
+    stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
+    begins = [span.first_ns for stream in streams.values() for span in stream.spans]
+    if not begins and not found:
+        return {}
+    first_ns = min(begins) if begins else stamps[0]
+    describe_arm(archive, newest_before(found, stamps, first_ns))
+    return {"arm_geometry": HeldStream(geometry_rows(found, stamps, first_ns))}

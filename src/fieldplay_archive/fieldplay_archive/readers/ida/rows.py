@@ -1,0 +1,173 @@
+"""Rows of *_eu.csv become records in SI units; what each column holds stands in docs/datasets/ida.md."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.tables.table import Rows
+from fieldplay_messages import records
+from fieldplay_messages.stamps import NS_PER_S
+
+JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")
+A_PER_MA = 1e-3
+BITS_PER_GROUP = 4
+# The groups of four bits of `stat`, the lowest first, the lowest bit of each for joint 1: what 0 and 1 mean. The sense
+# of the brake is the other way round in the status files.
+STAT_GROUPS = {
+    "motor": ("off", "on"),
+    "direction": ("positive", "negative"),
+    "over current": ("no", "yes"),
+    "brake": ("on", "off"),
+    "heater": ("off", "on"),
+}
+PHASES = ("launch-locked", "stowed", "OK to open", "SEIS grappled", "WTS grappled", "HP3 grappled")
+FINE, WARNING = 0, 1
+CODES = ("stat", "tool", "grapple_phase")
+NO_CODE = -1
+
+Floats = NDArray[np.float64]
+Convert = Callable[[Rows], records.Record]
+
+
+def _of(name: str) -> list[str]:
+    """The columns of one kind for all joints."""
+    return [f"{name}{joint}" for joint in range(1, len(JOINTS) + 1)]
+
+
+def _with(rows: Rows, *columns: str) -> Rows:
+    """The rows that have a number in each of these columns."""
+    return rows.only(np.flatnonzero(np.isfinite(rows.columns(*columns)).all(axis=1)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversions:
+    """The conversions of one archive: its parameters, and the names of the tools by their number."""
+
+    parameters: Mapping[str, Any]
+    tools: tuple[str, ...]
+
+    def streams(self) -> dict[str, tuple[tuple[str, ...], Convert]]:
+        """For each stream the columns without which it is none, and what makes records of rows."""
+        made: dict[str, tuple[tuple[str, ...], Convert]] = {
+            "joint_states": (("enc1",), joint_states),
+            "joint_states_pot": (("pot1",), joint_states_pot),
+            "motors": (("cur1",), motors),
+            "heater": (("htr_cur",), heater),
+            "wrench": (("fr",), self.wrench),
+            "grapple_temperature": (("tgrapple",), temperature("tgrapple")),
+            "diagnostics": ((), self.diagnostics),
+        }
+        for kind, joint in {"enc": "enc1", "pot": "pot1", "enc_defl": "enc1", "pot_defl": "pot1"}.items():
+            made[f"archived_tool_{kind}"] = ((f"x_{kind}",), tool_pose(kind, joint))
+        for number, joint in enumerate(JOINTS, start=1):
+            made[f"{joint}_case_temperature"] = ((f"tcase{number}",), temperature(f"tcase{number}"))
+            made[f"{joint}_rotor_temperature"] = ((f"trotor{number}",), temperature(f"trotor{number}"))
+        return made
+
+    def wrench(self, rows: Rows) -> records.Wrench:
+        """Fr, Ft, Fz as archived, with the signs that are wanted; rows without a force are left out."""
+        rows = _with(rows, "fr", "ft", "fz")
+        signs = np.array([1.0, self.parameters["tangential_sign"], 1.0]) * self.parameters["force_sign"]
+        force = rows.columns("fr", "ft", "fz") * signs
+        return records.Wrench(stamp_ns=rows.stamp_ns, force_n=force, torque_nm=np.zeros_like(force))
+
+    def diagnostics(self, rows: Rows) -> records.Diagnostics:
+        """The states of motors, grapple and tool where one changes, and once in each second of the clock.
+
+        A row that lacks one of the three has the others.
+        """
+        rows = rows.only(np.flatnonzero(np.isfinite(rows.columns(*CODES)).any(axis=1)))
+        codes = np.nan_to_num(rows.columns(*CODES), nan=NO_CODE)
+        second = rows.stamp_ns // NS_PER_S
+        changed = (np.diff(codes, axis=0, prepend=np.nan) != 0).any(axis=1) | (np.diff(second, prepend=-1) != 0)
+        rows, codes = rows.only(changed), codes[changed]
+        distinct, place = np.unique(codes, axis=0, return_inverse=True)
+        states = tuple(self._states(*map(int, row)) for row in distinct.tolist())
+        return records.Diagnostics(stamp_ns=rows.stamp_ns, states=states, place=place.reshape(-1).astype(np.int64))
+
+    def _states(self, stat: int, tool: int, phase: int) -> tuple[records.State, ...]:
+        joints = () if stat == NO_CODE else tuple(joint_state(stat, joint) for joint in range(len(JOINTS)))
+        return (
+            *joints,
+            *_named_state("grapple", "phase", PHASES, phase),
+            *_named_state("tool", "tool", self.tools, tool),
+        )
+
+
+def _named_state(part: str, key: str, names: tuple[str, ...], number: int) -> tuple[records.State, ...]:
+    """The state of a part by its number, nothing where there is none."""
+    if number == NO_CODE:
+        return ()
+    name = names[number]
+    return (records.State(f"ida: {part}", FINE, name, ((key, name), ("number", str(number)))),)
+
+
+def joint_state(stat: int, joint: int) -> records.State:
+    """What the bits of `stat` say of a joint, counted from 0."""
+    bits = [stat >> (BITS_PER_GROUP * group + joint) & 1 for group in range(len(STAT_GROUPS))]
+    said = {name: meaning[bit] for (name, meaning), bit in zip(STAT_GROUPS.items(), bits, strict=True)}
+    is_over = said["over current"] == "yes"
+    message = "over current" if is_over else f"motor {said['motor']}, brake {said['brake']}"
+    return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(said.items()))
+
+
+def joint_states(rows: Rows) -> records.Joints:
+    """Angles of the encoders, the rates and the torques; a rate or torque that is none is NaN."""
+    rows = _with(rows, *_of("enc"))
+    angles, rates, torques = (rows.columns(*_of(name)) for name in ("enc", "v", "tau"))
+    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=angles, velocity=rates, effort=torques)
+
+
+def joint_states_pot(rows: Rows) -> records.Joints:
+    """Angles of the potentiometers."""
+    rows = _with(rows, *_of("pot"))
+    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=rows.columns(*_of("pot")))
+
+
+def motors(rows: Rows) -> records.Joints:
+    """Currents in A as effort, voltages in V as velocity."""
+    rows = _with(rows, *_of("cur"), *_of("volt"))
+    current_a = rows.columns(*_of("cur")) * A_PER_MA
+    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, velocity=rows.columns(*_of("volt")), effort=current_a)
+
+
+def heater(rows: Rows) -> records.Joints:
+    """The heaters' current as archived, as effort."""
+    rows = _with(rows, "htr_cur")
+    return records.Joints(stamp_ns=rows.stamp_ns, names=("heater",), effort=rows.columns("htr_cur"))
+
+
+def temperature(column: str) -> Callable[[Rows], records.Temperature]:
+    """A temperature in degrees Celsius."""
+
+    def convert(rows: Rows) -> records.Temperature:
+        rows = _with(rows, column)
+        return records.Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows[column])
+
+    return convert
+
+
+def tool_pose(kind: str, joint: str) -> Callable[[Rows], records.Pose]:
+    """The tool in the payload frame by x, y, z, th of one kind, its heading by the first joint."""
+
+    def convert(rows: Rows) -> records.Pose:
+        names = [f"{axis}_{kind}" for axis in ("x", "y", "z", "th")]
+        rows = _with(rows, *names, joint)
+        turned = orientation_from_approach(rows[joint], rows[names[3]])
+        return records.Pose(stamp_ns=rows.stamp_ns, position_m=rows.columns(*names[:3]), orientation_xyzw=turned)
+
+    return convert
+
+
+def orientation_from_approach(yaw_rad: Floats, th_rad: Floats) -> Floats:
+    """Quaternions (n, 4) in the payload frame (z down) of tools with z downwards by th and y along the wrist's axis.
+
+    They are Rz(yaw) Rx(pi/2) Rz(th + pi/2) Rx(pi/2), multiplied out.
+    """
+    half_yaw, half = yaw_rad / 2, (th_rad + np.pi / 2) / 2
+    cos, sin = np.cos(half), np.sin(half)
+    parts = (np.cos(half_yaw) * cos, np.sin(half_yaw) * cos, np.cos(half_yaw) * sin, -np.sin(half_yaw) * sin)
+    return np.stack(parts, axis=-1)

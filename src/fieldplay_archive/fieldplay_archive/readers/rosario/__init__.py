@@ -1,0 +1,1 @@
+"""The Rosario dataset; opening.py first."""

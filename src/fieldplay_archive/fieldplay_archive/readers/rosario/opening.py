@@ -1,0 +1,151 @@
+"""The Rosario dataset: a sequence as raw folder, or the authors' bag of it, in parts or whole, of ROS 1 or ROS 2."""
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, open_files
+from fieldplay_archive.readers.rosario import bags, checks, places
+from fieldplay_archive.readers.rosario.calibration import (
+    Calibration,
+    OfBag,
+    calibration_from_bytes,
+    describe,
+    report_of,
+)
+from fieldplay_archive.readers.rosario.raw_folder import TRUTH, imu_as_wanted, open_raw, open_truth
+from fieldplay_archive.readers.rosario.times import report_gaps, report_unpaired, sequence_of
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
+from fieldplay_messages.bags.ros1 import Ros1Bag
+from fieldplay_messages.bags.ros2 import Ros2Bag
+from fieldplay_messages.bags.topics import Bag
+from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.streams import Stream
+
+CALIBRATIONS = r"calibration_?\d*\.(ya?ml|txt)"
+SIGNS = {"gps/fix", "gps/vel", "odom"}  # of which a bag of this dataset has some, besides the cameras
+FEWEST_SIGNS = 2
+
+
+def recognises(path: Path, files: Files) -> bool:
+    """Whether a folder, a zip or a file holds a sequence: by the lines of its logs, its pictures, its bag's topics."""
+    if path.is_file() and not begins_as_zip(path):
+        return _is_bag(path)
+    return bool(places.raw_folders(files)) or any(map(_is_bag, places.bags_in(path, files)))
+
+
+def _is_bag(path: Path) -> bool:
+    """By its topics; one that cannot be read, or has not got that far, by its name."""
+    if places.is_sequence_bag(path):
+        return True
+    try:
+        bag = _open_bag(path, lambda defect: None)
+    except ArchiveError:
+        return False
+    topics = {topic.lstrip("/") for topic in bag.kinds}
+    bag.close()
+    return bool(topics & bags.PICTURES) and len(topics & SIGNS) >= FEWEST_SIGNS
+
+
+def _open_bag(path: Path, report: Report) -> Bag:
+    if path.is_dir() or path.suffix in places.STORAGE:
+        return Ros2Bag(path, report, lambda topic: topic.lstrip("/") in bags.KNOWN)
+    parts, missing = parts_of_bag(path)
+    for name in missing:
+        message = f"expected this part of the bag, got none; what stands before it is read: {len(parts)} part(s)"
+        report(Defect(file=name, kind="missing_part", message=message))
+    return Ros1Bag(Parts(parts), report)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What names and files tell of a sequence."""
+
+    calibration: Calibration
+    number: int | None
+
+
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+    """Look through a sequence; what it lacks is noted, what is defective is reported."""
+    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+    with archive.on_close:
+        files = archive.on_close.enter_context(_files_of(archive))
+        source = places.source_of(root, files)
+        known = _known(archive, source, files)
+        truth = places.companion(
+            archive, source, files, pattern=spec.tables[TRUTH].files, number=known.number, what="ground truth"
+        )
+        if source.bag is not None:
+            streams = _bag_streams(archive, source.bag, known)
+        else:
+            streams = _raw_streams(archive, files, known)
+        streams |= open_truth(archive, truth)
+        if "imu" in streams:
+            streams["imu"] = imu_as_wanted(archive, streams["imu"])
+        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        if truth is not None:
+            archive.checks.append(lambda opened: checks.check_ground_truth(opened, truth.name))
+        archive.on_close = archive.on_close.pop_all()
+    return archive
+
+
+def _files_of(archive: Archive) -> Files:
+    root = archive.root
+    if root.is_file() and not (zipfile.is_zipfile(root) or begins_as_zip(root)):
+        return ListedFiles(root.parent, [root.name])
+    return open_files(root, archive.defects)
+
+
+def _known(archive: Archive, source: places.Source, files: Files) -> _Known:
+    """The calibration, empty where there is no file, and the number, which the file's name may tell too."""
+    number = places.number_in(source.name)
+    found = places.companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
+    if found is None:
+        archive.notes.append("no calibration file in the archive or beside it: the authors' later numbers are taken")
+        return _Known(Calibration(), number)
+    if number is None:
+        number = places.number_in(found.name, places.COMPANION_NUMBER)
+    try:
+        data = found.files.read(found.name)
+    except ArchiveError as error:
+        report_of(archive, found.name)("unreadable_calibration", str(error))
+        return _Known(Calibration(), number)
+    return _Known(calibration_from_bytes(data, report_of(archive, found.name)), number)
+
+
+def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Stream]:
+    raw = open_raw(archive, files, known.calibration)
+    read = [*raw.logs, *files.matching(CALIBRATIONS), *files.matching(archive.spec.tables[TRUTH].files)]
+    note_leftovers(archive, files, read=read)
+    _finish(archive, raw.streams, known, of_bag=OfBag())
+    report_unpaired(archive, raw.streams)
+    log = raw.tables["imu"].tables[0].name if "imu" in raw.tables else ""
+    archive.checks.append(lambda opened: checks.check_imu(opened, log))
+    archive.checks.append(lambda opened: checks.check_nmea(opened, raw.tables))
+    return dict(raw.streams)
+
+
+def _bag_streams(archive: Archive, path: Path, known: _Known) -> dict[str, Stream]:
+    bag = _open_bag(path, archive.defects)
+    archive.on_close.callback(bag.close)
+    topics = bags.streams_of_bag(archive, bag)
+    streams: dict[str, Stream] = dict(topics)
+    of_bag = OfBag(cameras=bags.cameras_of_bag(archive, bag), extrinsics=bags.extrinsics_of_bag(archive, bag))
+    _finish(archive, streams, known, of_bag=of_bag)
+    archive.notes.append(f"{bag.name}: the authors' bags hold no wheels; odom_archived is their own odometry")
+    if isinstance(bag, Ros1Bag):  # of another, the times are known only when all of it is read
+        report_gaps(archive, bag.name, {name: stream.topic for name, stream in topics.items()})
+        report_unpaired(archive, streams)
+    archive.checks.append(lambda opened: checks.check_imu(opened, bag.name))
+    return streams
+
+
+def _finish(archive: Archive, streams: Mapping[str, Stream], known: _Known, *, of_bag: OfBag) -> None:
+    """Put what is known of the sequence into the archive's description."""
+    sequence = sequence_of(archive, streams, known.number)
+    describe(archive, known.calibration, sequence, of_bag=of_bag)
+    archive.checks.append(lambda opened: checks.check_length(opened, sequence))

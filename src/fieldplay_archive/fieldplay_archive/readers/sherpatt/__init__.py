@@ -1,0 +1,1 @@
+"""SherpaTT's logs and all others of CDFF; opening.py first."""

@@ -1,0 +1,200 @@
+"""The surface model beside SherpaTT's logs: a GeoTIFF of heights, thinned out to a cloud of points in the map."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.files.containers import Files, last_part
+from fieldplay_archive.formats.geotiff import Indices, Raster, open_raster
+from fieldplay_archive.readers.sherpatt.surface_checks import (
+    BODY,
+    body_places,
+    check_heading,
+    check_surface,
+    start_of_body,
+)
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages import records
+from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.streams import HeldStream, Stream
+
+KEY = "surface"
+MOST_POINTS = 500_000
+NUMBER = r"([-+]?\d+(?:\.\d+)?)"
+FROM_CORNER = re.compile(rf"south\s+{NUMBER}\s+east\s+{NUMBER}")
+ON_GRID = re.compile(rf"easting\s+{NUMBER}\s+northing\s+{NUMBER}")
+STRETCH = re.compile(r"(\d+)\s*-\s*(\d+)")
+POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4")])
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Surface:
+    """Which pixels of a file are taken, and where they lie in the map.
+
+    `map_from_pixel` (2, 3): x and y of (column, row, 1), counted from the outer corner; `height_m` is where z is 0.
+    """
+
+    files: Files
+    name: str
+    rows: Indices
+    columns: Indices
+    map_from_pixel: Numbers
+    height_m: float
+
+    def points(self) -> NDArray[np.void]:
+        """The pixels that have a height, as points."""
+        with self.files.open(self.name) as file, open_raster(file) as raster:
+            heights = raster.heights(self.rows, self.columns)
+        row, column = np.nonzero(np.isfinite(heights))
+        pixels = np.stack([self.columns[column] + 0.5, self.rows[row] + 0.5, np.ones(len(row))])
+        points = np.empty(len(row), POINT)
+        points["x"], points["y"] = self.map_from_pixel @ pixels
+        points["z"] = heights[row, column] - self.height_m
+        return points
+
+    def heights_below(self, places: Numbers) -> Numbers:
+        """How high (n,) the surface is below places (n, 2) in the map; NaN where there is none."""
+        turned = np.linalg.inv(self.map_from_pixel[:, :2])
+        columns, rows = np.floor(turned @ (places - self.map_from_pixel[:, 2]).T).astype(np.intp)
+        found = np.full(len(places), np.nan)
+        with self.files.open(self.name) as file, open_raster(file) as raster:
+            inside = (rows >= 0) & (rows < raster.rows) & (columns >= 0) & (columns < raster.columns)
+            for place in np.flatnonzero(inside):
+                found[place] = raster.heights(rows[[place]], columns[[place]])[0, 0] - self.height_m
+        return found
+
+
+def add_surface(archive: Archive, files: Files, spec: DatasetSpec) -> None:
+    """Put the stream `surface` behind those of an open archive, as the dataset's description has it."""
+    streams = open_surface(archive, files, archive.streams)
+    archive.streams |= streams
+    others = [stream for stream in archive.spec.streams if stream.id != KEY]
+    own = [stream for stream in spec.streams if stream.id in streams]
+    archive.spec = replace(archive.spec, streams=(*others, *own))
+
+
+def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) -> dict[str, Stream]:
+    """The stream `surface` of one cloud, at the first time of the other streams; nothing where there is no model."""
+    wanted = archive.spec.rows[KEY]
+    names = files.matching(wanted.files, wanted.folder)
+    first = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
+    if not names or first is None:
+        return {}
+    names = sorted(names, key=lambda name: not _known(archive, name))
+    for other in names[1:]:
+        archive.notes.append(f"{other}: a second surface model, which is not read")
+    try:
+        surface = _surface(archive, files, names[0], start_of_body(archive, streams))
+    except ParameterError:
+        raise
+    except ArchiveError as error:
+        archive.defects(Defect(file=names[0], kind="unreadable_surface", stream=KEY, message=str(error)))
+        return {}
+    archive.checks.append(
+        lambda opened: check_surface(opened, surface.name, body_places(opened), surface.heights_below)
+    )
+    yaw = _known(archive, surface.name).get("odometry_yaw_deg")
+    if yaw is not None:
+        archive.checks.append(lambda opened: check_heading(opened, float(yaw)))
+    clouds = records.Clouds(
+        stamp_ns=np.array([first], np.int64), names=(surface.name,), load=lambda _: surface.points()
+    )
+    return {KEY: HeldStream(clouds)}
+
+
+def _known(archive: Archive, name: str) -> Mapping[str, Any]:
+    """What the description knows of a model by its name."""
+    models = archive.spec.constants.get("surfaces", ())
+    return next((m for m in models if re.fullmatch(m["files"], last_part(name), re.IGNORECASE)), {})
+
+
+def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surface:
+    """`start` (3,) is where the body is in the map when the drive begins."""
+    known, given = _known(archive, name), archive.parameters
+    with files.open(name) as file, open_raster(file) as raster:
+        rows = _stretch(archive, "surface_rows", known.get("rows"), raster.rows)
+        columns = _stretch(archive, "surface_columns", known.get("columns"), raster.columns)
+        step = _step(given["surface_cell_m"], raster.cell_m, (len(rows), len(columns)))
+        pixel, said = _start_pixel(given["surface_start"], known.get("start"), raster)
+        height = given["surface_z_offset_m"] or known.get("z_offset_m") or _height_of_body(archive, raster, pixel)
+    turned = raster.grid_from_pixel[:, :2]
+    rows, columns = _thinned(rows, step), _thinned(columns, step)
+    archive.notes.append(
+        f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
+        f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive begins at row {pixel[1]:.1f} "
+        f"and column {pixel[0]:.1f}{said}, and the body at a height of {height:.2f} m in it"
+    )
+    return Surface(
+        files=files,
+        name=name,
+        rows=rows,
+        columns=columns,
+        map_from_pixel=np.column_stack([turned, start[:2] - turned @ pixel]),
+        height_m=float(height) - float(start[2]),
+    )
+
+
+def _stretch(archive: Archive, name: str, known: str | None, count: int) -> Indices:
+    """The rows or columns wanted; all where what is known of the file lies beyond them."""
+    given = archive.parameters[name]
+    text = given or known
+    if not text:
+        return np.arange(count)
+    match = STRETCH.fullmatch(text.strip())
+    first, end = (int(number) for number in match.groups()) if match else (0, 0)
+    if first < min(end, count):
+        return np.arange(first, min(end, count))
+    if given:
+        raise ParameterError(f"{name}: expected such as 0-{count}, of {count}, got '{given}'")
+    archive.notes.append(f"{name}: what is known of the surface model, {known}, lies beyond its {count}: all are taken")
+    return np.arange(count)
+
+
+def _step(wanted_m: float, cell_m: float, shape: tuple[int, int]) -> int:
+    """One pixel in how many, each way."""
+    if wanted_m:
+        return max(round(wanted_m / cell_m), 1)
+    step = 1
+    while -(-shape[0] // step) * -(-shape[1] // step) > MOST_POINTS:
+        step += 1
+    return step
+
+
+def _thinned(numbers: Indices, step: int) -> Indices:
+    """The middle one of every so many."""
+    return numbers[min(step // 2, (len(numbers) - 1) // 2) :: step]
+
+
+def _start_pixel(given: str, known: str | None, raster: Raster) -> tuple[Numbers, str]:
+    """Column and row (2,) at which the drive begins, counted from the outer corner, and on what ground."""
+    text = given or known
+    turned, corner = raster.grid_from_pixel[:, :2], raster.grid_from_pixel[:, 2]
+    if not text:
+        return np.array([raster.columns, raster.rows]) / 2, " (its middle, as nothing tells: see surface_start)"
+    by_corner, on_grid = FROM_CORNER.fullmatch(text.strip()), ON_GRID.fullmatch(text.strip())
+    if by_corner:
+        south, east = map(float, by_corner.groups())
+        offset = np.array([east, -south])
+    elif on_grid:
+        offset = np.array([float(number) for number in on_grid.groups()]) - corner
+    else:
+        form = "'south 327.0 east 272.72' or 'easting 400327.0 northing 3440272.72'"
+        raise ParameterError(f"surface_start: expected such as {form}, got '{text}'")
+    return np.linalg.solve(turned, offset), ""
+
+
+def _height_of_body(archive: Archive, raster: Raster, pixel: Numbers) -> float:
+    """As high above the surface at the start as the rover stands."""
+    column, row = np.floor(pixel).astype(np.intp)
+    inside = 0 <= row < raster.rows and 0 <= column < raster.columns
+    height = raster.heights(np.array([row]), np.array([column]))[0, 0] if inside else np.nan
+    if not np.isfinite(height):
+        raise ArchiveError("the surface model has no height where the drive begins: set surface_z_offset_m")
+    return float(height) + float(archive.spec.constants[BODY])

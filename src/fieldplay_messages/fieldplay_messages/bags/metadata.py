@@ -1,0 +1,93 @@
+"""A bag's metadata as rosbag2 of ROS 2 Jazzy writes them: version 9, in YAML."""
+
+import json
+import re
+from collections.abc import Iterator
+
+from fieldplay_messages.bags.channels import Channel, Qos
+from fieldplay_messages.bags.contents import Contents
+
+VERSION = 9
+ROS_DISTRO = "jazzy"
+
+PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
+NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+
+def qos_text(qos: Qos) -> str:
+    """The profiles of a topic's publishers, of which there is one: a list in YAML."""
+    forever = ("  sec: 9223372036", "  nsec: 854775807")
+    lines = (
+        f"history: {qos.history}",
+        f"depth: {qos.depth}",
+        f"reliability: {qos.reliability}",
+        f"durability: {qos.durability}",
+        *("deadline:", *forever),
+        *("lifespan:", *forever),
+        "liveliness: automatic",
+        *("liveliness_lease_duration:", *forever),
+        "avoid_ros_namespace_conventions: false",
+    )
+    return "- " + "\n  ".join(lines)
+
+
+def information_text(contents: Contents, *, storage: str, file: str) -> str:
+    """What stands inside a storage file about the bag."""
+    return "\n".join(_information(contents, storage, _scalar(file)))
+
+
+def metadata_text(contents: Contents, *, storage: str, file: str) -> str:
+    """What stands in metadata.yaml."""
+    lines = ("rosbag2_bagfile_information:", *_indented(_information(contents, storage, _scalar(file)), 2))
+    return "\n".join(lines) + "\n"
+
+
+def _information(contents: Contents, storage: str, file: str) -> Iterator[str]:
+    yield f"version: {VERSION}"
+    yield f"storage_identifier: {storage}"
+    span = list(_span(contents))
+    yield from span
+    yield "topics_with_message_count:"
+    for channel, count in zip(contents.channels, contents.counts.tolist(), strict=True):
+        yield from _indented(_topic(channel, count), 2)
+    if not contents.channels:
+        yield "  []"
+    yield 'compression_format: ""'
+    yield 'compression_mode: ""'
+    yield "relative_file_paths:"
+    yield f"  - {file}"
+    yield "files:"
+    yield f"  - path: {file}"
+    starting_time_first = span[2:4] + span[0:2] + span[4:]
+    yield from _indented(starting_time_first, 4)
+    yield "custom_data: ~"
+    yield f"ros_distro: {ROS_DISTRO}"
+
+
+def _span(contents: Contents) -> Iterator[str]:
+    yield "duration:"
+    yield f"  nanoseconds: {contents.duration_ns}"
+    yield "starting_time:"
+    yield f"  nanoseconds_since_epoch: {contents.first_ns}"
+    yield f"message_count: {contents.message_count}"
+
+
+def _topic(channel: Channel, count: int) -> Iterator[str]:
+    yield "- topic_metadata:"
+    yield f"    name: {_scalar(channel.topic)}"
+    yield f"    type: {_scalar(channel.msgtype)}"
+    yield "    serialization_format: cdr"
+    yield "    offered_qos_profiles:"
+    yield from _indented(qos_text(channel.qos).splitlines(), 6)
+    yield f"    type_description_hash: {_scalar(channel.type_hash)}"
+    yield f"  message_count: {count}"
+
+
+def _indented(lines: Iterator[str] | list[str], width: int) -> Iterator[str]:
+    return (" " * width + line for line in lines)
+
+
+def _scalar(text: str) -> str:
+    """A text as it stands where YAML reads it back as the same text, in quotes elsewhere."""
+    plain = PLAIN.fullmatch(text) and text.lower() not in NOT_TEXT
+    return text if plain else json.dumps(text)

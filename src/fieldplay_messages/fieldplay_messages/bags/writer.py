@@ -1,0 +1,143 @@
+"""Writes a rosbag2 bag: a folder with one storage file and metadata.yaml, which appears when it is complete."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.bags.channels import Channel
+from fieldplay_messages.bags.contents import Contents
+from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.bags.folder import METADATA, PartialFolder
+from fieldplay_messages.bags.mcap_writer import CHUNK_SIZE, Compression, McapStorage
+from fieldplay_messages.bags.messages import Messages
+from fieldplay_messages.bags.metadata import metadata_text
+from fieldplay_messages.bags.sqlite_writer import SqliteStorage
+
+StorageName = Literal["mcap", "sqlite3"]
+
+
+class Storage(Protocol):
+    """A storage file while it is written."""
+
+    def add_channel(self, channel: Channel) -> None: ...
+
+    def write(self, messages: Messages) -> None: ...
+
+    def finish(self, contents: Contents, file_name: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class BagWriter:
+    """A bag while it is written, as a context manager.
+
+    Leaving the context finishes the bag; with an exception, or after any failed write, nothing of it stays. An
+    existing bag is refused, or with `overwrite` replaced once the new one is complete. `compression` is that of
+    MCAP's chunks.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        storage: StorageName = "mcap",
+        compression: Compression = "none",
+        overwrite: bool = False,
+        chunk_size: int = CHUNK_SIZE,
+    ) -> None:
+        if storage not in ("mcap", "sqlite3"):
+            raise BagError(f"a bag's storage is mcap or sqlite3, got {storage!r}")
+        if compression not in ("none", "zstd") or (storage == "sqlite3" and compression != "none"):
+            raise BagError(f"storage {storage} has no compression {compression!r}: mcap has none or zstd, sqlite3 none")
+        self.path = Path(path).resolve()
+        self._storage_name = storage
+        self._compression = compression
+        self._overwrite = overwrite
+        self._chunk_size = chunk_size
+        self._contents = Contents()
+        self._failed = False
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Messages written so far (channels,), in the order of the channels."""
+        return np.array(self._contents.counts)
+
+    def __enter__(self) -> "BagWriter":
+        with self._told():
+            self._folder = PartialFolder(self.path, overwrite=self._overwrite)
+            try:
+                self._storage = self._create_storage(self._folder.path / self._file_name)
+            except BaseException:  # an interrupt leaves nothing behind either
+                self._folder.remove()
+                raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+                return
+        except BaseException:
+            self._abandon()
+            raise
+        self._abandon()
+
+    def add_channel(self, channel: Channel) -> int:
+        """Make a channel known, before or between messages, and give its number for Messages.channel."""
+        with self._told():
+            number = self._contents.add_channel(channel)
+            self._storage.add_channel(channel)
+        return number
+
+    def write(self, messages: Messages) -> None:
+        """Write a batch behind those before it."""
+        if len(messages):
+            with self._told():
+                self._contents.add(messages)
+                self._storage.write(messages)
+
+    @property
+    def _file_name(self) -> str:
+        return f"{self.path.name}_0.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
+
+    def _create_storage(self, path: Path) -> Storage:
+        if self._storage_name == "sqlite3":
+            return SqliteStorage(path)
+        return McapStorage.create(path, compression=self._compression, chunk_size=self._chunk_size)
+
+    def _finish(self) -> None:
+        if self._failed:
+            raise BagError(f"{self.path} is not finished: a part of it could not be written")
+        with self._told():
+            self._storage.finish(self._contents, self._file_name)
+            text = metadata_text(self._contents, storage=self._storage_name, file=self._file_name)
+            (self._folder.path / METADATA).write_text(text, "utf-8")
+            self._folder.commit()
+
+    def _abandon(self) -> None:
+        with suppress(OSError, BagError):
+            self._storage.close()
+        self._folder.remove()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Whatever fails inside fails the bag, and says so in words for a user."""
+        try:
+            yield
+        except OSError as error:
+            self._failed = True
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            reason = "no space left on the disk" if full else os.strerror(error.errno or errno.EIO)
+            raise BagError(f"cannot write the bag {self.path}: {reason}") from error
+        except BaseException:
+            self._failed = True
+            raise

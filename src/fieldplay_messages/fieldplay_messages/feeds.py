@@ -1,0 +1,107 @@
+"""A feed is what becomes of a stream on one topic: spans of messages, encoded when they are asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.bags.payloads import MergedPayloads, Payloads, PiecePayloads, RowPayloads
+from fieldplay_messages.encoders import encode, parts_of_one_size
+from fieldplay_messages.records import Record
+from fieldplay_messages.spec import StreamSpec
+from fieldplay_messages.streams import Span, Stream
+
+Pieces = Sequence[bytes | memoryview]
+
+
+class SpanMessages(Protocol):
+    """The messages of one span, in the order of their times."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether each message is read on its own and may be large, as pictures are."""
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        """The bytes of some rows, and which of the rows (n,) they are: a defective row has no message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """A topic with its messages. Among feeds the lower rank goes first at equal times, then the earlier feed.
+
+    What is latched is kept for those who come late, and its last message before a begin counts there too. What is
+    standing besides belongs to no time: it goes before everything, wherever one begins.
+    """
+
+    topic: str
+    msgtype: str
+    spans: Sequence[Span]
+    load: Callable[[int], tuple[NDArray[np.int64], SpanMessages]]
+    rank: int = 0
+    latched: bool = False
+    standing: bool = False
+    stream: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RowMessages:
+    """SpanMessages of one size (n, size), encoded together."""
+
+    data: NDArray[np.uint8]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+        data = self.data[rows[0] : rows[-1] + 1] if contiguous else self.data[rows]
+        return RowPayloads(data), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SizedMessages:
+    """SpanMessages of several sizes: parts of one size each, and the rows (ascending) that each part has."""
+
+    parts: Sequence[tuple[RowMessages, NDArray[np.intp]]]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made: list[tuple[Payloads, NDArray[np.int64]]] = []
+        for messages, own in self.parts:
+            place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+            wanted = np.flatnonzero(own[place] == rows)
+            if len(wanted):
+                made.append((messages.payloads(place[wanted])[0], wanted))
+        return MergedPayloads(made), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleMessages:
+    """SpanMessages that are made one by one; a row that gives none is defective."""
+
+    make: Callable[[int], Pieces | None]
+    heavy: bool = True
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made = [self.make(int(row)) for row in rows]
+        return PiecePayloads([pieces for pieces in made if pieces is not None]), np.array(
+            [pieces is not None for pieces in made], bool
+        )
+
+
+def feed_of_numbers(stream: Stream, spec: StreamSpec, topic: str, rank: int) -> Feed:
+    """Records of numbers, a span at a time."""
+
+    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        record = stream.load(index)
+        return record.leaves_ns, messages_of_record(record, spec)
+
+    return Feed(topic=topic, msgtype=spec.type, spans=stream.spans, load=load, rank=rank, stream=spec.id)
+
+
+def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
+    """The messages of a record of numbers, of one size or of several."""
+    parts = parts_of_one_size(record)
+    if len(parts) <= 1:
+        return RowMessages(encode(record, spec))
+    return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])

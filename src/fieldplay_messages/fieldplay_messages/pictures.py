@@ -1,0 +1,219 @@
+"""Pictures as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
+from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.feeds import Feed, Pieces, SingleMessages, SpanMessages
+from fieldplay_messages.picture_files import fault_of_picture, picture_from_bytes
+from fieldplay_messages.records import Pictures, Pixels
+from fieldplay_messages.spec import Camera, StreamSpec
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Stream
+
+RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+KEPT = 12  # pictures that several topics share, as the archive holds them
+PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
+RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
+MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
+
+Images = Literal["raw", "compressed", "both"]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The pictures of one stream, each read and checked once though several topics want it."""
+
+    report: Report
+    stream: str
+    camera: Camera | None
+    kept: OrderedDict[tuple[int, str], bytes | Pixels | None] = field(default_factory=OrderedDict)
+    reported: set[str] = field(default_factory=set)
+    lock: Lock = field(default_factory=Lock)
+
+    def data(self, record: Pictures, row: int) -> bytes | Pixels | None:
+        """A picture's file, or its pixels; None where it is defective."""
+        key = (int(record.stamp_ns[row]), record.names[row])
+        with self.lock:
+            if key not in self.kept:
+                self.kept[key] = self._read(record, row)
+                if len(self.kept) > KEPT:
+                    self.kept.popitem(last=False)
+            return self.kept[key]
+
+    def _read(self, record: Pictures, row: int) -> bytes | Pixels | None:
+        try:
+            data = record.load(row)
+            fault = _fault_of_pixels(data) if isinstance(data, Pixels) else fault_of_picture(data)
+            if fault is None:
+                self._compare_size(data, record.names[row])
+        except (ArchiveError, OSError) as error:
+            fault = str(error)
+        if fault is None:
+            return data
+        self.refuse(record.names[row], fault)
+        return None
+
+    def _compare_size(self, data: bytes | Pixels, name: str) -> None:
+        """A picture of another size plays, but the camera's numbers are not for it."""
+        picture, camera = data if isinstance(data, Pixels) else picture_from_bytes(data), self.camera
+        if camera is not None and (picture.width, picture.height) != (camera.width, camera.height):
+            expected, got = f"{camera.width} x {camera.height}", f"{picture.width} x {picture.height}"
+            message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
+            self.report(Defect(file=name, kind="picture_size", stream=self.stream, message=message))
+
+    def refuse(self, name: str, fault: str) -> None:
+        """Report a picture, once."""
+        if name not in self.reported:
+            self.reported.add(name)
+            self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
+
+
+def _fault_of_pixels(pixels: Pixels) -> str | None:
+    """What is wrong with a picture's lengths, as expected and got; None if nothing is."""
+    if pixels.height < 1 or pixels.width < 1:
+        return f"expected a picture of at least 1 x 1 pixels, got {pixels.width} x {pixels.height}"
+    if len(pixels.data) != pixels.height * pixels.step:
+        return f"expected {pixels.height} rows of {pixels.step} bytes, got {len(pixels.data)} bytes"
+    return None
+
+
+def natural_images(stream: Stream) -> Images:
+    """How pictures are sent where nobody says: as the archive holds them."""
+    record = stream.load(0) if len(stream.spans) else None
+    return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
+
+
+def images_of(stream: Stream, wanted: Images | None) -> Images:
+    """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
+    record = stream.load(0) if len(stream.spans) else None
+    if isinstance(record, Pictures) and not record.packable:
+        return "raw"
+    return wanted or natural_images(stream)
+
+
+def feeds_of_pictures(
+    stream: Stream,
+    spec: StreamSpec,
+    topic: str,
+    *,
+    camera: Camera | None,
+    images: Images,
+    report: Report,
+    ranks: tuple[int, int],
+) -> list[Feed]:
+    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted."""
+    shared = _Shared(report, spec.id, camera)
+    feeds = []
+
+    def feed(name: str, msgtype: str, rank: int, make: Callable[[Pictures, int], Pieces | None]) -> None:
+        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+            record = stream.load(index)
+            if not isinstance(record, Pictures):
+                raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
+            return record.leaves_ns, SingleMessages(lambda row: make(record, row))
+
+        feeds.append(Feed(topic=name, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream=spec.id))
+
+    if camera is not None:
+        info = camera_info_rows(camera, spec.frame)
+        feed(f"{topic.rpartition('/')[0]}/camera_info", INFO, ranks[0], lambda r, i: _info(shared, r, i, info))
+    if images in ("compressed", "both"):
+        feed(f"{topic}/compressed", COMPRESSED, ranks[1], lambda r, i: _compressed(shared, r, i, spec.frame))
+    if images in ("raw", "both"):
+        feed(topic, RAW, ranks[1], lambda r, i: _raw(shared, r, i, spec.frame))
+    return feeds
+
+
+def camera_info_rows(camera: Camera, frame: str) -> Layout:
+    """CameraInfo of a camera as published; the stamp is left open."""
+    texts = {"header.frame_id": frame, "distortion_model": camera.distortion_model}
+    layout = layout_of(INFO, {**texts, "d": len(camera.distortion)})
+    data, rows = layout.rows(1)
+    intrinsics = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]])
+    rows["width"], rows["height"], rows["d"] = camera.width, camera.height, camera.distortion
+    rows["k"], rows["r"] = intrinsics.reshape(-1), camera.rectification or np.eye(3).reshape(-1)
+    rows["p"] = camera.projection or np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
+    return Layout(template=data[0], dtype=layout.dtype)
+
+
+def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces | None:
+    if shared.data(record, row) is None:
+        return None
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
+    return (data.tobytes(),)
+
+
+def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = shared.data(record, row)
+    encoding = data.encoding if isinstance(data, Pixels) else ""
+    if isinstance(data, Pixels):
+        data = _packed(shared, data, record.names[row])
+    if data is None:
+        return None
+    kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
+    if encoding in MOSAICS:
+        kind = f"{encoding}; png compressed "  # as image_transport writes it, whose reader takes the kind from here
+    return (_head(COMPRESSED, record, row, {"header.frame_id": frame, "format": kind}), _length(data), data)
+
+
+def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
+    """Pixels as a PNG, without loss."""
+    bits = 16 if pixels.encoding.endswith("16") else 8
+    channels = {**PACKABLE, **MOSAICS, **RED_FIRST}.get(pixels.encoding, 0)
+    row = pixels.width * channels * bits // 8
+    if not row or pixels.step < row:
+        known = ", ".join(PACKABLE)
+        got = f"{pixels.encoding} in rows of {pixels.step} bytes"
+        shared.refuse(name, f"expected pixels that a PNG can hold ({known}), got {got}")
+        return None
+    rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :row]
+    kind = np.dtype(np.uint8 if bits == 8 else ">u2" if pixels.is_bigendian else "<u2")
+    image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)
+    if pixels.encoding in RED_FIRST:
+        image = image[..., [2, 1, 0, 3][:channels]]
+    return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
+
+
+def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = shared.data(record, row)
+    if data is None:
+        return None
+    if isinstance(data, Pixels):
+        numbers = {name: getattr(data, name) for name in ("height", "width", "step", "is_bigendian")}
+        head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": data.encoding}, numbers)
+        return (head, _length(data.data), data.data)
+    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if pixels is None:
+        shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
+        return None
+    encoding = {1: "mono", 3: "bgr", 4: "bgra"}[1 if pixels.ndim == 2 else pixels.shape[2]] + str(8 * pixels.itemsize)
+    sizes = {"height": pixels.shape[0], "width": pixels.shape[1], "step": pixels.strides[0]}
+    head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": encoding}, sizes)
+    flat = np.ascontiguousarray(pixels).reshape(-1).view(np.uint8).data
+    return (head, _length(flat), flat)
+
+
+def _head(
+    msgtype: str, record: Pictures, row: int, texts: dict[str, str], numbers: dict[str, int] | None = None
+) -> bytes:
+    """What stands before the length of the list `data`."""
+    layout, _ = open_layout_of(msgtype, texts, "data")
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
+    for name, value in (numbers or {}).items():
+        rows[name] = value
+    return data.tobytes()
+
+
+def _length(data: bytes | memoryview) -> bytes:
+    return len(data).to_bytes(4, "little")

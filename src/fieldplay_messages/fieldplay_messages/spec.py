@@ -1,0 +1,51 @@
+"""What of a dataset's description concerns its messages: its streams, and its cameras."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ALWAYS = "always"
+SWITCH = re.compile(r"(?!map_tf$)[a-z][a-z0-9_]*_tf")  # map_tf is of the static tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Camera:
+    """Intrinsics as published, in pixels; distortion as its model orders it."""
+
+    width: int
+    height: int
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+    distortion_model: str
+    distortion: tuple[float, ...]
+    source: str = ""
+    rectification: tuple[float, ...] = ()  # R, row by row; of a camera that is no part of a rectified pair none,
+    projection: tuple[float, ...] = ()  # and P none: then they are the identity and the intrinsics
+
+    def __post_init__(self) -> None:
+        if len(self.rectification) not in (0, 9) or len(self.projection) not in (0, 12):
+            raise ValueError("expected a rectification of 9 numbers and a projection of 12, or none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamSpec:
+    """A stream: what the reader calls it, and where it goes. The order in the YAML is that at equal times."""
+
+    id: str
+    topic: str
+    type: str
+    frame: str = ""
+    child_frame: str = ""
+    camera: str = ""
+    latched: bool = False  # kept for those who come late: a state rather than a measurement
+    tf: str = ""  # of odometry: it is sent on /tf too, where the switch of this name is on; `always` needs none
+    note: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)  # of the message's fields that hold others than usual
+
+    def __post_init__(self) -> None:
+        if self.tf and not (self.tf == ALWAYS or SWITCH.fullmatch(self.tf)):
+            raise ValueError(f"tf: expected '{ALWAYS}' or the name of a switch, such as nav_tf, got '{self.tf}'")
+        if self.tf and not (self.frame and self.child_frame):
+            raise ValueError("tf: expected a frame and a child_frame beside it")

@@ -1,0 +1,17 @@
+from setuptools import find_packages, setup
+
+NAME = "fieldplay_messages"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Records of columns, the messages that they become, and the bags that hold these; knows no ROS.",
+    license="Apache-2.0",
+    packages=find_packages(exclude=["test"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+    ],
+    package_data={NAME: ["py.typed"]},
+    zip_safe=True,
+)
