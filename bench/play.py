@@ -27,7 +27,7 @@ PROFILE = Path(__file__).parents[1] / "config" / "fastdds.xml"
 def play(archive: str, rate: str) -> None:
     """The player with a stopwatch at its publishers; prints what was measured as JSON."""
     from fieldplay_player import node
-    from fieldplay_player.sinks.live import LiveTopics
+    from fieldplay_player.live_sink import LiveTopics
 
     sent: list[tuple[int, int]] = []
     publish = LiveTopics.publish
@@ -64,7 +64,7 @@ def listen(archive: str) -> None:
     from fieldplay_archive.opening import open_dataset
     from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive
     from fieldplay_archive.outlets.selection import Selection
-    from fieldplay_player.sinks.live import message_class, profile
+    from fieldplay_player.live_sink import message_class, profile
 
     with open_dataset(Path(archive)) as opened:
         feeds = feeds_of_archive(opened, Selection())

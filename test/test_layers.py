@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ROS_FILES = (
     "/nodes/",
     "fieldplay_player/node.py",
-    "fieldplay_player/sinks/live.py",
+    "fieldplay_player/live_sink.py",
     "fieldplay/cli/play.py",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/demo/listening.py",

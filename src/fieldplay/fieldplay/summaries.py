@@ -13,7 +13,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import INFO, MOVING, feeds_of_archive
 from fieldplay_archive.outlets.checks import Progress
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 
 BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream

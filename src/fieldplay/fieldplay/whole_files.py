@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.errors import BagError
 
 
 def write_whole(out: Path, data: bytes) -> None:

@@ -14,11 +14,11 @@ from fieldplay.report.builder import page_of, recorded
 from fieldplay.report.recording import Recording
 from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.messages import messages_of_channel
-from fieldplay_messages.bags.payloads import PiecePayloads
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
 
 if sys.version_info >= (3, 14):
     from compression import zstd

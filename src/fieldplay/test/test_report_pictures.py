@@ -16,7 +16,7 @@ from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.report.recording import Recording
 from fieldplay.report.source import Subject
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

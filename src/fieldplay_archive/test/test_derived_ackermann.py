@@ -15,7 +15,7 @@ from fieldplay_archive.outlets.derived.paths import PATH, path_messages
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.trail import TrailLimits, grown
 from fieldplay_messages import records
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.streams import Span
 from fieldplay_player.reading import messages_of_span
 

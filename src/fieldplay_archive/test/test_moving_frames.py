@@ -16,9 +16,9 @@ from fieldplay_archive.outlets.moving_frames import live_switches, switches
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay_messages import records
+from fieldplay_messages.cdr.restamp import moved_transforms
 from fieldplay_messages.errors import ParameterError
-from fieldplay_messages.feeds import Feed
-from fieldplay_messages.restamp import moved_transforms
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
 from fieldplay_player.play_program import program_of_archive

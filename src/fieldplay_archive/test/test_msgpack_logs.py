@@ -15,10 +15,10 @@ import tiny_sherpatt as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay_archive.files.opening_progress import watched_opening
 from fieldplay_archive.logs import index_cache, log
 from fieldplay_archive.logs.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
+from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_messages.errors import ArchiveError, Defect
 
 A, B = "/task.a", "/task.b"

@@ -6,7 +6,7 @@ import pytest
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import open_files
-from fieldplay_archive.files.row_files import cloud_stream, picture_stream, timed_files
+from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.spec import DatasetSpec, RowFiles
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Clouds, Pictures

@@ -1,15 +1,23 @@
-"""What can be wrong with an archive: fatal errors, and defects that are noted while the rest goes on."""
+"""What can go wrong, in words for a user; and defects, which are noted while the rest goes on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
-class ArchiveError(Exception):
-    """An archive that cannot be read at all; the message is fit for a user."""
+class UserError(Exception):
+    """What cannot be done, in words fit for a user: the command line shows them without a traceback."""
+
+
+class ArchiveError(UserError):
+    """An archive that cannot be read at all, or a part of it that cannot."""
 
 
 class ParameterError(ArchiveError):
     """A parameter that a dataset does not have, or a value that it cannot take: wrong usage, not a wrong archive."""
+
+
+class BagError(UserError):
+    """A bag that cannot be written, or messages that no bag can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from mcap.stream_reader import StreamReader, breakup_chunk
 
 from fieldplay_messages.bags.channels import Qos, channel_of_type
 from fieldplay_messages.bags.mcap_writer import LARGE
-from fieldplay_messages.bags.messages import Messages
 from fieldplay_messages.bags.metadata import qos_text
-from fieldplay_messages.bags.payloads import PiecePayloads
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.feeds.messages import Messages
+from fieldplay_messages.feeds.payloads import PiecePayloads
 
 PREFIX = 31
 

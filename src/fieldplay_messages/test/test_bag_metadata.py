@@ -6,10 +6,10 @@ import yaml
 
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.messages import messages_of_channel
 from fieldplay_messages.bags.metadata import information_text, metadata_text
-from fieldplay_messages.bags.payloads import RowPayloads
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import RowPayloads
 
 FOREVER = {"sec": 9223372036, "nsec": 854775807}  # RMW_DURATION_INFINITE
 

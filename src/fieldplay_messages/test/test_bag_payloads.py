@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.messages import Messages, merged, messages_of_channel
-from fieldplay_messages.bags.payloads import Payloads, PiecePayloads, RowPayloads
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages, merged, messages_of_channel
+from fieldplay_messages.feeds.payloads import Payloads, PiecePayloads, RowPayloads
 
 
 def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:

@@ -18,9 +18,9 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_messages.bags.channels import Qos, channel_of_type
-from fieldplay_messages.bags.messages import Messages, merged, messages_of_channel
-from fieldplay_messages.bags.payloads import PiecePayloads, RowPayloads
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.feeds.messages import Messages, merged, messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads, RowPayloads
 
 KINDS = [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")]
 TYPES = ["sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage"]

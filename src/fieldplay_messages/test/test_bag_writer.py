@@ -13,11 +13,11 @@ import pytest
 from rosbags.rosbag2 import Reader
 
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.errors import BagError
 from fieldplay_messages.bags.mcap_writer import McapStorage
-from fieldplay_messages.bags.messages import Messages, messages_of_channel
-from fieldplay_messages.bags.payloads import RowPayloads
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages, messages_of_channel
+from fieldplay_messages.feeds.payloads import RowPayloads
 
 STORAGES = ["mcap", "sqlite3"]
 
@@ -25,8 +25,8 @@ WRITE_UNTIL_KILLED = """
 import resource, sys
 import numpy as np
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.messages import messages_of_channel
-from fieldplay_messages.bags.payloads import RowPayloads
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import RowPayloads
 from fieldplay_messages.bags.writer import BagWriter
 path, storage, limit = sys.argv[1:]
 if int(limit):

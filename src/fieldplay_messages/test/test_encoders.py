@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fieldplay_messages import records
+from fieldplay_messages.cdr.encoders import encode, parts_of_one_size
 from fieldplay_messages.cdr.layout import typestore
-from fieldplay_messages.encoders import encode, parts_of_one_size
-from fieldplay_messages.feeds import feed_of_numbers
+from fieldplay_messages.feeds.feed import feed_of_numbers
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
 

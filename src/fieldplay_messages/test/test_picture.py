@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldplay_messages.cdr.picture_files import Picture, fault_of_picture, picture_from_bytes
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picture_files import Picture, fault_of_picture, picture_from_bytes
 
 HEIGHT, WIDTH = 37, 53
 DRAW = np.random.default_rng(5)

@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay_messages.cdr.layout import typestore
 from fieldplay_messages.errors import Defect
-from fieldplay_messages.pictures import COMPRESSED, INFO, RAW, feeds_of_pictures, images_of, natural_images
+from fieldplay_messages.feeds.pictures import COMPRESSED, INFO, RAW, feeds_of_pictures, images_of, natural_images
 from fieldplay_messages.records import Pictures, Pixels
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.streams import Span

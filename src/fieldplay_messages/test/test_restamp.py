@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_messages.restamp import begins_with_header, restamp_of_type
+from fieldplay_messages.cdr.restamp import begins_with_header, restamp_of_type
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STAMP_NS = 1_656_931_512_999_999_999

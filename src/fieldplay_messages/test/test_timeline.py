@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fieldplay_messages.feeds.timeline import Source, Timeline
 from fieldplay_messages.streams import Span
-from fieldplay_messages.timeline import Source, Timeline
 
 
 def source_of(spans: list[list[int]], loads: list[int] | None = None) -> Source[list[int]]:

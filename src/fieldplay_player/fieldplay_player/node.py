@@ -27,11 +27,11 @@ from fieldplay_archive.opening import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, BagError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.errors import PlayError
+from fieldplay_player.live_sink import LiveTopics, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.letting_go import letting_go
 from fieldplay_player.nodes.service_thread import ServiceThread
@@ -41,7 +41,6 @@ from fieldplay_player.play_report import beginning, diagnostics, ending, is_behi
 from fieldplay_player.playback import WAITING, Playback
 from fieldplay_player.qos_overrides import overrides_from_file
 from fieldplay_player.read_ahead import Workers
-from fieldplay_player.sinks.live import LiveTopics, profile
 
 NAME = "player"
 UNIT_MISMATCH = "unit_mismatch"

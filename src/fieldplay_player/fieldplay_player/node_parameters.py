@@ -8,7 +8,7 @@ from typing import Any, get_args
 import yaml
 
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.pictures import Images
+from fieldplay_messages.feeds.pictures import Images
 from fieldplay_player.errors import PlayError
 from fieldplay_player.play_options import READ_AHEAD_MB, PlayOptions, Reading
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from threading import Condition
 from typing import Protocol
 
-from fieldplay_messages.restamp import Restamp
+from fieldplay_messages.cdr.restamp import Restamp
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.read_ahead import Gap
 from fieldplay_player.reading import Message, Run

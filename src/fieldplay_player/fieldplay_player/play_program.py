@@ -6,8 +6,8 @@ from dataclasses import replace
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, window_of
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.feeds import Feed
-from fieldplay_messages.restamp import restamp_of_type
+from fieldplay_messages.cdr.restamp import restamp_of_type
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
 from fieldplay_player.play_parts import Program, Reader

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.play_lag import BEHIND_NS
 from fieldplay_player.play_options import PlayOptions

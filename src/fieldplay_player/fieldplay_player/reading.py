@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.payloads import MergedPayloads, Payloads
-from fieldplay_messages.feeds import Feed, SpanMessages
-from fieldplay_messages.timeline import Source, Stretch, Timeline
+from fieldplay_messages.feeds.feed import Feed, SpanMessages
+from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
+from fieldplay_messages.feeds.timeline import Source, Stretch, Timeline
 
 PER_PART = 512
 

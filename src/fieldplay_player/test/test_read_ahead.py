@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.payloads import PiecePayloads
-from fieldplay_messages.feeds import Feed, RowMessages, SingleMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SingleMessages, SpanMessages
+from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_messages.streams import Span
 from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
 from fieldplay_player.reading import Heavy, Message, Work, works

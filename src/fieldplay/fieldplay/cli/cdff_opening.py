@@ -9,8 +9,8 @@ from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.opening import opened_logs
 from fieldplay.cli.commands import UsageError, fault_of_place, tell
 from fieldplay.cli.progress import progress_bar
-from fieldplay_archive.files.opening_progress import watched_opening
 from fieldplay_archive.logs.log import Log
+from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_messages.errors import Defect
 
 

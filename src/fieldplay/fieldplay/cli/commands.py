@@ -17,8 +17,8 @@ from fieldplay import summaries as inspection
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.progress import progress_bar
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.opening_progress import watched_opening
 from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf

@@ -19,8 +19,7 @@ from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.projection import add_projecting, project
 from fieldplay.cli.report import report
 from fieldplay_archive.spec import dataset_files
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.errors import ArchiveError, ParameterError
+from fieldplay_messages.errors import ArchiveError, BagError, ParameterError
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits

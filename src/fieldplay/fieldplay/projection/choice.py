@@ -11,8 +11,8 @@ from fieldplay.projection.nearest import Row, nearest_rows
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection_points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
+from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picture_pixels import PictureError, pixels_from_file, pixels_from_image
 from fieldplay_messages.stamps import NS_PER_S
 
 TRIED = 16  # rows beside those wanted, where some are damaged

@@ -17,7 +17,7 @@ from fieldplay_kinematics.transforms import Array, inverse_from_transform
 from fieldplay_messages import records
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_messages.cdr.picture_files import BmpHeader, bmp_header, fault_of_picture
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picture_files import BmpHeader, bmp_header, fault_of_picture
 from fieldplay_messages.records import Pixels
 
 GREY, COLOUR = "mono8", "bgr8"

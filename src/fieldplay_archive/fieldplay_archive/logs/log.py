@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, ZipFiles, begins_as_zip
-from fieldplay_archive.files.opening_progress import tell_opening
 from fieldplay_archive.logs.file_index import FileIndex
 from fieldplay_archive.logs.handles import Handles, open_log_file
 from fieldplay_archive.logs.index_cache import keep_index, kept_index, state_of_log
@@ -21,6 +20,7 @@ from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import FilePart
 from fieldplay_archive.logs.unpacking import settings_from_bytes
 from fieldplay_archive.logs.window import CHUNK
+from fieldplay_archive.opening_progress import tell_opening
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 LOG = re.compile(r".+\.msg(\.zz)?", re.IGNORECASE)

@@ -15,16 +15,16 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_archive.spec import robot_file
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
-from fieldplay_messages.bags.messages import Messages
-from fieldplay_messages.bags.payloads import MergedPayloads, Payloads
-from fieldplay_messages.clouds import CLOUD, feed_of_clouds
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.feeds import Feed, SpanMessages, feed_of_numbers
-from fieldplay_messages.pictures import RAW, feeds_of_pictures, images_of
+from fieldplay_messages.feeds.clouds import CLOUD, feed_of_clouds
+from fieldplay_messages.feeds.feed import Feed, SpanMessages, feed_of_numbers
+from fieldplay_messages.feeds.messages import Messages
+from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
+from fieldplay_messages.feeds.pictures import RAW, feeds_of_pictures, images_of
+from fieldplay_messages.feeds.timeline import Piece, Source, Stretch, Timeline
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
-from fieldplay_messages.timeline import Piece, Source, Stretch, Timeline
 
 STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
 HEAVY_PER_BATCH = 16

@@ -13,7 +13,7 @@ from fieldplay_archive.outlets.pose_checks import check_poses
 from fieldplay_archive.outlets.rotor_checks import check_rotors
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 
 Progress = Callable[[float, int], None]
 

@@ -13,7 +13,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages import records
 from fieldplay_messages.errors import ParameterError
-from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages
 from fieldplay_messages.spec import ALWAYS, StreamSpec
 from fieldplay_messages.streams import Stream
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fieldplay_messages.pictures import Images
+from fieldplay_messages.feeds.pictures import Images
 
 
 @dataclass(frozen=True, kw_only=True)

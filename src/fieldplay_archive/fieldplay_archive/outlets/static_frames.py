@@ -17,7 +17,7 @@ from fieldplay_kinematics.transforms import (
 )
 from fieldplay_messages import records
 from fieldplay_messages.cdr.layout import layout_of
-from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span, Stream

@@ -14,7 +14,7 @@ from fieldplay.report.panels.projection import Seen, frames_in_picture, lens_fro
 from fieldplay.report.panels.relief import relief_of_points
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.cloud_points import points_from_cloud
-from fieldplay_messages.picture_pixels import pixels_from_compressed
+from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed
 
 NS_PER_S = 1_000_000_000
 AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR

@@ -21,7 +21,7 @@ from fieldplay_fusion.projection import CameraModel, camera_of_size, projection_
 from fieldplay_fusion.projection_drawing import overlay, scale_of_ranges
 from fieldplay_kinematics.nodes.messages import careful, given, ns_of
 from fieldplay_kinematics.nodes.running import run
-from fieldplay_messages.picture_pixels import PictureError
+from fieldplay_messages.cdr.picture_pixels import PictureError
 from tf2_ros import Buffer, TransformException, TransformListener
 
 FEW = QoSProfile(depth=10)

@@ -12,7 +12,7 @@ from fieldplay_fusion.projection_drawing import ColourScale
 from fieldplay_fusion.projection_points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_kinematics.nodes.messages import given
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.picture_pixels import Pixels, pixels_from_compressed, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import Pixels, pixels_from_compressed, pixels_from_image
 from sensor_msgs_py.point_cloud2 import read_points
 
 

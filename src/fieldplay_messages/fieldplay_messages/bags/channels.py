@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from fieldplay_messages.bags.errors import BagError
 from fieldplay_messages.cdr.layout import typestore
+from fieldplay_messages.errors import BagError
 
 
 @dataclass(frozen=True, kw_only=True)

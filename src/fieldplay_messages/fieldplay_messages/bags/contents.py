@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.bags.channels import Channel
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.messages import Messages
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
 

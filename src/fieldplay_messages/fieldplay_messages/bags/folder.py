@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.errors import BagError
 
 METADATA = "metadata.yaml"
 

@@ -13,8 +13,8 @@ from fieldplay_messages.bags.mcap_records import (
     MESSAGE_PREFIX,
     message_index,
 )
-from fieldplay_messages.bags.messages import Messages
-from fieldplay_messages.bags.payloads import scatter
+from fieldplay_messages.feeds.messages import Messages
+from fieldplay_messages.feeds.payloads import scatter
 
 
 @dataclass(frozen=True)

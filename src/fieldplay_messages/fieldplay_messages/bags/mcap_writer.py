@@ -13,8 +13,8 @@ from fieldplay_messages.bags.channels import Channel
 from fieldplay_messages.bags.contents import Contents
 from fieldplay_messages.bags.mcap_chunk import Chunk, count_up, record_sizes
 from fieldplay_messages.bags.mcap_records import ChunkPlace
-from fieldplay_messages.bags.messages import Messages
 from fieldplay_messages.bags.metadata import information_text, qos_text
+from fieldplay_messages.feeds.messages import Messages
 
 if sys.version_info >= (3, 14):
     from compression import zstd

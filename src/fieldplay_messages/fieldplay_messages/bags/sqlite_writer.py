@@ -9,9 +9,9 @@ import numpy as np
 
 from fieldplay_messages.bags.channels import Channel
 from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.messages import Messages
 from fieldplay_messages.bags.metadata import ROS_DISTRO, VERSION, information_text, qos_text
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages
 
 BATCH_SIZE = 4 << 20
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.bags.channels import Channel
 from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.errors import BagError
 from fieldplay_messages.bags.folder import METADATA, PartialFolder
 from fieldplay_messages.bags.mcap_writer import CHUNK_SIZE, Compression, McapStorage
-from fieldplay_messages.bags.messages import Messages
 from fieldplay_messages.bags.metadata import metadata_text
 from fieldplay_messages.bags.sqlite_writer import SqliteStorage
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages
 
 StorageName = Literal["mcap", "sqlite3"]
 

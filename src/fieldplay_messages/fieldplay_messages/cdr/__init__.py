@@ -1,1 +1,1 @@
-"""Messages as CDR bytes: whole columns of records at once."""
+"""Messages as CDR bytes, both ways: whole columns of records at once, pictures and clouds one by one."""

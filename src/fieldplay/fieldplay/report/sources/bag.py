@@ -18,9 +18,9 @@ from fieldplay.report.sources.archive import size_of_files
 from fieldplay.report.sources.mcap import McapFile, StoredMessage
 from fieldplay.report.sources.sqlite import SqliteFile
 from fieldplay_archive.spec import LOADER
-from fieldplay_messages.bags.errors import BagError
 from fieldplay_messages.bags.folder import METADATA
 from fieldplay_messages.batches import Batch, Progress, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.errors import BagError
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -14,7 +14,7 @@ from fieldplay_archive.outlets.derived.parts import Place, with_parameters
 from fieldplay_archive.outlets.derived.skid_steer import skid_steer_odometry
 from fieldplay_archive.outlets.derived.steered_wheels import expected_wheels, wheel_odometry, wheel_poses
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.streams import Stream
 
 __all__ = ["KINDS", "Place", "feeds_of_derived"]

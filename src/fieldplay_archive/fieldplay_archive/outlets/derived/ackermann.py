@@ -17,7 +17,7 @@ from fieldplay_kinematics.ackermann_odometry import (
 )
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages import records
-from fieldplay_messages.feeds import Feed, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, SpanMessages
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Stream
 

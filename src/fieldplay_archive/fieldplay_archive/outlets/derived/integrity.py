@@ -24,7 +24,7 @@ from fieldplay_kinematics.transforms import Array
 from fieldplay_messages import records
 from fieldplay_messages.cdr.layout import layout_of
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.feeds import Feed, SpanMessages, messages_of_record
+from fieldplay_messages.feeds.feed import Feed, SpanMessages, messages_of_record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Stream
 

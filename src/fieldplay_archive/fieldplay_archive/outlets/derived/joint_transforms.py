@@ -13,7 +13,7 @@ from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import UrdfModel, model_from_text
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError, ParameterError
-from fieldplay_messages.feeds import Feed, RowMessages, SizedMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SizedMessages, SpanMessages
 from fieldplay_messages.streams import Stream
 
 

@@ -11,8 +11,8 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.lander_arm_outputs import parents_of_frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
-from fieldplay_messages.encoders import encode, set_axes, stamped_rows
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.cdr.encoders import encode, set_axes, stamped_rows
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Stream
 

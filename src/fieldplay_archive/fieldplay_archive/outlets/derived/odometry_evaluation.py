@@ -16,7 +16,7 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
 from fieldplay_messages.cdr.layout import layout_of
-from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages, messages_of_record
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages, messages_of_record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span, Stream
 

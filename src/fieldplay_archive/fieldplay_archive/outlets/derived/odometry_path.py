@@ -11,7 +11,7 @@ from fieldplay_kinematics.odometry_path import PathState, path_from_poses
 from fieldplay_kinematics.trail import Growth, TrailLimits
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages import records
-from fieldplay_messages.feeds import Feed, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, SpanMessages
 from fieldplay_messages.streams import Stream
 
 

@@ -12,7 +12,7 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages import records
-from fieldplay_messages.feeds import Feed, RowMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages
 from fieldplay_messages.streams import Stream
 
 Stamps = NDArray[np.int64]

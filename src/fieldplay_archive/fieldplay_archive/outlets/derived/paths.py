@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from fieldplay_archive.outlets.derived.parts import Bytes, Stamps
 from fieldplay_kinematics.planar_motion import quaternion_from_yaw
 from fieldplay_kinematics.trail import PLANAR, Growth, Kept
-from fieldplay_messages.bags.payloads import Payloads, PiecePayloads
+from fieldplay_messages.cdr.encoders import set_axes, set_stamp
 from fieldplay_messages.cdr.layout import Layout, layout_of
-from fieldplay_messages.encoders import set_axes, set_stamp
-from fieldplay_messages.feeds import Pieces
+from fieldplay_messages.feeds.feed import Pieces
+from fieldplay_messages.feeds.payloads import Payloads, PiecePayloads
 
 PATH = "nav_msgs/msg/Path"
 COUNT_SIZE = 4

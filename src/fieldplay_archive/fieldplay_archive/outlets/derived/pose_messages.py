@@ -10,8 +10,8 @@ from fieldplay_archive.outlets.derived.parts import Bytes
 from fieldplay_kinematics.planar_motion import quaternion_from_yaw
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
+from fieldplay_messages.cdr.encoders import encode, set_axes, set_stamp, stamped_rows
 from fieldplay_messages.cdr.layout import layout_of
-from fieldplay_messages.encoders import encode, set_axes, set_stamp, stamped_rows
 from fieldplay_messages.spec import StreamSpec
 
 TF, ODOMETRY, POSES = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray"

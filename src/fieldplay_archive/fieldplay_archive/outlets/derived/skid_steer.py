@@ -14,7 +14,7 @@ from fieldplay_kinematics.skid_steer_odometry import (
     wheel_rates_of_joints,
 )
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Stream
 

@@ -28,8 +28,8 @@ from fieldplay_kinematics import robots
 from fieldplay_kinematics.dead_reckoning import Reckoning
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages import records
-from fieldplay_messages.encoders import encode
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.cdr.encoders import encode
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Stream
 

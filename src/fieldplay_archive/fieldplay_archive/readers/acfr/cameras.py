@@ -14,9 +14,9 @@ from fieldplay_archive.formats.bmp import GREY, pixels_from_bmp
 from fieldplay_archive.readers.acfr.folders import has_cameras
 from fieldplay_archive.readers.acfr.intrinsics import IR, VISUAL, cameras_as_wanted, fitted_camera
 from fieldplay_archive.tables.marked_texts import MarkedTexts, texts_from_lines
+from fieldplay_messages.cdr.picture_files import Picture, picture_from_bytes
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.gaps import GapFinder
-from fieldplay_messages.picture_files import Picture, picture_from_bytes
 from fieldplay_messages.records import Pictures
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S

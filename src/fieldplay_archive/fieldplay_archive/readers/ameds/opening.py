@@ -8,10 +8,10 @@ import numpy as np
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, open_files
-from fieldplay_archive.files.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.readers.ameds import rows as convert
 from fieldplay_archive.readers.ameds.checks import check_settings
 from fieldplay_archive.readers.ameds.clouds import CloudDecoder
+from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_archive.tables.table import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream

@@ -7,10 +7,10 @@ import numpy as np
 
 from fieldplay_archive.archive import Archive, matching_files, open_tables_of
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.files.row_files import picture_stream, timed_files
 from fieldplay_archive.readers.rosario.calibration import Calibration
 from fieldplay_archive.readers.rosario.places import Companion, kind_of_log, odometry_by_content
 from fieldplay_archive.readers.rosario.rows import Conversions, velocity
+from fieldplay_archive.row_files import picture_stream, timed_files
 from fieldplay_archive.tables.nmea import GGA, RMC
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_messages.stamps import NS_PER_S

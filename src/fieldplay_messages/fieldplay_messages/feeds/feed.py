@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.payloads import MergedPayloads, Payloads, PiecePayloads, RowPayloads
-from fieldplay_messages.encoders import encode, parts_of_one_size
+from fieldplay_messages.cdr.encoders import encode, parts_of_one_size
+from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads, PiecePayloads, RowPayloads
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span, Stream

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import open_layout_of
 from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.feeds import Feed, Pieces, SingleMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import Clouds
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S

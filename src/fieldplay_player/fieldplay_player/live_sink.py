@@ -15,7 +15,7 @@ from rosgraph_msgs.msg import Clock
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
-from fieldplay_messages.feeds import Feed
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
 from fieldplay_player.play_options import Reading

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.errors import BagError
+from fieldplay_messages.errors import BagError
 
 BytesLike = bytes | bytearray | memoryview | NDArray[np.generic]
 

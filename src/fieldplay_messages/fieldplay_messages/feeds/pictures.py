@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
+from fieldplay_messages.cdr.picture_files import fault_of_picture, picture_from_bytes
 from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.feeds import Feed, Pieces, SingleMessages, SpanMessages
-from fieldplay_messages.picture_files import fault_of_picture, picture_from_bytes
+from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import Pictures, Pixels
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.stamps import NS_PER_S

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.errors import BagError
-from fieldplay_messages.bags.payloads import MergedPayloads, Payloads
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
