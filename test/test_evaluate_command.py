@@ -19,9 +19,9 @@ from walks import drifted, transforms, wander
 from fieldplay.cli.main import main
 from fieldplay.evaluation.comparison import compared
 from fieldplay.evaluation.ways import Ways, chosen_topic
-from fieldplay_fusion.pose_topics import Way
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.pose_topics import Way
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
 

@@ -8,7 +8,7 @@ from messages_by_hand import START_NS, batch, make, stamped, transform
 
 from fieldplay.evaluation.errors import EvaluationWordError
 from fieldplay.evaluation.ways import frames_of_word
-from fieldplay_fusion.pose_topics import TYPES, PoseRows, Way
+from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
 
 HALF = float(np.sqrt(0.5))

@@ -17,8 +17,8 @@ from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.report.recording import Recording
 from fieldplay.report.source import Subject
 from fieldplay.report.stream_times import StreamTimes
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_messages.batches import Topic
 
 ODOMETRY = "nav_msgs/msg/Odometry"

@@ -13,9 +13,9 @@ from walks import Array, drifted, transforms, wander
 from fieldplay_archive.outlets.archive_feeds import Window, batches
 from fieldplay_archive.outlets.derived import KINDS, Place
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings
-from fieldplay_fusion.trajectory_memory import RunningEvaluation
-from fieldplay_fusion.trajectory_words import states_of_evaluation
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.memory import RunningEvaluation
+from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
 from fieldplay_messages.streams import Span

@@ -16,10 +16,10 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 from walks import Array, drifted, transforms, wander
 
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.memory import RunningEvaluation
+from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_fusion.nodes.odometry_evaluation import OdometryEvaluation
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings
-from fieldplay_fusion.trajectory_memory import RunningEvaluation
-from fieldplay_fusion.trajectory_words import states_of_evaluation
 from fieldplay_kinematics.nodes.messages import pose_message, transform_message
 from fieldplay_kinematics.nodes.paths import stamp_of
 

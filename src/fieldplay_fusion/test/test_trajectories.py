@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 from walks import Array, drifted, headings, transforms, wander
 
-from fieldplay_fusion.trajectories import Trajectory, poses_between, trajectory_from_rows, travelled_from_positions
-from fieldplay_fusion.trajectory_alignment import AlignmentError, alignment_of_pairs, umeyama
-from fieldplay_fusion.trajectory_errors import angle_from_rotation
-from fieldplay_fusion.trajectory_evaluation import (
+from fieldplay_fusion.evaluation.alignment import AlignmentError, alignment_of_pairs, umeyama
+from fieldplay_fusion.evaluation.evaluation import (
     Evaluation,
     EvaluationError,
     EvaluationSettings,
@@ -18,8 +16,15 @@ from fieldplay_fusion.trajectory_evaluation import (
     evaluation_from_settings,
     lengths_for_way,
 )
-from fieldplay_fusion.trajectory_pairs import Pairs
-from fieldplay_fusion.trajectory_tum import tum_lines
+from fieldplay_fusion.evaluation.pairs import Pairs
+from fieldplay_fusion.evaluation.pose_errors import angle_from_rotation
+from fieldplay_fusion.evaluation.trajectories import (
+    Trajectory,
+    poses_between,
+    trajectory_from_rows,
+    travelled_from_positions,
+    tum_lines,
+)
 
 SECOND = 1_000_000_000
 STRAIGHT = np.c_[np.arange(2001) * 0.01, np.zeros((2001, 2))]

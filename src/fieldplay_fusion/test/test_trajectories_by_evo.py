@@ -6,9 +6,10 @@ from evo.core import metrics, sync
 from evo.core.trajectory import PoseTrajectory3D
 from walks import drifted, wander
 
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_alignment import alignment_of_pairs
-from fieldplay_fusion.trajectory_errors import (
+from fieldplay_fusion.evaluation.alignment import alignment_of_pairs
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.pairs import NEAREST, Pairs, associated
+from fieldplay_fusion.evaluation.pose_errors import (
     Errors,
     absolute_errors,
     relative_pose_errors,
@@ -16,8 +17,7 @@ from fieldplay_fusion.trajectory_errors import (
     steps_over_distance,
     steps_over_frames,
 )
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings, evaluated
-from fieldplay_fusion.trajectory_pairs import NEAREST, Pairs, associated
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 
 START_S = 1_543_311_000
 TRUTH = wander(400)

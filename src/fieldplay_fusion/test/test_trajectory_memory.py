@@ -5,10 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 from walks import Array, drifted, headings, transforms, wander
 
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings, evaluated
-from fieldplay_fusion.trajectory_memory import MOST_WAITING, Report, RunningEvaluation, Waiting
-from fieldplay_fusion.trajectory_words import states_of_evaluation
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.memory import MOST_WAITING, PeriodReport, RunningEvaluation, Waiting
+from fieldplay_fusion.evaluation.trajectories import Trajectory
+from fieldplay_fusion.evaluation.words import states_of_evaluation
 
 SECOND = 1_000_000_000
 TRUTH = wander(2000, step_m=0.01)
@@ -21,7 +21,7 @@ def running(settings: EvaluationSettings = SETTINGS, **options: int) -> RunningE
     return RunningEvaluation(settings, **options)
 
 
-def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> list[Report]:
+def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> list[PeriodReport]:
     """Poses of both in portions; the truth has every fifth."""
     state, found = running(), []
     for begin in range(0, 2000, at_once):

@@ -23,11 +23,10 @@ from fieldplay.report.sources.archive import ArchiveSource
 from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay.whole_files import write_whole
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_alignment import FIRST, KINDS, AlignmentError
-from fieldplay_fusion.trajectory_evaluation import EvaluationError, EvaluationSettings
-from fieldplay_fusion.trajectory_pairs import ASSOCIATIONS, INTERPOLATE
-from fieldplay_fusion.trajectory_tum import tum_lines
+from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, AlignmentError
+from fieldplay_fusion.evaluation.evaluation import EvaluationError, EvaluationSettings
+from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
+from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
 
 PICTURE = ".png"

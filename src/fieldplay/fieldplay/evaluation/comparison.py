@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fieldplay.evaluation.ways import Ways, link_of_frames
-from fieldplay_fusion.trajectories import Trajectory
-from fieldplay_fusion.trajectory_alignment import NONE
-from fieldplay_fusion.trajectory_evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.alignment import NONE
+from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_kinematics.transforms import Array
 
 

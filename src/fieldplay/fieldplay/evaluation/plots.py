@@ -12,7 +12,7 @@ from fieldplay.report.html.page import Section, cards, page_of_sections, plain_t
 from fieldplay.report.html.plane import plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay.report.panels.odometry_drawing import Named, error_figures, lengthwise
-from fieldplay_fusion.trajectory_words import UNITS
+from fieldplay_fusion.evaluation.words import UNITS
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.stamps import NS_PER_S
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from fieldplay.evaluation.comparison import Compared
 from fieldplay.report.html.ticks import duration_text, number_text
-from fieldplay_fusion.trajectory_alignment import SIM3
-from fieldplay_fusion.trajectory_errors import PERCENTILES, Statistics, statistics_of
-from fieldplay_fusion.trajectory_evaluation import Evaluation
-from fieldplay_fusion.trajectory_words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
+from fieldplay_fusion.evaluation.alignment import SIM3
+from fieldplay_fusion.evaluation.evaluation import Evaluation
+from fieldplay_fusion.evaluation.pose_errors import PERCENTILES, Statistics, statistics_of
+from fieldplay_fusion.evaluation.words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
 from fieldplay_messages.stamps import NS_PER_S
 
 COLUMNS = ("count", "rmse", "mean", "median", "std", "most")

@@ -8,8 +8,8 @@ import numpy as np
 from fieldplay.evaluation.errors import EvaluationWordError
 from fieldplay.report.panels.transforms import TF, TransformPanel
 from fieldplay.report.source import Source
-from fieldplay_fusion.pose_topics import TYPES, PoseRows, Way
-from fieldplay_fusion.trajectories import trajectory_from_rows
+from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
+from fieldplay_fusion.evaluation.trajectories import trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.batches import Progress, Topic

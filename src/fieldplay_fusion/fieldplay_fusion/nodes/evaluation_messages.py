@@ -8,9 +8,9 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from nav_msgs.msg import Odometry, Path
 
-from fieldplay_fusion.trajectories import SHORTEST_QUATERNION
-from fieldplay_fusion.trajectory_memory import Report
-from fieldplay_fusion.trajectory_words import states_of_evaluation
+from fieldplay_fusion.evaluation.memory import PeriodReport
+from fieldplay_fusion.evaluation.trajectories import SHORTEST_QUATERNION
+from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.nodes.messages import pose_message
 from fieldplay_kinematics.nodes.paths import stamp_of
 from fieldplay_kinematics.transforms import Array, rotation_from_quaternion, transform_from_rotation
@@ -38,7 +38,7 @@ def pose_of(message: Any) -> tuple[Array, bool]:
     return transform_from_rotation(rotation, position), is_turned
 
 
-def statistics_message(name: str, report: Report) -> DiagnosticArray:
+def statistics_message(name: str, report: PeriodReport) -> DiagnosticArray:
     """All errors so far, a status for each kind."""
     message = DiagnosticArray(
         status=[

@@ -15,11 +15,11 @@ from nav_msgs.msg import Path
 from rclpy.node import Node
 from std_msgs.msg import Float64
 
+from fieldplay_fusion.evaluation.alignment import NONE
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.memory import LENGTHS_M, MOST_WAITING, PeriodReport, RunningEvaluation
 from fieldplay_fusion.nodes.evaluation_messages import TYPES, path_message, pose_of, statistics_message
 from fieldplay_fusion.nodes.integrity_messages import transform_now
-from fieldplay_fusion.trajectory_alignment import NONE
-from fieldplay_fusion.trajectory_evaluation import EvaluationSettings
-from fieldplay_fusion.trajectory_memory import LENGTHS_M, MOST_WAITING, Report, RunningEvaluation
 from fieldplay_kinematics.nodes.messages import SENSOR, careful, given, ns_of
 from fieldplay_kinematics.nodes.paths import LATCHED
 from fieldplay_kinematics.nodes.running import run
@@ -120,7 +120,7 @@ class OdometryEvaluation(Node):
         is_known = parent and child and parent != child
         return transform_now(self._tf_buffer, parent, child) if is_known else np.eye(4)
 
-    def _publish(self, report: Report) -> None:
+    def _publish(self, report: PeriodReport) -> None:
         pairs, frame = report.evaluation.pairs, self._truth.header.frame_id
         self._error.publish(Float64(data=report.position_error_m))
         self._statistics.publish(statistics_message(self._estimate_name, report))

@@ -9,8 +9,8 @@ from fieldplay.report.html.charts import line_chart
 from fieldplay.report.html.curve import Curve
 from fieldplay.report.html.markup import Html
 from fieldplay.report.html.ticks import Axis, number_axis, time_axis
-from fieldplay_fusion.trajectory_errors import Errors
-from fieldplay_fusion.trajectory_evaluation import Evaluation
+from fieldplay_fusion.evaluation.evaluation import Evaluation
+from fieldplay_fusion.evaluation.pose_errors import Errors
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.stamps import NS_PER_S
 

@@ -13,9 +13,9 @@ from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.panels.odometry_drawing import Named, error_figures
 from fieldplay.report.recording import Recording
-from fieldplay_fusion.pose_topics import TYPES, poses_of_columns
-from fieldplay_fusion.trajectories import Trajectory, trajectory_from_rows
-from fieldplay_fusion.trajectory_evaluation import Evaluation, EvaluationError, EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationError, EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.pose_topics import TYPES, poses_of_columns
+from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.batches import Batch, Topic

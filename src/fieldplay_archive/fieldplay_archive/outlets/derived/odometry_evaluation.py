@@ -7,11 +7,11 @@ import numpy as np
 
 from fieldplay_archive.outlets.derived.parts import Place, Stamps
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.pose_topics import ROTATIONS, UNKNOWN_VARIANCE
-from fieldplay_fusion.trajectories import Trajectory, trajectory_from_rows
-from fieldplay_fusion.trajectory_evaluation import evaluation_from_settings
-from fieldplay_fusion.trajectory_memory import Report, RunningEvaluation
-from fieldplay_fusion.trajectory_words import states_of_evaluation
+from fieldplay_fusion.evaluation.evaluation import evaluation_from_settings
+from fieldplay_fusion.evaluation.memory import PeriodReport, RunningEvaluation
+from fieldplay_fusion.evaluation.pose_topics import ROTATIONS, UNKNOWN_VARIANCE
+from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
+from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
@@ -64,12 +64,12 @@ def odometry_evaluation(spec: DerivedSpec, streams: Sequence[Stream], place: Pla
     ]
 
 
-def _states(spec: DerivedSpec, report: Report) -> tuple[records.State, ...]:
+def _states(spec: DerivedSpec, report: PeriodReport) -> tuple[records.State, ...]:
     told = states_of_evaluation(spec.settings["estimate"], report.evaluation)
     return tuple(records.State(name, FINE, message, values) for name, message, values in told)
 
 
-def _reports(spec: DerivedSpec, streams: Sequence[Stream], place: Place) -> Iterator[Report]:
+def _reports(spec: DerivedSpec, streams: Sequence[Stream], place: Place) -> Iterator[PeriodReport]:
     """All that the node would tell, as it takes the poses: a part of the time after the other."""
     estimate, truth = (_trajectory(stream, place.first_ns) for stream in streams)
     estimate = estimate.of_frame(_lever(spec, place))

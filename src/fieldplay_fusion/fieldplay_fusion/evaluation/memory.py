@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.trajectories import Trajectory, places_along
-from fieldplay_fusion.trajectory_alignment import FIRST, AlignmentError
-from fieldplay_fusion.trajectory_evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
-from fieldplay_fusion.trajectory_pairs import Pairs, associated, no_pairs
+from fieldplay_fusion.evaluation.alignment import FIRST, AlignmentError
+from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
+from fieldplay_fusion.evaluation.pairs import Pairs, associated, no_pairs
+from fieldplay_fusion.evaluation.trajectories import Trajectory, places_along
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -69,7 +69,7 @@ def _thinned(kept: KeptPairs) -> KeptPairs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+class PeriodReport:
     """What is known after a period: all errors so far, and how far apart the newest poses are."""
 
     evaluation: Evaluation
@@ -143,7 +143,7 @@ class RunningEvaluation:
         self.estimate.extend(replace(estimate, stamp_ns=estimate.stamp_ns + self._offset_ns))
         self.truth.extend(truth)
 
-    def reports(self) -> list[Report]:
+    def reports(self) -> list[PeriodReport]:
         """What there is to say of the periods that are complete."""
         found = []
         while (end_ns := self._complete()) is not None:
@@ -181,10 +181,10 @@ class RunningEvaluation:
     def _both(self) -> tuple[Waiting, Waiting]:
         return self.estimate, self.truth
 
-    def _report(self) -> Report:
+    def _report(self) -> PeriodReport:
         pairs, travelled = self.kept.with_newest()
         try:
             evaluation = evaluation_of_pairs(self._settings, pairs, thinned_m=travelled)
         except AlignmentError:
             evaluation = evaluation_of_pairs(replace(self._settings, alignment=FIRST), pairs, thinned_m=travelled)
-        return Report(evaluation=evaluation, position_error_m=float(evaluation.absolute.translation[-1]))
+        return PeriodReport(evaluation=evaluation, position_error_m=float(evaluation.absolute.translation[-1]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.trajectory_pairs import Pairs
+from fieldplay_fusion.evaluation.pairs import Pairs
 from fieldplay_kinematics.transforms import Array, transform_from_rotation
 
 Indices = NDArray[np.intp]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fieldplay_fusion.trajectory_errors import Statistics, statistics_of
-from fieldplay_fusion.trajectory_evaluation import Evaluation
+from fieldplay_fusion.evaluation.evaluation import Evaluation
+from fieldplay_fusion.evaluation.pose_errors import Statistics, statistics_of
 from fieldplay_kinematics.transforms import Array
 
 ATE, RPE, LENGTH = "ATE", "RPE", "relative error"
@@ -16,7 +16,7 @@ UNITS = {ATE: (METRES, DEGREES), RPE: (METRES, DEGREES), LENGTH: (SHARE, DEGREES
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ErrorSummary:
     """One kind of error: its name, over what, how many there were, and its statistics in the units of its kind."""
 
     kind: str
@@ -56,7 +56,7 @@ def states_of_evaluation(name: str, evaluation: Evaluation) -> list[tuple[str, s
     ]
 
 
-def told_of_evaluation(evaluation: Evaluation) -> Iterator[Told]:
+def told_of_evaluation(evaluation: Evaluation) -> Iterator[ErrorSummary]:
     """ATE, RPE over frames, and the relative error over each length that the way holds."""
     absolute, frames = evaluation.absolute, evaluation.over_frames
     count, which = evaluation.settings.frames, "kept pose" if evaluation.per_travelled else "pose"
@@ -75,8 +75,8 @@ def told_of_evaluation(evaluation: Evaluation) -> Iterator[Told]:
 
 def _told(
     kind: str, over: str, translation: Array, *, rotation: Array, factors: tuple[float, float], turned: bool
-) -> Told:
-    return Told(
+) -> ErrorSummary:
+    return ErrorSummary(
         kind=kind,
         over=over,
         translation=statistics_of(translation * factors[0]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.trajectory_pairs import Pairs, yaw_of_ways
+from fieldplay_fusion.evaluation.pairs import Pairs, yaw_of_ways
 from fieldplay_kinematics.transforms import Array, inverse_from_transform, rotation_about_axis, transform_from_rotation
 
 NONE, FIRST, YAW, SE3, SIM3 = "none", "first", "yaw", "se3", "sim3"

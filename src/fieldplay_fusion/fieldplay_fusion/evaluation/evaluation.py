@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_fusion import trajectory_errors as compared
-from fieldplay_fusion.trajectories import Trajectory, travelled_from_positions
-from fieldplay_fusion.trajectory_alignment import FIRST, KINDS, Alignment, alignment_of_pairs
-from fieldplay_fusion.trajectory_errors import Errors, LengthErrors
-from fieldplay_fusion.trajectory_pairs import ASSOCIATIONS, INTERPOLATE, Pairs, associated, with_headings
+from fieldplay_fusion.evaluation import pose_errors as compared
+from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, Alignment, alignment_of_pairs
+from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, Pairs, associated, with_headings
+from fieldplay_fusion.evaluation.pose_errors import Errors, LengthErrors
+from fieldplay_fusion.evaluation.trajectories import Trajectory, travelled_from_positions
 from fieldplay_kinematics.transforms import Array
 
 ROUND = (1.0, 2.0, 5.0)
@@ -31,7 +31,7 @@ class EvaluationSettings:
     alignment: str = FIRST
     lengths_m: tuple[float, ...] = ()
     association: str = INTERPOLATE
-    within_s: float = 0.25  # see trajectory_pairs
+    within_s: float = 0.25  # see associated
     offset_s: float = 0.0  # added to the estimate's times
     step_m: float = -1.0  # see travelled_from_positions; below 0: a tenth of the shortest length, 10 cm at least
     frames: int = 1  # from pose to pose of RPE

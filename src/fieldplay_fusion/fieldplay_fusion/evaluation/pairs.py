@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.trajectories import Flags, Stamps, Trajectory, poses_between
+from fieldplay_fusion.evaluation.trajectories import Flags, Stamps, Trajectory, poses_between
 from fieldplay_kinematics.transforms import Array, rotation_about_axis
 
 INTERPOLATE, NEAREST = "interpolate", "nearest"

@@ -3,6 +3,7 @@
 Poses are parent_T_child (n, 4, 4), times are nanoseconds that grow from row to row.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from fieldplay_kinematics.transforms import (
     rotation_from_quaternion,
     transform_from_rotation,
 )
+from fieldplay_messages.stamps import NS_PER_S
 
 Stamps = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -139,3 +141,13 @@ def mixed_quaternions(low: Array, high: Array, share: Array) -> Array:
     of_low = np.where(is_small, 1 - share, np.sin((1 - share) * angle) / sine)
     of_high = np.where(is_small, share, np.sin(share * angle) / sine)
     return np.asarray(of_low[:, None] * low + of_high[:, None] * high, np.float64)
+
+
+def tum_lines(trajectory: Trajectory) -> Iterator[str]:
+    """Lines `t x y z qx qy qz qw`, times as seconds with all nanoseconds; the identity where no rotation is known."""
+    quaternions = quaternion_from_rotation(trajectory.poses[:, :3, :3])
+    rows = zip(trajectory.stamp_ns.tolist(), trajectory.positions_m.tolist(), quaternions.tolist(), strict=True)
+    for stamp_ns, position, quaternion in rows:
+        seconds, nanoseconds = divmod(stamp_ns, NS_PER_S)
+        numbers = " ".join(f"{value:.9f}" for value in (*position, *quaternion))
+        yield f"{seconds}.{nanoseconds:09d} {numbers}\n"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.trajectories import Trajectory, trajectory_from_rows
+from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages.batches import Batch
 from fieldplay_messages.cdr.columns import Columns, Decoder, decoded
