@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.cdr.picture_files import BmpHeader, bmp_header, fault_of_picture
+from fieldplay_messages.cdr.picture_files import BmpHeader, whole_bmp
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Pixels
 
@@ -21,10 +21,7 @@ def pixels_from_bmp(data: bytes, *, grey: str = GREY) -> Pixels:
     """
     if not data.startswith(b"BM"):
         raise ArchiveError(f"expected a BMP picture, got a file that begins with {data[:8]!r}")
-    fault = fault_of_picture(data)
-    if fault is not None:
-        raise ArchiveError(fault)
-    header = bmp_header(data)
+    header, _ = whole_bmp(data)
     if header.compression or header.bits not in PLAIN_BITS:
         return _decoded(data, grey if header.bits == 8 else GREY)
     rows = _rows(data, header)

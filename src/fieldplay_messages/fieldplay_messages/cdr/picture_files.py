@@ -76,7 +76,7 @@ class BmpHeader(NamedTuple):
 class _Format(NamedTuple):
     start: bytes
     header: Callable[[bytes], Picture]
-    check: Callable[[bytes], None]
+    whole: Callable[[bytes], Picture]
 
 
 def picture_from_bytes(data: bytes) -> Picture:
@@ -84,17 +84,13 @@ def picture_from_bytes(data: bytes) -> Picture:
     return _format(data).header(data)
 
 
-def fault_of_picture(data: bytes) -> str | None:
-    """What is wrong with the bytes of a whole picture file, as expected and got; None if nothing is.
+def whole_picture(data: bytes) -> Picture:
+    """The size and kind of a whole picture file; ArchiveError says what is wrong with it, as expected and got.
 
     This finds files of another type, cut off or partly overwritten; a change inside the packed pixels of a JPEG or BMP
     only decoding could find. Bytes after the end of the picture are no fault.
     """
-    try:
-        _format(data).check(data)
-    except ArchiveError as error:
-        return str(error)
-    return None
+    return _format(data).whole(data)
 
 
 def _format(data: bytes) -> _Format:
@@ -116,23 +112,26 @@ def _need(data: bytes, size: int) -> None:
 
 
 def _jpeg_header(data: bytes) -> Picture:
-    for marker, begin in _jpeg_segments(data):
-        if _is_frame(marker):
+    return _jpeg_beginning(data, _jpeg_segments(data))
+
+
+def _whole_jpeg(data: bytes) -> Picture:
+    segments = _jpeg_segments(data)
+    picture = _jpeg_beginning(data, segments)
+    if not any([marker == SOS for marker, _ in segments]):  # a list: all of them are gone through
+        raise ArchiveError("expected a JPEG with pixels, got its end marker before any")
+    return picture
+
+
+def _jpeg_beginning(data: bytes, segments: Iterator[tuple[int, int]]) -> Picture:
+    """What the frame header says, the first segments up to it gone through."""
+    for marker, begin in segments:
+        if 0xC0 <= marker <= 0xCF and marker not in NO_FRAMES:
             bits, height, width, channels = _unpacked(FRAME, data, begin)
             return Picture(format="jpeg", width=width, height=height, channels=channels, bits=bits)
         if marker in (SOS, EOI):
             break
     raise ArchiveError("expected a JPEG frame header before the pixels, got none")
-
-
-def _is_frame(marker: int) -> bool:
-    return 0xC0 <= marker <= 0xCF and marker not in NO_FRAMES
-
-
-def _check_jpeg(data: bytes) -> None:
-    _jpeg_header(data)
-    if not any(marker == SOS for marker, _ in list(_jpeg_segments(data))):
-        raise ArchiveError("expected a JPEG with pixels, got its end marker before any")
 
 
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
@@ -196,8 +195,8 @@ def _png_header(data: bytes) -> Picture:
     return Picture(format="png", width=width, height=height, channels=PNG_CHANNELS[colour], bits=bits)
 
 
-def _check_png(data: bytes) -> None:
-    _png_header(data)
+def _whole_png(data: bytes) -> Picture:
+    picture = _png_header(data)
     view, place = memoryview(data), len(PNG_START)
     kinds: set[bytes] = set()
     while b"IEND" not in kinds:
@@ -211,10 +210,20 @@ def _check_png(data: bytes) -> None:
         place = end + PNG_CRC.size
     if b"IDAT" not in kinds:
         raise ArchiveError("expected a PNG with pixels, got none")
+    return picture
 
 
-def bmp_header(data: bytes) -> BmpHeader:
-    """The header of a BMP, of either of its forms; ArchiveError where it is none or cut off."""
+def whole_bmp(data: bytes) -> tuple[BmpHeader, Picture]:
+    """What the header of a whole BMP says; ArchiveError where it is none or cut off."""
+    header = _bmp_header(data)
+    picture = _bmp_picture(data, header)
+    is_packed = header.compression in BMP_RUNS
+    _need(data, header.begin + (header.length if is_packed else header.step * picture.height))
+    return header, picture
+
+
+def _bmp_header(data: bytes) -> BmpHeader:
+    """The header, of either of its forms."""
     *_, begin, size = _unpacked(BMP_HEADER, data, 0)
     compression = length = 0
     if size == BMP_SHORT_SIZE:
@@ -229,8 +238,7 @@ def bmp_header(data: bytes) -> BmpHeader:
     return BmpHeader(width, height, bits, compression, length, begin, BMP_TYPE_SIZE + size, entry)
 
 
-def _bmp_picture(data: bytes) -> Picture:
-    header = bmp_header(data)
+def _bmp_picture(data: bytes, header: BmpHeader) -> Picture:
     channels, bits = 4 if header.bits == 32 else 3, 8
     if header.bits <= 8:
         _need(data, header.begin)
@@ -240,15 +248,8 @@ def _bmp_picture(data: bytes) -> Picture:
     return Picture(format="bmp", width=header.width, height=abs(header.height), channels=channels, bits=bits)
 
 
-def _check_bmp(data: bytes) -> None:
-    _bmp_picture(data)
-    header = bmp_header(data)
-    is_packed = header.compression in BMP_RUNS
-    _need(data, header.begin + (header.length if is_packed else header.step * abs(header.height)))
-
-
 FORMATS = (
-    _Format(b"\xff\xd8\xff", _jpeg_header, _check_jpeg),
-    _Format(PNG_START, _png_header, _check_png),
-    _Format(b"BM", _bmp_picture, _check_bmp),
+    _Format(b"\xff\xd8\xff", _jpeg_header, _whole_jpeg),
+    _Format(PNG_START, _png_header, _whole_png),
+    _Format(b"BM", lambda data: _bmp_picture(data, _bmp_header(data)), lambda data: whole_bmp(data)[1]),
 )

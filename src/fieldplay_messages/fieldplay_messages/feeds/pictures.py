@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
-from fieldplay_messages.cdr.picture_files import fault_of_picture, picture_from_bytes
+from fieldplay_messages.cdr.picture_files import whole_picture
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import Pictures, Pixels
@@ -52,21 +52,17 @@ class _Shared:
     def _read(self, record: Pictures, row: int) -> bytes | Pixels | None:
         try:
             data = record.load(row)
-            fault = _fault_of_pixels(data) if isinstance(data, Pixels) else fault_of_picture(data)
-            if fault is None:
-                self._compare_size(data, record.names[row])
+            self._compare_size(_size_of(data), record.names[row])
         except (ArchiveError, OSError) as error:
-            fault = str(error)
-        if fault is None:
-            return data
-        self.refuse(record.names[row], fault)
-        return None
+            self.refuse(record.names[row], str(error))
+            return None
+        return data
 
-    def _compare_size(self, data: bytes | Pixels, name: str) -> None:
+    def _compare_size(self, size: tuple[int, int], name: str) -> None:
         """A picture of another size plays, but the camera's numbers are not for it."""
-        picture, camera = data if isinstance(data, Pixels) else picture_from_bytes(data), self.camera
-        if camera is not None and (picture.width, picture.height) != (camera.width, camera.height):
-            expected, got = f"{camera.width} x {camera.height}", f"{picture.width} x {picture.height}"
+        camera = self.camera
+        if camera is not None and size != (camera.width, camera.height):
+            expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
             message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
             self.report(Defect(file=name, kind="picture_size", stream=self.stream, message=message))
 
@@ -77,13 +73,17 @@ class _Shared:
             self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
 
 
-def _fault_of_pixels(pixels: Pixels) -> str | None:
-    """What is wrong with a picture's lengths, as expected and got; None if nothing is."""
-    if pixels.height < 1 or pixels.width < 1:
-        return f"expected a picture of at least 1 x 1 pixels, got {pixels.width} x {pixels.height}"
-    if len(pixels.data) != pixels.height * pixels.step:
-        return f"expected {pixels.height} rows of {pixels.step} bytes, got {len(pixels.data)} bytes"
-    return None
+def _size_of(picture: bytes | Pixels) -> tuple[int, int]:
+    """Width and height of a picture; ArchiveError where it is not whole."""
+    if not isinstance(picture, Pixels):
+        header = whole_picture(picture)
+        return header.width, header.height
+    if picture.height < 1 or picture.width < 1:
+        raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {picture.width} x {picture.height}")
+    if len(picture.data) != picture.height * picture.step:
+        expected = f"{picture.height} rows of {picture.step} bytes"
+        raise ArchiveError(f"expected {expected}, got {len(picture.data)} bytes")
+    return picture.width, picture.height
 
 
 def natural_images(stream: Stream) -> Images:
