@@ -9,12 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.archive_feeds import Window, batches, channel_of_feed
+from fieldplay_archive.outlets.archive_feeds import channel_of_feed
 from fieldplay_archive.outlets.derived import KINDS, Place
 from fieldplay_archive.outlets.derived.paths import PATH, path_messages
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.trail import TrailLimits, grown
 from fieldplay_messages import records
+from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.streams import Span
 from fieldplay_player.reading import messages_of_span

@@ -10,7 +10,6 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 from walks import Array, drifted, transforms, wander
 
-from fieldplay_archive.outlets.archive_feeds import Window, batches
 from fieldplay_archive.outlets.derived import KINDS, Place
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
@@ -18,6 +17,7 @@ from fieldplay_fusion.evaluation.memory import RunningEvaluation
 from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
+from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

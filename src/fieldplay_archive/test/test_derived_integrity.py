@@ -9,7 +9,6 @@ import pytest
 from hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.archive_feeds import Window, batches
 from fieldplay_archive.outlets.derived import KINDS, Place
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.integrity import integrity_from_scans
@@ -20,6 +19,7 @@ from fieldplay_fusion.integrity_settings import IntegritySettings
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

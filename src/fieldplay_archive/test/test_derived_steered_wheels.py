@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.archive_feeds import Window, batches
 from fieldplay_archive.outlets.derived import KINDS, Place
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_messages import records
+from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import HeldStream
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

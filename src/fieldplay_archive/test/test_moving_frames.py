@@ -11,13 +11,14 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.summaries import summaries
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import batches, channel_of_feed, feeds_of_archive, window_of
+from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.moving_frames import live_switches, switches
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay_messages import records
 from fieldplay_messages.cdr.restamp import moved_transforms
 from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span

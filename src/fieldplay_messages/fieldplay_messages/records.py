@@ -11,6 +11,8 @@ from typing import Annotated, TypeVar, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_messages.spec import Camera
+
 Kind = TypeVar("Kind", bound="Record")
 
 
@@ -32,6 +34,9 @@ Quaternions = Annotated[NDArray[np.float64], Shape((4,))]
 Covariances = Annotated[NDArray[np.float64], Shape((3, 3))]
 PoseCovariances = Annotated[NDArray[np.float64], Shape((6, 6))]
 PerJoint = Annotated[NDArray[np.float64], Shape(("names",))]
+PerChild = Annotated[NDArray[np.float64], Shape(("children", 3))]
+TurnPerChild = Annotated[NDArray[np.float64], Shape(("children", 4))]
+KnownChildren = Annotated[NDArray[np.bool_], Shape(("children",))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,6 +152,17 @@ class Pose(Record):
     position_m: Vectors
     orientation_xyzw: Quaternions
     covariance: PoseCovariances | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Transforms(Record):
+    """Frames `children` in their `parents`, all of them in each row, or those alone that are `known` in it."""
+
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+    translation_m: PerChild
+    rotation_xyzw: TurnPerChild
+    known: KnownChildren | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -274,6 +290,13 @@ class Pictures(Record):
     load: Callable[[int], "bytes | Pixels"]
     packed: bool = True
     packable: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CameraInfos(Pictures):
+    """What is known of the camera that took each of these pictures."""
+
+    camera: Camera
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

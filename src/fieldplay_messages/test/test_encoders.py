@@ -78,7 +78,7 @@ def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selectio
         def load(self, index: int) -> records.Record:
             return record
 
-    feed = feed_of_numbers(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", 0)
+    feed = feed_of_numbers(Stream(), StreamSpec(id="a", topic="a", type=SCAN), "a", rank=0)
     messages = feed.load(0)[1]
     for rows in ([0, 1, 2, 3, 4, 5], [1, 4], [3], [2, 3, 5], []):
         payloads, kept = messages.payloads(np.array(rows, np.intp))

@@ -1,16 +1,17 @@
 """From feeds to single messages: what is cheap is made at once, what is heavy is left to be made by a worker."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_messages.feeds.batches import made_messages, message_stretches
 from fieldplay_messages.feeds.feed import Feed, SpanMessages
-from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
-from fieldplay_messages.feeds.timeline import Source, Stretch, Timeline
+from fieldplay_messages.feeds.payloads import Payloads
+from fieldplay_messages.feeds.timeline import Piece, Stretch
 
 PER_PART = 512
 
@@ -41,17 +42,10 @@ def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[]
 
     The numbers of the feeds are their places. check is called before each span is loaded: it may raise to end this.
     """
-
-    def source_of(feed: Feed) -> Source[SpanMessages]:
-        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
-            check()
-            return feed.load(index)
-
-        return Source(() if feed.standing else feed.spans, load, carries=feed.latched)
-
-    for stretch in Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns):
+    moving = [replace(feed, spans=()) if feed.standing else feed for feed in feeds]
+    for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
         for begin in range(0, len(stretch.stamp_ns), PER_PART):
-            yield from _works_of_part(stretch, begin, min(begin + PER_PART, len(stretch.stamp_ns)))
+            yield from _works_of_part(stretch.part(begin, min(begin + PER_PART, len(stretch.stamp_ns))))
 
 
 def messages_of_span(feed: Feed, number: int, index: int) -> Run:
@@ -62,10 +56,15 @@ def messages_of_span(feed: Feed, number: int, index: int) -> Run:
     return [Message(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
 
 
-def _works_of_part(stretch: Stretch[SpanMessages], begin: int, end: int) -> Iterator[Work]:
+def _works_of_part(part: Stretch[SpanMessages]) -> Iterator[Work]:
     """The light messages in runs, between the heavy ones."""
-    heavy = _heavy(stretch, begin, end)
-    light, positions = _light(stretch, begin, end)
+    heavy = {
+        int(position): _heavy(piece, row, int(part.stamp_ns[position]))
+        for piece in part.pieces
+        if piece.loaded.heavy
+        for row, position in enumerate(piece.positions)
+    }
+    light, positions = _light(part)
     done = 0
     for position in sorted(heavy):
         cut = int(np.searchsorted(positions, position))
@@ -77,44 +76,24 @@ def _works_of_part(stretch: Stretch[SpanMessages], begin: int, end: int) -> Iter
         yield light[done:]
 
 
-def _heavy(stretch: Stretch[SpanMessages], begin: int, end: int) -> dict[int, Heavy]:
-    found = {}
-    for piece in stretch.pieces:
-        if piece.loaded.heavy:
-            low, high = np.searchsorted(piece.positions, (begin, end))
-            for k in range(low, high):
-                position = int(piece.positions[k])
-                make = _maker(piece.loaded, piece.rows[k : k + 1])
-                found[position] = Heavy(piece.source, int(stretch.stamp_ns[position]), make)
-    return found
-
-
-def _maker(loaded: SpanMessages, row: NDArray[np.intp]) -> Callable[[], bytes | None]:
+def _heavy(piece: Piece[SpanMessages], row: int, stamp_ns: int) -> Heavy:
     def make() -> bytes | None:
-        payloads, kept = loaded.payloads(row)
+        payloads, kept = piece.loaded.payloads(piece.rows[row : row + 1])
         return _bytes(payloads)[0] if kept.all() else None
 
-    return make
+    return Heavy(piece.source, stamp_ns, make)
 
 
-def _light(stretch: Stretch[SpanMessages], begin: int, end: int) -> tuple[Run, NDArray[np.intp]]:
-    """The light messages of a part, and their positions (n,) in the stretch."""
-    made: list[tuple[Payloads, NDArray[np.intp]]] = []
-    feed = np.full(end - begin, -1, np.int64)
-    is_good = np.zeros(end - begin, bool)
-    for piece in stretch.pieces:
-        low, high = np.searchsorted(piece.positions, (begin, end))
-        if low < high and not piece.loaded.heavy:
-            positions = piece.positions[low:high] - begin
-            payloads, kept = piece.loaded.payloads(piece.rows[low:high])
-            feed[positions], is_good[positions] = piece.source, kept
-            made.append((payloads, positions[kept]))
-    place = np.cumsum(is_good) - 1
-    data = iter(_bytes(MergedPayloads([(payloads, place[positions]) for payloads, positions in made])))
-    there = feed >= 0
-    columns = (column[there].tolist() for column in (feed, stretch.stamp_ns[begin:end], is_good))
-    run = [Message(number, stamp, next(data) if good else None) for number, stamp, good in zip(*columns, strict=True)]
-    return run, np.flatnonzero(there) + begin
+def _light(part: Stretch[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
+    """The light messages of a part, and their positions (n,) in it."""
+    source, good, payloads = made_messages(part, [piece for piece in part.pieces if not piece.loaded.heavy])
+    data = iter(_bytes(payloads))
+    there = source >= 0
+    columns = (column[there].tolist() for column in (source, part.stamp_ns, good))
+    run = [
+        Message(number, stamp, next(data) if is_good else None) for number, stamp, is_good in zip(*columns, strict=True)
+    ]
+    return run, np.flatnonzero(there)
 
 
 def _bytes(payloads: Payloads) -> list[bytes]:

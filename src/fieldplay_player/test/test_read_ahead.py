@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.feeds.feed import Feed, RowMessages, SingleMessages, SpanMessages
 from fieldplay_messages.feeds.payloads import PiecePayloads
+from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span
 from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
 from fieldplay_player.reading import Heavy, Message, Work, works
@@ -195,6 +197,20 @@ def test_many_changes_of_place_end_in_time() -> None:
         assert pool.submit(change_place).result(PATIENCE_S) == sum(range(50))
 
 
+def feed_of(topic: str, spans: list[Span], load: Callable[[int], tuple[NDArray[np.int64], Any]], **more: bool) -> Feed:
+    """A feed by the times of its spans and their messages."""
+    rows = {index: load(index) for index in range(len(spans))}
+    made = {id(stamps): messages for stamps, messages in rows.values()}
+    return Feed(
+        topic=topic,
+        msgtype="",
+        spans=spans,
+        records=lambda index: Record(stamp_ns=rows[index][0]),
+        messages=lambda record: made[id(record.stamp_ns)],
+        **more,
+    )
+
+
 def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> Feed:
     """Light messages: the stamp as text, padded to a width of its own."""
     width = 4 + len(topic)
@@ -204,7 +220,7 @@ def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> 
         return np.array(spans[index], np.int64), RowMessages(np.frombuffer(texts, np.uint8).reshape(-1, width))
 
     made = [Span(part[0], part[-1], len(part)) for part in spans]
-    return Feed(topic=topic, msgtype="", spans=made, load=load, latched=standing, standing=standing)
+    return feed_of(topic, made, load, latched=standing, standing=standing)
 
 
 def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
@@ -214,7 +230,7 @@ def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
 
         return np.array(stamps, np.int64), SingleMessages(make)
 
-    return Feed(topic=topic, msgtype="", spans=[Span(stamps[0], stamps[-1], len(stamps))], load=load)
+    return feed_of(topic, [Span(stamps[0], stamps[-1], len(stamps))], load)
 
 
 @pytest.mark.parametrize("first", [0, 7, 2_500])
@@ -244,7 +260,7 @@ def test_a_defective_light_row_is_a_message_without_data() -> None:
             kept = rows != 1
             return PiecePayloads([b"%d" % row for row in rows[kept]]), kept
 
-    feed = Feed(topic="/a", msgtype="", spans=[Span(0, 2, 3)], load=lambda _: (np.arange(3), Holed()))
+    feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), Holed()))
     (run,) = works([feed], 0, 2, lambda: None)
     assert run == [Message(0, 0, b"0"), Message(0, 1, None), Message(0, 2, b"2")]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.projection.errors import ProjectionWordError
 from fieldplay.report.panels.transforms import TF, TransformPanel
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import batches, feeds_of_archive, window_of
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
@@ -17,6 +17,7 @@ from fieldplay_kinematics.transforms import Array, inverse_from_transform
 from fieldplay_messages import records
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec

@@ -1,12 +1,7 @@
-"""All feeds of an archive, and their messages batch by batch in the order of time."""
+"""All feeds of an archive, in the order that holds at equal times."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.derived import Place, feeds_of_derived
@@ -16,29 +11,17 @@ from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_e
 from fieldplay_archive.spec import robot_file
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.feeds.clouds import CLOUD, feed_of_clouds
-from fieldplay_messages.feeds.feed import Feed, SpanMessages, feed_of_numbers
-from fieldplay_messages.feeds.messages import Messages
-from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
+from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.feeds.pictures import RAW, feeds_of_pictures, images_of
-from fieldplay_messages.feeds.timeline import Piece, Source, Stretch, Timeline
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
 STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
-HEAVY_PER_BATCH = 16
 FAST_HZ = 50.0
 DEPTH, FAST_DEPTH = 10, 200
-
-
-@dataclass(frozen=True)
-class Window:
-    """The stretch of time that is wanted, and where the archive begins."""
-
-    archive_ns: int
-    first_ns: int
-    last_ns: int | None
 
 
 def window_of(archive: Archive, selection: Selection) -> Window:
@@ -96,9 +79,8 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
         ranks = (INFO, DATA)
         return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
     if spec.type == CLOUD:
-        clouds = feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA)
-        return [replace(clouds, latched=spec.latched)]
-    return [replace(feed_of_numbers(stream, spec, topic, DATA), latched=spec.latched)]
+        return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA, latched=spec.latched)]
+    return [feed_of_numbers(stream, spec, topic, rank=DATA, latched=spec.latched)]
 
 
 def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:
@@ -130,49 +112,3 @@ def rate_hz(feed: Feed) -> float:
     count = sum(span.count for span in feed.spans)
     length = max(span.last_ns for span in feed.spans) - min(span.first_ns for span in feed.spans)
     return (count - 1) * NS_PER_S / length if length > 0 else 0.0
-
-
-def batches(feeds: Sequence[Feed], channels: Sequence[int], window: Window) -> Iterator[Messages]:
-    """All messages of the window, in the order of time; what is standing comes first, wherever the window begins."""
-    timeline = Timeline([Source(feed.spans, feed.load, carries=feed.latched) for feed in feeds])
-    for stretch in timeline.stretches(window.first_ns, window.last_ns):
-        for begin, end in _cuts(stretch):
-            batch = _batch(stretch, begin, end, channels)
-            if len(batch):
-                yield batch
-
-
-def _cuts(stretch: Stretch[SpanMessages]) -> Iterator[tuple[int, int]]:
-    """Parts of a stretch that hold only so many messages that are read on their own."""
-    heavy = [piece.positions for piece in stretch.pieces if piece.loaded.heavy]
-    inner = np.sort(np.concatenate(heavy))[HEAVY_PER_BATCH::HEAVY_PER_BATCH] if heavy else np.zeros(0, np.intp)
-    borders = [0, *inner.tolist(), len(stretch.stamp_ns)]
-    yield from pairwise(borders)
-
-
-def _batch(stretch: Stretch[SpanMessages], begin: int, end: int, channels: Sequence[int]) -> Messages:
-    """The messages of a part of a stretch, the rows that have none left out."""
-    made: list[tuple[int, Payloads, NDArray[np.intp]]] = []
-    for piece in stretch.pieces:
-        payloads, positions = _payloads_between(piece, begin, end)
-        if len(positions):
-            made.append((channels[piece.source], payloads, positions - begin))
-    place = np.full(end - begin, -1, np.int64)
-    channel = np.zeros(end - begin, np.int64)
-    for number, _, positions in made:
-        place[positions], channel[positions] = 0, number
-    kept = place >= 0
-    place[kept] = np.arange(int(kept.sum()))
-    return Messages(
-        channel=channel[kept],
-        stamp_ns=stretch.stamp_ns[begin:end][kept],
-        payloads=MergedPayloads([(payloads, place[positions]) for _, payloads, positions in made]),
-    )
-
-
-def _payloads_between(piece: Piece[SpanMessages], begin: int, end: int) -> tuple[Payloads, NDArray[np.intp]]:
-    low, high = np.searchsorted(piece.positions, (begin, end))
-    if low == high:
-        return MergedPayloads([]), np.zeros(0, np.intp)
-    payloads, kept = piece.loaded.payloads(piece.rows[low:high])
-    return payloads, piece.positions[low:high][kept]

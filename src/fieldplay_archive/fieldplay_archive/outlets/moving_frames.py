@@ -4,16 +4,15 @@ No frame may have two parents. The computed odometry (of a node, or of `--derive
 then come the streams in the order of the dataset's description.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.derived.pose_messages import TF, tf_rows_from_poses
+from fieldplay_archive.outlets.derived.pose_messages import TF
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages import records
 from fieldplay_messages.errors import ParameterError
-from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.spec import ALWAYS, StreamSpec
 from fieldplay_messages.streams import Stream
 
@@ -69,12 +68,18 @@ def streams_on_tf(archive: Archive, selection: Selection, placed: set[str]) -> l
 def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> Feed:
     """/tf with frame -> child_frame of an odometry, message by message."""
 
-    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def transforms(index: int) -> records.Transforms:
         record = stream.load(index)
         if not isinstance(record, records.Odometry):
             raise TypeError(f"{spec.id}: expected odometry, got {type(record).__name__}")
-        poses = record.position_m[:, None], record.orientation_xyzw[:, None]
-        rows = tf_rows_from_poses([spec.frame], [spec.child_frame], record.stamp_ns, *poses)
-        return record.leaves_ns, RowMessages(rows)
+        return records.Transforms(
+            stamp_ns=record.stamp_ns,
+            order_ns=record.order_ns,
+            parents=(spec.frame,),
+            children=(spec.child_frame,),
+            translation_m=record.position_m[:, None],
+            rotation_xyzw=record.orientation_xyzw[:, None],
+        )
 
-    return Feed(topic="/tf", msgtype=TF, spans=stream.spans, load=load, rank=rank, stream=spec.id)
+    on_tf = replace(spec, topic="/tf", type=TF)
+    return replace(feed_of_numbers(stream, on_tf, "/tf", rank=rank), records=transforms)

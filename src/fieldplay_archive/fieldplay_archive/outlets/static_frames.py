@@ -1,7 +1,6 @@
 """The static tf tree of a dataset as one message."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.moving_frames import ODOM_TF
@@ -16,11 +15,9 @@ from fieldplay_kinematics.transforms import (
     transform_from_rotation,
 )
 from fieldplay_messages import records
-from fieldplay_messages.cdr.layout import layout_of
-from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.spec import StreamSpec
-from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.streams import Span, Stream
+from fieldplay_messages.streams import HeldStream, Stream
 
 TF = "tf2_msgs/msg/TFMessage"
 
@@ -30,21 +27,17 @@ def static_edges(spec: DatasetSpec) -> list[Edge]:
     return edges_from_published(spec.extrinsics, spec.tree)
 
 
-def tf_message(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") -> NDArray[np.uint8]:
-    """One TFMessage with all edges, as (1, size) bytes."""
-    texts: dict[str, str | int] = {"transforms": len(edges)}
-    for index, edge in enumerate(edges):
-        texts[f"transforms[{index}].header.frame_id"] = frame_prefix + edge.parent
-        texts[f"transforms[{index}].child_frame_id"] = frame_prefix + edge.child
-    data, rows = layout_of(TF, texts).rows(1)
-    for index, edge in enumerate(edges):
-        path = f"transforms[{index}]"
-        rows[f"{path}.header.stamp.sec"], rows[f"{path}.header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
-        for axis, value in zip("xyz", edge.parent_t_child[:3, 3], strict=True):
-            rows[f"{path}.transform.translation.{axis}"] = value
-        for axis, value in zip("xyzw", quaternion_from_rotation(edge.parent_t_child[:3, :3]), strict=True):
-            rows[f"{path}.transform.rotation.{axis}"] = value
-    return data
+def record_of_edges(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") -> records.Transforms:
+    """All edges at one time."""
+    return records.Transforms(
+        stamp_ns=np.array([stamp_ns], np.int64),
+        parents=tuple(frame_prefix + edge.parent for edge in edges),
+        children=tuple(frame_prefix + edge.child for edge in edges),
+        translation_m=np.array([[edge.parent_t_child[:3, 3] for edge in edges]]).reshape(1, -1, 3),
+        rotation_xyzw=np.array([[quaternion_from_rotation(edge.parent_t_child[:3, :3]) for edge in edges]]).reshape(
+            1, -1, 4
+        ),
+    )
 
 
 def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
@@ -131,16 +124,6 @@ def _static_transform(edges: list[Edge], parent: str, child: str) -> Array | Non
 
 def feed_of_static_frames(edges: list[Edge], stamp_ns: int, frame_prefix: str, rank: int) -> Feed:
     """/tf_static with the whole tree, once."""
-
-    def load(_: int) -> tuple[NDArray[np.int64], SpanMessages]:
-        return np.array([stamp_ns], np.int64), RowMessages(tf_message(edges, stamp_ns, frame_prefix))
-
-    return Feed(
-        topic="/tf_static",
-        msgtype=TF,
-        spans=[Span(stamp_ns, stamp_ns, 1)],
-        load=load,
-        rank=rank,
-        latched=True,
-        standing=True,
-    )
+    tree = HeldStream(record_of_edges(edges, stamp_ns, frame_prefix))
+    spec = StreamSpec(id="", topic="/tf_static", type=TF)
+    return feed_of_numbers(tree, spec, spec.topic, rank=rank, latched=True, standing=True)

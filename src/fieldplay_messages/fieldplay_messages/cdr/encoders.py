@@ -215,7 +215,29 @@ def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
         return [np.flatnonzero(record.place == place) for place in np.unique(record.place)]
     if isinstance(record, records.LaserScans):
         return [np.flatnonzero(record.count == count) for count in np.unique(record.count)]
+    if isinstance(record, records.Transforms) and record.known is not None:
+        _, of_row = np.unique(record.known, axis=0, return_inverse=True)
+        return [np.flatnonzero(of_row.reshape(-1) == number) for number in np.unique(of_row)]
     return [np.arange(len(record))]
+
+
+@encodes(records.Transforms, "tf2_msgs/msg/TFMessage")
+def _transforms(record: records.Transforms, stream: StreamSpec) -> Bytes:
+    known = np.ones(len(record.children), bool) if record.known is None else record.known[:1].all(axis=0)
+    if record.known is not None and (record.known != known).any():
+        raise ValueError("expected rows with the same frames: see parts_of_one_size")
+    places = np.flatnonzero(known).tolist()
+    texts: dict[str, Constant] = {"transforms": len(places)}
+    for index, place in enumerate(places):
+        texts[f"transforms[{index}].header.frame_id"] = record.parents[place]
+        texts[f"transforms[{index}].child_frame_id"] = record.children[place]
+    data, rows = layout_of(stream.type, texts).rows(len(record))
+    for index, place in enumerate(places):
+        path = f"transforms[{index}]"
+        set_stamp(rows, f"{path}.header.stamp", record.stamp_ns)
+        set_axes(rows, f"{path}.transform.translation", record.translation_m[:, place])
+        set_axes(rows, f"{path}.transform.rotation", record.rotation_xyzw[:, place], "xyzw")
+    return data
 
 
 @encodes(records.Diagnostics, "diagnostic_msgs/msg/DiagnosticArray")

@@ -1,6 +1,7 @@
 """Point clouds as messages."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import open_layout_of
 from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
+from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages
 from fieldplay_messages.records import Clouds
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
@@ -19,28 +20,45 @@ CLOUD = "sensor_msgs/msg/PointCloud2"
 DATATYPES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 8}
 
 
-def feed_of_clouds(stream: Stream, spec: StreamSpec, topic: str, *, report: Report, rank: int) -> Feed:
-    """Clouds, each decoded when it is asked for; one that is damaged is reported and left out."""
+def feed_of_clouds(
+    stream: Stream, spec: StreamSpec, topic: str, *, report: Report, rank: int, latched: bool = False
+) -> Feed:
+    """Clouds, each decoded when it is asked for; one that is damaged is reported, once, and left out."""
     reported: set[str] = set()
 
-    def make(record: Clouds, row: int) -> Pieces | None:
+    def checked(record: Clouds, row: int) -> NDArray[np.void]:
         try:
-            points = record.load(row)
+            return record.load(row)
         except (ArchiveError, OSError) as error:
             name = record.names[row]
             if name not in reported:
                 reported.add(name)
                 report(Defect(file=name, kind="damaged_cloud", stream=spec.id, message=str(error)))
-            return None
-        return cloud_message(points, int(record.stamp_ns[row]), spec.frame)
+            raise ArchiveError(str(error)) from error
 
-    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+    def records(index: int) -> Clouds:
         record = stream.load(index)
         if not isinstance(record, Clouds):
             raise TypeError(f"stream {spec.id}: expected clouds, got {type(record).__name__}")
-        return record.leaves_ns, SingleMessages(lambda row: make(record, row))
+        return replace(record, load=lambda row: checked(record, row))
 
-    return Feed(topic=topic, msgtype=CLOUD, spans=stream.spans, load=load, rank=rank, stream=spec.id)
+    def make(record: Clouds, row: int) -> Pieces | None:
+        try:
+            return cloud_message(record.load(row), int(record.stamp_ns[row]), spec.frame)
+        except ArchiveError:
+            return None
+
+    return Feed(
+        topic=topic,
+        msgtype=CLOUD,
+        spans=stream.spans,
+        records=records,
+        messages=lambda record: SingleMessages(lambda row: make(record, row)),
+        frame=spec.frame,
+        rank=rank,
+        latched=latched,
+        stream=spec.id,
+    )
 
 
 def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> Pieces:

@@ -1,8 +1,9 @@
-"""A feed is what becomes of a stream on one topic: spans of messages, encoded when they are asked for."""
+"""A feed is what becomes of a stream on one topic: spans of records, and their messages when they are asked for."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +30,32 @@ class SpanMessages(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """A topic with its messages. Among feeds the lower rank goes first at equal times, then the earlier feed.
+    """A topic: its rows, span by span, and the messages that they become; `frame` and `child_frame` are theirs.
 
-    What is latched is kept for those who come late, and its last message before a begin counts there too. What is
-    standing besides belongs to no time: it goes before everything, wherever one begins.
+    Who wants rows asks `records`, who wants messages `load`. Rows that are read one by one, as pictures, are checked
+    when they are: a defective one is reported and raises ArchiveError.
+
+    Among feeds the lower rank goes first at equal times, then the earlier feed. What is latched is kept for those who
+    come late, and its last message before a begin counts there too. What is standing besides belongs to no time: it
+    goes before everything, wherever one begins.
     """
 
     topic: str
     msgtype: str
     spans: Sequence[Span]
-    load: Callable[[int], tuple[NDArray[np.int64], SpanMessages]]
+    records: Callable[[int], Record]
+    messages: Callable[[Any], SpanMessages]
+    frame: str = ""
+    child_frame: str = ""
     rank: int = 0
     latched: bool = False
     standing: bool = False
     stream: str = ""
+
+    def load(self, index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        """The times (n,) at which the messages of a span leave, and the messages."""
+        record = self.records(index)
+        return record.leaves_ns, self.messages(record)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +102,23 @@ class SingleMessages:
         )
 
 
-def feed_of_numbers(stream: Stream, spec: StreamSpec, topic: str, rank: int) -> Feed:
+def feed_of_numbers(
+    stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, standing: bool = False
+) -> Feed:
     """Records of numbers, a span at a time."""
-
-    def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
-        record = stream.load(index)
-        return record.leaves_ns, messages_of_record(record, spec)
-
-    return Feed(topic=topic, msgtype=spec.type, spans=stream.spans, load=load, rank=rank, stream=spec.id)
+    return Feed(
+        topic=topic,
+        msgtype=spec.type,
+        spans=stream.spans,
+        records=stream.load,
+        messages=partial(messages_of_record, spec=spec),
+        frame=spec.frame,
+        child_frame=spec.child_frame,
+        rank=rank,
+        latched=latched,
+        standing=standing,
+        stream=spec.id,
+    )
 
 
 def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:

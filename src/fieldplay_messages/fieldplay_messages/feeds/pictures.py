@@ -2,19 +2,19 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from threading import Lock
 from typing import Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
 from fieldplay_messages.cdr.picture_files import whole_picture
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
-from fieldplay_messages.records import Pictures, Pixels
+from fieldplay_messages.records import CameraInfos, Pictures, Pixels
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -35,27 +35,30 @@ class _Shared:
     report: Report
     stream: str
     camera: Camera | None
-    kept: OrderedDict[tuple[int, str], bytes | Pixels | None] = field(default_factory=OrderedDict)
+    kept: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
-    def data(self, record: Pictures, row: int) -> bytes | Pixels | None:
-        """A picture's file, or its pixels; None where it is defective."""
+    def checked(self, record: Pictures, row: int) -> bytes | Pixels:
+        """A picture's file, or its pixels; ArchiveError where it is defective, which is reported once."""
         key = (int(record.stamp_ns[row]), record.names[row])
         with self.lock:
             if key not in self.kept:
                 self.kept[key] = self._read(record, row)
                 if len(self.kept) > KEPT:
                     self.kept.popitem(last=False)
-            return self.kept[key]
+            data = self.kept[key]
+        if isinstance(data, ArchiveError):
+            raise ArchiveError(*data.args)
+        return data
 
-    def _read(self, record: Pictures, row: int) -> bytes | Pixels | None:
+    def _read(self, record: Pictures, row: int) -> bytes | Pixels | ArchiveError:
         try:
             data = record.load(row)
             self._compare_size(_size_of(data), record.names[row])
         except (ArchiveError, OSError) as error:
             self.refuse(record.names[row], str(error))
-            return None
+            return ArchiveError(str(error))
         return data
 
     def _compare_size(self, size: tuple[int, int], name: str) -> None:
@@ -71,6 +74,9 @@ class _Shared:
         if name not in self.reported:
             self.reported.add(name)
             self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
+
+
+Make = Callable[[_Shared, Pictures, int, str], Pieces | None]  # a message of a row, in a frame
 
 
 def _size_of(picture: bytes | Pixels) -> tuple[int, int]:
@@ -112,25 +118,34 @@ def feeds_of_pictures(
 ) -> list[Feed]:
     """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted."""
     shared = _Shared(report, spec.id, camera)
-    feeds = []
+    beside = topic.rpartition("/")[0]
+    feeds: list[Feed] = []
 
-    def feed(name: str, msgtype: str, rank: int, make: Callable[[Pictures, int], Pieces | None]) -> None:
-        def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
-            record = stream.load(index)
-            if not isinstance(record, Pictures):
-                raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
-            return record.leaves_ns, SingleMessages(lambda row: make(record, row))
+    def records(index: int) -> Pictures:
+        record = stream.load(index)
+        if not isinstance(record, Pictures):
+            raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
+        return replace(record, load=lambda row: shared.checked(record, row))
 
-        feeds.append(Feed(topic=name, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream=spec.id))
+    def feed(name: str, msgtype: str, rank: int, make: Make) -> None:
+        def messages(record: Pictures) -> SpanMessages:
+            return SingleMessages(lambda row: make(shared, record, row, spec.frame))
+
+        made = Feed(topic=name, msgtype=msgtype, spans=stream.spans, records=records, messages=messages)
+        feeds.append(replace(made, frame=spec.frame, rank=rank, stream=spec.id))
 
     if camera is not None:
-        info = camera_info_rows(camera, spec.frame)
-        feed(f"{topic.rpartition('/')[0]}/camera_info", INFO, ranks[0], lambda r, i: _info(shared, r, i, info))
+        feed(f"{beside}/camera_info", INFO, ranks[0], partial(_info, camera_info_rows(camera, spec.frame)))
+        feeds[0] = replace(feeds[0], records=lambda index: _infos(records(index), camera))
     if images in ("compressed", "both"):
-        feed(f"{topic}/compressed", COMPRESSED, ranks[1], lambda r, i: _compressed(shared, r, i, spec.frame))
+        feed(f"{topic}/compressed", COMPRESSED, ranks[1], _compressed)
     if images in ("raw", "both"):
-        feed(topic, RAW, ranks[1], lambda r, i: _raw(shared, r, i, spec.frame))
+        feed(topic, RAW, ranks[1], _raw)
     return feeds
+
+
+def _infos(pictures: Pictures, camera: Camera) -> CameraInfos:
+    return CameraInfos(**{column.name: getattr(pictures, column.name) for column in fields(pictures)}, camera=camera)
 
 
 def camera_info_rows(camera: Camera, frame: str) -> Layout:
@@ -145,8 +160,16 @@ def camera_info_rows(camera: Camera, frame: str) -> Layout:
     return Layout(template=data[0], dtype=layout.dtype)
 
 
-def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces | None:
-    if shared.data(record, row) is None:
+def _data(record: Pictures, row: int) -> bytes | Pixels | None:
+    """A picture's file, or its pixels; None where it is defective."""
+    try:
+        return record.load(row)
+    except ArchiveError:
+        return None
+
+
+def _info(layout: Layout, shared: _Shared, record: Pictures, row: int, _: str) -> Pieces | None:
+    if _data(record, row) is None:
         return None
     data, rows = layout.rows(1)
     rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
@@ -154,7 +177,7 @@ def _info(shared: _Shared, record: Pictures, row: int, layout: Layout) -> Pieces
 
 
 def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
-    data = shared.data(record, row)
+    data = _data(record, row)
     encoding = data.encoding if isinstance(data, Pixels) else ""
     if isinstance(data, Pixels):
         data = _packed(shared, data, record.names[row])
@@ -185,7 +208,7 @@ def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
 
 
 def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
-    data = shared.data(record, row)
+    data = _data(record, row)
     if data is None:
         return None
     if isinstance(data, Pixels):

@@ -5,7 +5,7 @@ At equal times the stream that stands earlier comes first, and within a stream t
 
 import bisect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -41,6 +41,18 @@ class Stretch(Generic[Loaded]):
 
     stamp_ns: NDArray[np.int64]
     pieces: list[Piece[Loaded]]
+
+    def part(self, begin: int, end: int) -> "Stretch[Loaded]":
+        """The events begin <= i < end."""
+        if (begin, end) == (0, len(self.stamp_ns)):
+            return self
+        pieces = []
+        for piece in self.pieces:
+            low, high = np.searchsorted(piece.positions, (begin, end))
+            if low < high:
+                rows, positions = piece.rows[low:high], piece.positions[low:high] - begin
+                pieces.append(replace(piece, rows=rows, positions=positions))
+        return Stretch(stamp_ns=self.stamp_ns[begin:end], pieces=pieces)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fieldplay_archive.outlets.derived.parts import NO_ROWS, Chain, Place, Rows, Stamps, feed_of_rows
+from fieldplay_archive.outlets.derived.parts import NO_ROWS, Chain, Place, Rows, Stamps, feed_of_made, feed_of_rows
 from fieldplay_archive.outlets.derived.paths import PATH, path_messages
 from fieldplay_archive.outlets.derived.pose_messages import ODOMETRY, TF, planar_odometry_rows, tf_rows
 from fieldplay_archive.spec import DerivedSpec
@@ -80,7 +80,7 @@ def ackermann_odometry(spec: DerivedSpec, streams: Sequence[Stream], place: Plac
 
     feeds = [
         feed_of_rows(joints, place.topic(spec.topic), ODOMETRY, rank=place.rank, make=odom),
-        Feed(
+        feed_of_made(
             topic=place.topic(PATH_TOPIC),
             msgtype=PATH,
             spans=joints.spans,

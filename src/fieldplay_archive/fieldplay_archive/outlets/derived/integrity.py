@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_archive.outlets.derived.parts import Chain, Place, Rows, Stamps, feed_of_rows
+from fieldplay_archive.outlets.derived.parts import Chain, Place, Rows, Stamps, feed_of_made, feed_of_rows
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.integrity import Integrity, IntegrityState, filtered_ranges, integrity_from_scans
 from fieldplay_fusion.integrity_radar import (
@@ -151,7 +151,9 @@ def sensor_integrity(spec: DerivedSpec, streams: Sequence[Stream], place: Place)
     made = {FILTERED: (SCAN, filtered), REPORT: (DIAGNOSTICS, reports)}
     return [
         *(
-            Feed(topic=topics[name], msgtype=kind, spans=laser.spans, load=load, rank=place.rank, stream="derived")
+            feed_of_made(
+                topic=topics[name], msgtype=kind, spans=laser.spans, load=load, rank=place.rank, stream="derived"
+            )
             for name, (kind, load) in made.items()
         ),
         feed_of_rows(laser, topics[SUSPECT], SHARE, rank=place.rank, make=shares),

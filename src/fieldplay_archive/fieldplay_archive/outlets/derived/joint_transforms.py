@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fieldplay_archive.outlets.derived.parts import NO_ROWS, Place, Stamps
+from fieldplay_archive.outlets.derived.parts import NO_ROWS, Place, Stamps, feed_of_made
 from fieldplay_archive.outlets.derived.pose_messages import TF, tf_rows
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.joint_names import Renaming, renamed, renaming_from_text
@@ -32,7 +32,7 @@ def joint_transforms(spec: DerivedSpec, streams: Sequence[Stream], place: Place)
         names = renamed(record.names, renaming)
         return _messages(model, place, record.stamp_ns, _transforms(model, names, record.position))
 
-    return [Feed(topic="/tf", msgtype=TF, spans=joints.spans, load=tf, rank=place.tf_rank, stream="derived")]
+    return [feed_of_made(topic="/tf", msgtype=TF, spans=joints.spans, load=tf, rank=place.tf_rank, stream="derived")]
 
 
 def renaming_of(spec: DerivedSpec) -> Renaming:

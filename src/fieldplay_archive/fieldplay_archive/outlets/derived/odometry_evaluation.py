@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from fieldplay_archive.outlets.derived.parts import Place, Stamps
+from fieldplay_archive.outlets.derived.parts import Place, Stamps, feed_of_made
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.evaluation.evaluation import evaluation_from_settings
 from fieldplay_fusion.evaluation.memory import PeriodReport, RunningEvaluation
@@ -52,7 +52,7 @@ def odometry_evaluation(spec: DerivedSpec, streams: Sequence[Stream], place: Pla
     whole = [Span(first_ns, last_ns, max(1, (last_ns - first_ns) // period_ns))]
     made = {"position_error": (ERROR, errors), "statistics": (STATISTICS, statistics)}
     return [
-        Feed(
+        feed_of_made(
             topic=place.topic(f"{spec.topic}/{name}"),
             msgtype=kind,
             spans=whole,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fieldplay_archive.outlets.derived.parts import Chain, Place, Stamps
+from fieldplay_archive.outlets.derived.parts import Chain, Place, Stamps, feed_of_made
 from fieldplay_archive.outlets.derived.paths import PATH, path_messages
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.odometry_path import PathState, path_from_poses
@@ -39,7 +39,7 @@ def odometry_path(spec: DerivedSpec, streams: Sequence[Stream], place: Place) ->
 
     topic = place.topic(spec.topic)
     return [
-        Feed(
+        feed_of_made(
             topic=topic,
             msgtype=PATH,
             spans=odometry.spans,

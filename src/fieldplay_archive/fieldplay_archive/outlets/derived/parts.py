@@ -44,6 +44,23 @@ def with_parameters(spec: DerivedSpec, parameters: Mapping[str, Any]) -> Derived
     return replace(spec, settings={name: parameters.get(name, value) for name, value in spec.settings.items()})
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Made(records.Record):
+    """Rows that are messages already."""
+
+    messages: SpanMessages
+
+
+def feed_of_made(*, load: Callable[[int], tuple[Stamps, SpanMessages]], **of_feed: Any) -> Feed:
+    """A feed whose messages are made as a whole."""
+
+    def made(index: int) -> _Made:
+        stamp_ns, messages = load(index)
+        return _Made(stamp_ns=stamp_ns, messages=messages)
+
+    return Feed(**of_feed, records=made, messages=lambda record: record.messages)
+
+
 def feed_of_rows(stream: Stream, topic: str, msgtype: str, *, rank: int, make: Callable[[int], Rows]) -> Feed:
     """Messages of one size; make gives those of a span, with their times."""
 
@@ -51,7 +68,7 @@ def feed_of_rows(stream: Stream, topic: str, msgtype: str, *, rank: int, make: C
         stamp_ns, data = make(index)
         return stamp_ns, RowMessages(data)
 
-    return Feed(topic=topic, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream="derived")
+    return feed_of_made(topic=topic, msgtype=msgtype, spans=stream.spans, load=load, rank=rank, stream="derived")
 
 
 def positions_of(stream: Stream, index: int) -> tuple[records.Joints, Array]:

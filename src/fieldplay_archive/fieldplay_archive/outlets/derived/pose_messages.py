@@ -10,8 +10,7 @@ from fieldplay_archive.outlets.derived.parts import Bytes
 from fieldplay_kinematics.planar_motion import quaternion_from_yaw
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
-from fieldplay_messages.cdr.encoders import encode, set_axes, set_stamp, stamped_rows
-from fieldplay_messages.cdr.layout import layout_of
+from fieldplay_messages.cdr.encoders import encode, set_axes, stamped_rows
 from fieldplay_messages.spec import StreamSpec
 
 TF, ODOMETRY, POSES = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray"
@@ -27,17 +26,14 @@ def tf_rows_from_poses(
     parents: Sequence[str], children: Sequence[str], stamp_ns: NDArray[np.int64], places: Array, quaternions: Array
 ) -> Bytes:
     """TFMessages with one transform for each child: its place (n, children, 3) and quaternion (n, children, 4)."""
-    texts: dict[str, str | int] = {"transforms": len(children)}
-    for index, (parent, child) in enumerate(zip(parents, children, strict=True)):
-        texts[f"transforms[{index}].header.frame_id"] = parent
-        texts[f"transforms[{index}].child_frame_id"] = child
-    data, rows = layout_of(TF, texts).rows(len(stamp_ns))
-    for index in range(len(children)):
-        path = f"transforms[{index}]"
-        set_stamp(rows, f"{path}.header.stamp", stamp_ns)
-        set_axes(rows, f"{path}.transform.translation", places[:, index])
-        set_axes(rows, f"{path}.transform.rotation", quaternions[:, index], "xyzw")
-    return data
+    made = records.Transforms(
+        stamp_ns=stamp_ns,
+        parents=tuple(parents),
+        children=tuple(children),
+        translation_m=places,
+        rotation_xyzw=quaternions,
+    )
+    return encode(made, StreamSpec(id="derived", topic="/tf", type=TF))
 
 
 def pose_array_rows(frame: str, stamp_ns: NDArray[np.int64], transforms: Array) -> Bytes:
