@@ -37,6 +37,8 @@ PerJoint = Annotated[NDArray[np.float64], Shape(("names",))]
 PerChild = Annotated[NDArray[np.float64], Shape(("children", 3))]
 TurnPerChild = Annotated[NDArray[np.float64], Shape(("children", 4))]
 KnownChildren = Annotated[NDArray[np.bool_], Shape(("children",))]
+ManyVectors = Annotated[NDArray[np.float64], Shape((None, 3))]
+ManyQuaternions = Annotated[NDArray[np.float64], Shape((None, 4))]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,9 +77,14 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     return len(shape) == len(wanted) and all(side in (None, got) for got, side in zip(shape, wanted, strict=True))
 
 
+_SHAPES: dict[type[object], dict[str, Shape]] = {}
+
+
 def _shapes(kind: type[object]) -> dict[str, Shape]:
-    """The shapes of a record's columns, from their annotations."""
-    found = {}
+    """The shapes of a record's columns, from their annotations; looked up once, as a live record is one row."""
+    if kind in _SHAPES:
+        return _SHAPES[kind]
+    found = _SHAPES[kind] = {}
     for name, hint in get_type_hints(kind, include_extras=True).items():
         for part in (hint, *get_args(hint)):
             for extra in getattr(part, "__metadata__", ()):
@@ -155,6 +162,23 @@ class Pose(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Poses(Record):
+    """Several poses in the frame (n, k), without names."""
+
+    position_m: ManyVectors
+    orientation_xyzw: ManyQuaternions
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Paths(Record):
+    """Ways as the poses along them: row i has the first `count[i]` of those in `ways[place[i]]`."""
+
+    ways: tuple[Pose, ...]
+    place: Counts
+    count: Counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Transforms(Record):
     """Frames `children` in their `parents`, all of them in each row, or those alone that are `known` in it."""
 
@@ -211,7 +235,8 @@ class Batteries(Record):
 class LaserScans(Record):
     """Scans about z, counter-clockwise from x: range j < count of a row lies at angle_min + j increments.
 
-    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN.
+    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN. The last angle
+    is told only where it comes from a message, which has it rounded.
     """
 
     angle_min_rad: Numbers
@@ -222,6 +247,8 @@ class LaserScans(Record):
     range_max_m: Numbers
     scan_time_s: Numbers
     time_increment_s: Numbers
+    angle_max_rad: Numbers | None = None
+    intensities: Lists | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -230,6 +257,13 @@ class Wrench(Record):
 
     force_n: Vectors
     torque_nm: Vectors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Vector(Record):
+    """One vector each in the frame, such as by how much a place is off."""
+
+    vector: Vectors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,6 +18,15 @@ class CloudError(Exception):
 
 def points_from_cloud(message: Any) -> NDArray[np.float32]:
     """The points (n, 3) of a sensor_msgs/PointCloud2 that are finite and not at the sensor itself."""
+    records = rows_of_cloud(message, only="xyz")
+    points = np.stack([records[axis].astype(np.float32) for axis in "xyz"], axis=1)
+    good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
+    kept: NDArray[np.float32] = points[good]
+    return kept
+
+
+def rows_of_cloud(message: Any, *, only: str = "") -> NDArray[np.void]:
+    """All points (n,) of a sensor_msgs/PointCloud2 with their fields, or some of them; x, y, z must be there."""
     fields = {str(item.name): item for item in message.fields}
     missing = [axis for axis in "xyz" if axis not in fields]
     if missing:
@@ -25,26 +34,25 @@ def points_from_cloud(message: Any) -> NDArray[np.float32]:
     width, height, step = int(message.width), int(message.height), int(message.point_step)
     row_step = int(message.row_step) or width * step
     data = np.ascontiguousarray(message.data, np.uint8)
+    order = ">" if message.is_bigendian else "<"
+    layout = _layout({name: item for name, item in fields.items() if not only or name in only}, order, step)
     if not width * height:
-        return np.zeros((0, 3), np.float32)
+        return np.zeros(0, layout)
     if row_step < width * step or len(data) < row_step * (height - 1) + width * step:
         raise CloudError(f"expected {height} x {width} points of {step} bytes, got {len(data)} bytes")
-    order = ">" if message.is_bigendian else "<"
-    layout = _layout({axis: fields[axis] for axis in "xyz"}, order, step)
     rows = as_strided(data, (height, width * step), (row_step, 1), writeable=False)  # within the data, as was seen to
-    records = np.ascontiguousarray(rows).reshape(-1).view(layout)
-    points = np.stack([records[axis].astype(np.float32) for axis in "xyz"], axis=1)
-    good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
-    kept: NDArray[np.float32] = points[good]
-    return kept
+    return np.ascontiguousarray(rows).reshape(-1).view(layout)
 
 
 def _layout(fields: dict[str, Any], order: str, step: int) -> np.dtype[np.void]:
-    kinds = {axis: KINDS.get(int(item.datatype)) for axis, item in fields.items()}
+    kinds = {name: KINDS.get(int(item.datatype)) for name, item in fields.items()}
     if None in kinds.values():
-        raise CloudError(f"expected numbers as x y z, got the kinds {[int(item.datatype) for item in fields.values()]}")
-    formats = [np.dtype(f"{order}{kind}") for kind in kinds.values()]
+        got = [int(item.datatype) for item in fields.values()]
+        raise CloudError(f"expected numbers as {' '.join(fields)}, got the kinds {got}")
+    counts = [1 if name in "xyz" else max(int(item.count), 1) for name, item in fields.items()]
+    bases = [np.dtype(f"{order}{kind}") for kind in kinds.values()]
+    formats = [base if count == 1 else np.dtype((base, (count,))) for base, count in zip(bases, counts, strict=True)]
     offsets = [int(item.offset) for item in fields.values()]
     if any(offset + kind.itemsize > step for offset, kind in zip(offsets, formats, strict=True)):
-        raise CloudError(f"expected x y z within {step} bytes, got them at {offsets}")
+        raise CloudError(f"expected {' '.join(fields)} within {step} bytes, got them at {offsets}")
     return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": step})

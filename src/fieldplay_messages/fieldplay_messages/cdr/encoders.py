@@ -167,6 +167,23 @@ def _pose(record: records.Pose, stream: StreamSpec) -> Bytes:
     return data
 
 
+@encodes(records.Poses, "geometry_msgs/msg/PoseArray")
+def _poses(record: records.Poses, stream: StreamSpec) -> Bytes:
+    count = record.position_m.shape[1]
+    data, rows = stamped_rows(stream.type, record, stream.frame, {"poses": count})
+    for index in range(count):
+        set_axes(rows, f"poses[{index}].position", record.position_m[:, index])
+        set_axes(rows, f"poses[{index}].orientation", record.orientation_xyzw[:, index], "xyzw")
+    return data
+
+
+@encodes(records.Vector, "geometry_msgs/msg/Vector3Stamped")
+def _vector(record: records.Vector, stream: StreamSpec) -> Bytes:
+    data, rows = stamped_rows(stream.type, record, stream.frame)
+    set_axes(rows, "vector", record.vector)
+    return data
+
+
 @encodes(records.Acceleration, "geometry_msgs/msg/AccelStamped")
 def _acceleration(record: records.Acceleration, stream: StreamSpec) -> Bytes:
     data, rows = stamped_rows(stream.type, record, stream.frame)
@@ -199,13 +216,17 @@ def _laser_scans(record: records.LaserScans, stream: StreamSpec) -> Bytes:
     counts = np.unique(record.count)
     if len(counts) > 1:
         raise ValueError(f"expected scans of one length, got {counts.tolist()}: see parts_of_one_size")
-    data, rows = stamped_rows(stream.type, record, stream.frame, {"ranges": int(counts.sum())})
+    columns = {"ranges": record.ranges_m, "intensities": record.intensities}
+    lengths = {name: int(counts.sum()) for name, values in columns.items() if values is not None}
+    data, rows = stamped_rows(stream.type, record, stream.frame, lengths)
     rows["angle_min"], rows["angle_increment"] = record.angle_min_rad, record.angle_increment_rad
-    rows["angle_max"] = record.angle_min_rad + (record.count - 1) * record.angle_increment_rad
+    last = record.angle_max_rad
+    rows["angle_max"] = record.angle_min_rad + (record.count - 1) * record.angle_increment_rad if last is None else last
     rows["scan_time"], rows["time_increment"] = record.scan_time_s, record.time_increment_s
     rows["range_min"], rows["range_max"] = record.range_min_m, record.range_max_m
-    if len(counts):
-        rows["ranges"] = record.ranges_m[:, : counts[0]]
+    for name, values in columns.items():
+        if len(counts) and values is not None:
+            rows[name] = values[:, : counts[0]]
     return data
 
 
@@ -274,6 +295,7 @@ def _code(record: records.Code, stream: StreamSpec) -> Bytes:
 
 
 @encodes(records.Scalars, "std_msgs/msg/Float64")
+@encodes(records.Scalars, "std_msgs/msg/Float32")
 def _scalars(record: records.Scalars, stream: StreamSpec) -> Bytes:
     data, rows = layout_of(stream.type, {}).rows(len(record))
     rows["data"] = record.values

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.encoders import encode, parts_of_one_size
-from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads, PiecePayloads, RowPayloads
-from fieldplay_messages.records import Record
+from fieldplay_messages.feeds.paths import path_messages
+from fieldplay_messages.feeds.payloads import BytesLike, MergedPayloads, Payloads, PiecePayloads, RowPayloads
+from fieldplay_messages.records import Paths, Record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span, Stream
 
-Pieces = Sequence[bytes | memoryview]
+Pieces = Sequence[BytesLike]
 
 
 class SpanMessages(Protocol):
@@ -123,6 +124,8 @@ def feed_of_numbers(
 
 def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
     """The messages of a record of numbers, of one size or of several."""
+    if isinstance(record, Paths):
+        return SingleMessages(path_messages(record, spec.frame).__getitem__, heavy=False)
     parts = parts_of_one_size(record)
     if len(parts) <= 1:
         return RowMessages(encode(record, spec))
