@@ -10,10 +10,12 @@ from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
-from fieldplay_messages.bags.field_places import Columns, MessageKind, columns_of_messages, layout_of_message, number_of
 from fieldplay_messages.bags.header_order import ByHeader, topic_in_time
 from fieldplay_messages.bags.ros1 import Ros1Bag
-from fieldplay_messages.bags.topic_streams import NumberStream
+from fieldplay_messages.bags.topic_streams import TopicNumbers
+from fieldplay_messages.bags.topics import header_stamp_ns
+from fieldplay_messages.cdr.columns import Decoder, FieldNumbers, numbers_of_messages
+from fieldplay_messages.cdr.layout import MessageKind, layout_of_message
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.records import Record, Temperature
 
@@ -37,6 +39,10 @@ def made(msgtype: str, stamp_ns: int = START_NS, *, is_cdr: bool, frame: str = "
     return bytes(serialize(message, msgtype))
 
 
+def decoder(*, is_cdr: bool) -> Decoder:
+    return Decoder(kind(JOINTS, is_cdr=is_cdr), strict=False)
+
+
 def joints(names: list[str], values: list[float], *, is_cdr: bool, frame: str = "base") -> bytes:
     empty = np.zeros(0)
     return made(
@@ -47,17 +53,17 @@ def joints(names: list[str], values: list[float], *, is_cdr: bool, frame: str = 
 @pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
 def test_texts_lists_and_numbers_are_found_where_they_lie(is_cdr: bool) -> None:
     layout = layout_of_message(joints(["a", "bcd"], [1.5, -2.5], is_cdr=is_cdr), kind(JOINTS, is_cdr=is_cdr))
-    assert {path: text for path, text in layout.texts.items() if "name" in path} == {"name[0]": "a", "name[1]": "bcd"}
-    assert layout.texts["header.frame_id"] == "base"
-    assert number_of(layout, "position").tolist() == [1.5, -2.5]
-    assert number_of(layout, "velocity").tolist() == []
-    assert int(number_of(layout, "header.stamp.sec")) == START_NS // 10**9
+    assert layout.constants["name"] == ("a", "bcd")
+    assert layout.text("header.frame_id") == "base"
+    assert layout.number("position").tolist() == [1.5, -2.5]
+    assert layout.number("velocity").tolist() == []
+    assert int(layout.number("header.stamp.sec")) == START_NS // 10**9
 
 
 @pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
 def test_columns_are_taken_from_messages_of_differing_lengths_in_their_order(is_cdr: bool) -> None:
     messages = [joints(["a", "b"], [k, -k], is_cdr=is_cdr, frame="x" * (k % 5)) for k in range(20)]
-    columns = columns_of_messages(messages, kind(JOINTS, is_cdr=is_cdr), ("position", "header.stamp.sec"))
+    columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position", "header.stamp.sec"))
     assert columns["position"].tolist() == [[k, -k] for k in range(20)]
     assert columns.rows.tolist() == list(range(20))
 
@@ -66,7 +72,7 @@ def test_columns_are_taken_from_messages_of_differing_lengths_in_their_order(is_
 def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> None:
     whole = [joints(["a"], [float(k)], is_cdr=is_cdr) for k in range(4)]
     messages = [*whole[:2], whole[2][:-9], whole[3]]
-    columns = columns_of_messages(messages, kind(JOINTS, is_cdr=is_cdr), ("position",))
+    columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position",))
     assert (columns["position"].tolist(), columns.rows.tolist()) == ([[0], [1], [3]], [0, 1, 3])
     ((row, fault),) = columns.faults
     assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in fault
@@ -80,11 +86,20 @@ def test_a_length_beyond_the_message_is_not_counted_to_its_end() -> None:
         layout_of_message(bytes(data), kind(JOINTS, is_cdr=False))
 
 
-def test_cdr_with_the_highest_byte_first_is_refused() -> None:
+def test_what_is_no_cdr_is_refused() -> None:
     data = bytearray(joints(["a"], [1.0], is_cdr=True))
-    data[1] = 0
-    with pytest.raises(ArchiveError, match="expected CDR with the lowest byte first"):
+    data[1] = 7
+    with pytest.raises(ArchiveError, match="expected CDR, got a header of 00070000"):
         layout_of_message(bytes(data), kind(JOINTS, is_cdr=True))
+
+
+def test_cdr_with_the_highest_byte_first_gives_the_same_numbers() -> None:
+    data = joints(["a"], [1.5], is_cdr=True)
+    message = STORES[True].deserialize_cdr(data, JOINTS)
+    turned = bytes(STORES[True].serialize_cdr(message, JOINTS, little_endian=False))
+    columns = numbers_of_messages([data, turned], decoder(is_cdr=True), ("position", "header.stamp.sec"))
+    assert columns["position"].tolist() == [[1.5], [1.5]]
+    assert header_stamp_ns(turned, kind(JOINTS, is_cdr=True)) == header_stamp_ns(data, kind(JOINTS, is_cdr=True))
 
 
 def test_parts_are_read_as_one_file_across_their_borders(tmp_path: Path) -> None:
@@ -129,14 +144,14 @@ def bag_of(path: Path, times: list[int], *, log_ns: int = 0, values: list[float]
     return Ros1Bag(Parts([path]), lambda defect: None)
 
 
-def stream_of(topic: Any, report: Any = lambda defect: None) -> NumberStream:
-    def convert(stamp_ns: Any, columns: Columns) -> Record:
+def stream_of(topic: Any, report: Any = lambda defect: None) -> TopicNumbers:
+    def convert(stamp_ns: Any, columns: FieldNumbers) -> Record:
         return Temperature(stamp_ns=stamp_ns, temperature_deg_c=columns["temperature"])
 
-    return NumberStream(topic, ("temperature",), convert, bag="a.bag", stream="warmth", report=report)
+    return TopicNumbers(topic, ("temperature",), convert, bag="a.bag", stream="warmth", report=report)
 
 
-def rows_of(stream: NumberStream) -> list[tuple[int, float]]:
+def rows_of(stream: TopicNumbers) -> list[tuple[int, float]]:
     found = []
     for index, span in enumerate(stream.spans):
         record = stream.load(index)

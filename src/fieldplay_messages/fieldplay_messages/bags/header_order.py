@@ -23,7 +23,7 @@ class ByHeader:
         for index in range(len(base.spans)):
             for row, message in enumerate(base.messages(index)):
                 if message is not None and len(message) >= 12:
-                    found.append((header_stamp_ns(message), index, row))
+                    found.append((header_stamp_ns(message, base.kind), index, row))
         self._places = np.array(sorted(found), np.int64).reshape(-1, 3)
         self._rows = rows_per_span
         parts = (self._places[begin : begin + rows_per_span, 0] for begin in range(0, len(found), rows_per_span))
@@ -69,4 +69,4 @@ def _agrees(topic: TopicReader, index: int, row: int) -> bool:
         message = topic.message(index, row)
     except ArchiveError:
         return True
-    return len(message) < 12 or header_stamp_ns(message) == stamps[row]
+    return len(message) < 12 or header_stamp_ns(message, topic.kind) == stamps[row]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.bags.bag_parts import Parts
-from fieldplay_messages.bags.field_places import MessageKind
 from fieldplay_messages.bags.ros1_index import BROKEN_CHUNK, Places, index_of_bag
 from fieldplay_messages.bags.topics import kind_of_connection
+from fieldplay_messages.cdr.layout import MessageKind
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.streams import Span
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.field_places import Columns, columns_of_messages, layout_of_message, number_of
 from fieldplay_messages.bags.topics import TopicReader
+from fieldplay_messages.cdr.columns import Decoder, FieldNumbers, numbers_of_messages
+from fieldplay_messages.cdr.layout import layout_of_message
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.records import Pictures, Pixels, Record
 from fieldplay_messages.stamps import NS_PER_S
@@ -17,7 +18,7 @@ NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
 STAMP = ("header.stamp.sec", "header.stamp.nanosec")
 PICTURE = ("height", "width", "step", "is_bigendian")
 
-Convert = Callable[[NDArray[np.int64], Columns], Record]
+Convert = Callable[[NDArray[np.int64], FieldNumbers], Record]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +30,15 @@ class Impossible:
     numbers: NDArray[np.float64]
 
 
-Judge = Callable[[Columns], Iterator[Impossible]]
+Judge = Callable[[FieldNumbers], Iterator[Impossible]]
 
 
-def all_possible(_: Columns) -> Iterator[Impossible]:
+def all_possible(_: FieldNumbers) -> Iterator[Impossible]:
     """Whatever is finite can be."""
     yield from ()
 
 
-class NumberStream:
+class TopicNumbers:
     """A topic of messages with headers as records.
 
     A message that is none of its type, has NaN for a number, or numbers that `judge` finds impossible, is reported and
@@ -60,6 +61,7 @@ class NumberStream:
     ) -> None:
         self.topic = topic
         self.spans = topic.spans
+        self._decoder = Decoder(topic.kind, strict=False)
         self._paths = tuple(paths)
         self._covariances = tuple(covariances)
         self._certain = tuple(path for path in paths if path not in {*perhaps, *covariances})
@@ -72,12 +74,12 @@ class NumberStream:
         stamp_ns, columns = self.columns(index)
         return self._convert(stamp_ns, columns)
 
-    def columns(self, index: int) -> tuple[NDArray[np.int64], Columns]:
+    def columns(self, index: int) -> tuple[NDArray[np.int64], FieldNumbers]:
         """The times (n,) and the numbers of a span, in the order of time."""
         read = self.topic.messages(index)
         there = np.array([row for row, message in enumerate(read) if message is not None], np.intp)
         messages = [message for message in read if message is not None]
-        columns = columns_of_messages(messages, self.topic.kind, (*STAMP, *self._paths))
+        columns = numbers_of_messages(messages, self._decoder, (*STAMP, *self._paths))
         there_ns = self.topic.stamps(index)[there]
         stamp_ns = there_ns[columns.rows]
         finite = columns.finite(self._certain)
@@ -112,12 +114,12 @@ class NumberStream:
             message = f"{self.topic.name}, {at}: {path}: expected numbers, got NaN or infinity; it counts as unknown"
             self._tell("no_covariance", message)
 
-    def _tell_damaged(self, there_ns: NDArray[np.int64], columns: Columns) -> None:
+    def _tell_damaged(self, there_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         for row, fault in columns.faults:
             at = f"the message at {int(there_ns[row]) / NS_PER_S:.6f} s"
             self._tell("damaged_message", f"{self.topic.name}, {at}: {fault}; it is left out")
 
-    def _tell_impossible(self, stamp_ns: NDArray[np.int64], columns: Columns) -> None:
+    def _tell_impossible(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         for found in self._judge(columns):
             for row in np.flatnonzero(found.wrong):
                 at = f"the message at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
@@ -125,7 +127,7 @@ class NumberStream:
                 message = f"{self.topic.name}, {at}: expected {found.expected}, got {got}; it is left out"
                 self._tell("impossible_value", message)
 
-    def _tell_headers(self, stamp_ns: NDArray[np.int64], columns: Columns) -> None:
+    def _tell_headers(self, stamp_ns: NDArray[np.int64], columns: FieldNumbers) -> None:
         seconds, nanoseconds = (columns.values[path].astype(np.int64) for path in STAMP)
         header_ns = seconds * NS_PER_S + nanoseconds
         others = np.flatnonzero(stamp_ns != header_ns)
@@ -142,7 +144,7 @@ class NumberStream:
         self._report(Defect(file=self._bag, kind=kind, stream=self._id, message=message))
 
 
-class PixelStream:
+class TopicPictures:
     """A topic of sensor_msgs/Image."""
 
     def __init__(self, topic: TopicReader, bag: str) -> None:
@@ -158,16 +160,14 @@ class PixelStream:
     def _pixels(self, index: int, row: int) -> Pixels:
         data = self.topic.message(index, row)
         layout = layout_of_message(data, self.topic.kind)
-        if "data" not in layout.numbers or "encoding" not in layout.texts:
+        if not {"data", "encoding"} <= {*layout.paths, *layout.constants}:
             raise ArchiveError(f"expected a picture, got {self.topic.kind.msgtype}")
-        height, width, step, is_bigendian = (int(number_of(layout, name)) for name in PICTURE)
-        place = layout.numbers["data"][1]
-        size = layout.lengths[place - 4]
+        height, width, step, is_bigendian = (int(layout.number(name)) for name in PICTURE)
         return Pixels(
             height=height,
             width=width,
-            encoding=layout.texts["encoding"],
+            encoding=layout.text("encoding"),
             step=step,
-            data=data[place : place + size],
+            data=layout.number("data").tobytes(),
             is_bigendian=bool(is_bigendian),
         )

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
-from fieldplay_messages.bags.field_places import MessageKind
+from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
 
-STAMP = struct.Struct("<II")
+STAMPS = {"<": struct.Struct("<II"), ">": struct.Struct(">II")}
 STAMP_PLACE = 4  # behind `seq` in ROS 1, behind CDR's header in ROS 2
 IDL_BEGIN = "=" * 80 + "\n"
 
@@ -51,9 +51,10 @@ class Bag(Protocol):
     def close(self) -> None: ...
 
 
-def header_stamp_ns(message: bytes) -> int:
+def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
     """The time in the header with which a message begins."""
-    seconds, nanoseconds = STAMP.unpack_from(message, STAMP_PLACE)
+    order = ">" if kind.is_cdr and message[:2] == CDR_BIG_ENDIAN[:2] else "<"
+    seconds, nanoseconds = STAMPS[order].unpack_from(message, STAMP_PLACE)
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
 

@@ -1,23 +1,28 @@
-"""Messages of one length as columns: where only their numbers differ, a NumPy view of the bytes is all it takes."""
+"""Messages as columns: where only their numbers differ, a NumPy view of their bytes is all it takes."""
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 
 from fieldplay_messages.batches import Part
-from fieldplay_messages.cdr.layout import Constant, Layout, layout_of, typestore
+from fieldplay_messages.cdr.layout import (
+    Constant,
+    Layout,
+    MessageKind,
+    kind_of_type,
+    layout_of_message,
+    typestore,
+)
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
 
 UNREADABLE = (SerdeError, ValueError, IndexError, KeyError, AssertionError, OverflowError, struct.error)
 KEPT_LAYOUTS = 32
-LONGEST_LIST = 512  # of messages in a message, such as transforms
-ENDIANNESS = 1  # the byte of a message's head that tells it; the others carry nothing that is needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,87 +51,124 @@ class Columns:
         return found if found.any() else self.stamp_ns
 
 
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """A layout that was met, and which of its bytes are the same in all its messages."""
-
-    layout: Layout
-    texts: Mapping[str, Constant]
-    is_constant: NDArray[np.bool_]
-
-    @property
-    def size(self) -> int:
-        return len(self.layout.template)
-
-    def fits(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Which of the messages (n, size) have this layout; up to three bytes may follow, which some writers pad."""
-        if not 0 <= data.shape[1] - self.size <= 3:
-            return np.zeros(len(data), bool)
-        same = data[:, : self.size][:, self.is_constant] == self.layout.template[self.is_constant]
-        found: NDArray[np.bool_] = same.all(axis=1)
-        return found
-
-    def columns(self, stamp_ns: NDArray[np.int64], data: NDArray[np.uint8]) -> Columns:
-        rows = np.ascontiguousarray(data[:, : self.size]).view(self.layout.dtype)[:, 0]
-        return Columns(stamp_ns, rows, self.texts)
-
-
 class Decoder:
-    """Makes columns of the messages of a type; what cannot be read is left out and counted."""
+    """Makes columns of the messages of a type; what cannot be read is left out and counted.
 
-    def __init__(self, msgtype: str) -> None:
-        self._msgtype = msgtype
-        self._known: list[_Known] = []
+    Layouts that were met are known again, so that few messages are walked through. `strict` is as in reading a layout.
+    """
+
+    def __init__(self, kind: str | MessageKind, *, strict: bool = True) -> None:
+        self.kind = kind if isinstance(kind, MessageKind) else kind_of_type(kind)
+        self._strict = strict
+        self._known: list[Layout] = []
         self.failed = 0
 
     def columns(self, parts: Iterable[Part]) -> Iterator[Columns]:
         """The messages of some parts, layout by layout."""
         for part in parts:
-            yield from self._columns_of(part)
+            for rows, layout in self.groups(part.data):
+                if isinstance(layout, ArchiveError):
+                    self.failed += len(rows)
+                else:
+                    yield Columns(part.stamp_ns[rows], layout.records(_rows(part.data, rows)), layout.constants)
 
-    def _columns_of(self, part: Part) -> Iterator[Columns]:
-        left: NDArray[np.intp] = np.arange(len(part.stamp_ns))
-        for known in list(self._known):
-            fits = known.fits(part.data[left])
+    def groups(self, data: NDArray[np.uint8]) -> Iterator[tuple[NDArray[np.intp], Layout | ArchiveError]]:
+        """Messages (n, size) by their layout: which they are; one that has none comes alone, with what is wrong."""
+        left: NDArray[np.intp] = np.arange(len(data))
+        for layout in self._known:
+            fits = layout.fits(_rows(data, left))
             if fits.any():
-                yield known.columns(part.stamp_ns[left[fits]], part.data[left[fits]])
+                yield left[fits], layout
                 left = left[~fits]
             if not len(left):
                 return
         while len(left):
-            learned = self._learn(part.data[left[0]])
-            if learned is None:
-                self.failed += 1
+            try:
+                layout = layout_of_message(data[left[0]].tobytes(), self.kind, strict=self._strict)
+            except ArchiveError as error:
+                yield left[:1], error
                 left = left[1:]
                 continue
-            known, rewritten = learned
-            fits = known.fits(part.data[left])
-            if fits[0]:
-                yield known.columns(part.stamp_ns[left[fits]], part.data[left[fits]])
-                left = left[~fits]
-            else:  # of the other byte order, or with something in the gaps between its numbers
-                yield known.columns(part.stamp_ns[left[:1]], rewritten)
-                left = left[1:]
+            self._known = [layout, *self._known[: KEPT_LAYOUTS - 1]]
+            fits = layout.fits(_rows(data, left))
+            yield left[fits], layout
+            left = left[~fits]
 
-    def _learn(self, data: NDArray[np.uint8]) -> tuple[_Known, NDArray[np.uint8]] | None:
-        """The layout of a message, and the message (1, size) as we would write it."""
-        message = decoded(self._msgtype, data)
-        if message is None:
-            return None
-        try:
-            texts: dict[str, Constant] = {}
-            _note_texts(texts, self._msgtype, message)
-            layout = layout_of(self._msgtype, texts)
-            rewritten = bytes(typestore().serialize_cdr(message, self._msgtype, little_endian=True))
-        except UNREADABLE:
-            return None
-        known = _Known(layout, texts, _constant_bytes(layout))
-        self._known = [known, *self._known[: KEPT_LAYOUTS - 1]]
-        return known, np.frombuffer(rewritten, np.uint8)[None, :]
+
+def _rows(data: NDArray[np.uint8], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """Some rows in their order, without a copy where they are all."""
+    return data if len(rows) == len(data) else data[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class FieldNumbers:
+    """Numbers of many messages: columns (n,) or (n, k) by path, and which of the messages asked for they are."""
+
+    values: Mapping[str, NDArray[Any]]
+    rows: NDArray[np.intp]
+    faults: tuple[tuple[int, str], ...]  # messages that are none of their kind, and why
+
+    def only(self, kept: NDArray[np.bool_]) -> "FieldNumbers":
+        """The messages of a mask (n,)."""
+        return FieldNumbers({path: values[kept] for path, values in self.values.items()}, self.rows[kept], self.faults)
+
+    def finite(self, paths: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of the messages (n,) have numbers at these paths that are neither NaN nor infinite."""
+        good = np.ones(len(self.rows), bool)
+        for path in paths:
+            good &= np.isfinite(self[path].reshape(len(self.rows), -1)).all(axis=1)
+        return good
+
+    def with_zeros(self, path: str, wrong: NDArray[np.bool_]) -> "FieldNumbers":
+        """The same with zeros at a path of some messages (n,)."""
+        column = self.values[path].copy()
+        column[wrong] = 0
+        return FieldNumbers({**self.values, path: column}, self.rows, self.faults)
+
+    def __getitem__(self, path: str) -> NDArray[np.float64]:
+        return self.values[path].astype(float)
+
+    def vectors(self, path: str, axes: str = "xyz") -> NDArray[np.float64]:
+        """Members x, y, z as columns (n, 3)."""
+        return np.stack([self[f"{path}.{axis}"] for axis in axes], axis=1)
+
+
+def numbers_of_messages(messages: Sequence[bytes], decoder: Decoder, paths: Sequence[str]) -> FieldNumbers:
+    """Numbers of messages of one topic, of whatever lengths, in their order."""
+    taken: list[tuple[NDArray[np.intp], NDArray[np.void]]] = []
+    faults: list[tuple[int, str]] = []
+    sizes = np.array([len(message) for message in messages], np.intp)
+    for size in np.unique(sizes):
+        members = np.flatnonzero(sizes == size)
+        joined = b"".join(messages[row] for row in members.tolist())
+        data = np.frombuffer(joined, np.uint8).reshape(len(members), int(size))
+        for rows, layout in decoder.groups(data):
+            fault = str(layout) if isinstance(layout, ArchiveError) else _lacking(layout, decoder, paths)
+            if isinstance(layout, ArchiveError) or fault:
+                faults += [(int(row), fault) for row in members[rows]]
+            else:
+                taken.append((members[rows], layout.records(_rows(data, rows))))
+    rows = np.concatenate([np.zeros(0, np.intp), *(members for members, _ in taken)])
+    order = np.argsort(rows)
+    values = {path: np.concatenate([part[path] for _, part in taken])[order] if taken else _none() for path in paths}
+    return FieldNumbers(values, rows[order], tuple(sorted(faults)))
+
+
+def _none() -> NDArray[np.float64]:
+    return np.zeros(0)
+
+
+def _lacking(layout: Layout, decoder: Decoder, paths: Sequence[str]) -> str:
+    """What is wrong with messages that lack a number, if they do."""
+    missing = next((path for path in paths if path not in (layout.dtype.fields or {})), "")
+    return f"expected {decoder.kind.msgtype} with {missing}, got none" if missing else ""
 
 
 def decoded(msgtype: str, data: NDArray[np.uint8]) -> Any | None:
-    """One message (size,) as an object, None where it cannot be read."""
+    """One message (size,) as an object of rosbags, None where it cannot be read.
+
+    This is for whoever draws single messages of many kinds: pictures, clouds, paths, states.
+    """
     try:
         return typestore().deserialize_cdr(data.tobytes(), msgtype)
     except UNREADABLE:
@@ -137,41 +179,3 @@ def time_of_header(message: Any, log_ns: int) -> int:
     """The time in a message's header, or the log time where it is 0."""
     stamp = message.header.stamp
     return int(stamp.sec) * NS_PER_S + int(stamp.nanosec) or log_ns
-
-
-def _constant_bytes(layout: Layout) -> NDArray[np.bool_]:
-    """Bytes that are no numbers: texts, lengths and the gaps of alignment. Who fills the gaps is read another way."""
-    constant = np.ones(len(layout.template), bool)
-    constant[:4] = False
-    constant[ENDIANNESS] = True
-    for base, offset, *_ in (layout.dtype.fields or {}).values():
-        constant[offset : offset + base.itemsize] = False
-    return constant
-
-
-def _note_texts(found: dict[str, Constant], msgtype: str, message: Any, *, path: str = "") -> None:
-    """Note all texts of a message, and the lengths of its lists, by their paths."""
-    for name, (node, inner) in typestore().fielddefs[msgtype][1]:
-        value = getattr(message, name)
-        place = f"{path}.{name}" if path else name
-        if node == Nodetype.NAME:
-            _note_texts(found, str(inner), value, path=place)
-        elif node == Nodetype.BASE:
-            if inner[0] == "string":
-                found[place] = value
-        else:
-            _note_list(found, (node, inner[0]), value, path=place)
-
-
-def _note_list(found: dict[str, Constant], kind: tuple[Nodetype, Any], values: Any, *, path: str) -> None:
-    node, (element, inner) = kind
-    if element == Nodetype.BASE and inner[0] == "string":
-        found[path] = tuple(values)
-        return
-    if node == Nodetype.SEQUENCE:
-        found[path] = len(values)
-    if element == Nodetype.NAME:
-        if len(values) > LONGEST_LIST:
-            raise ValueError(f"{path}: {len(values)} elements are too many for columns")
-        for index, value in enumerate(values):
-            _note_texts(found, str(inner), value, path=f"{path}[{index}]")

@@ -13,7 +13,6 @@ from fieldplay_archive.readers.rosario.rows import GBAS_FIX, NO_FIX, SBAS_FIX, f
 from fieldplay_archive.spec import Extrinsic
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
-from fieldplay_messages.bags.field_places import Columns, MessageLayout, layout_of_message, number_of
 from fieldplay_messages.bags.header_order import topic_in_time
 from fieldplay_messages.bags.topic_streams import (
     NUMBER_ROWS,
@@ -21,11 +20,13 @@ from fieldplay_messages.bags.topic_streams import (
     Convert,
     Impossible,
     Judge,
-    NumberStream,
-    PixelStream,
+    TopicNumbers,
+    TopicPictures,
     all_possible,
 )
 from fieldplay_messages.bags.topics import Bag, TopicReader
+from fieldplay_messages.cdr.columns import FieldNumbers
+from fieldplay_messages.cdr.layout import Layout, layout_of_message
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.spec import Camera
 
@@ -63,18 +64,18 @@ Floats = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 
-def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, NumberStream | PixelStream]:
+def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, TopicNumbers | TopicPictures]:
     """The streams that a bag has."""
     names = {topic.lstrip("/"): topic for topic in bag.kinds}
     _note_others(archive, bag, names)
-    streams: dict[str, NumberStream | PixelStream] = {}
+    streams: dict[str, TopicNumbers | TopicPictures] = {}
     for name, (stream, msgtype) in TOPICS.items():
         if name in names and _is_of_type(archive, bag, names[name], msgtype):
             rows = PICTURE_ROWS if msgtype == IMAGE else NUMBER_ROWS
             topic = topic_in_time(bag, names[name], rows, archive.notes.append)
             if topic.spans:
                 streams[stream] = (
-                    PixelStream(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
+                    TopicPictures(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
                 )
         if stream not in streams:
             message = f"expected the topic /{name} with messages, got none; the rest plays"
@@ -118,7 +119,7 @@ def _is_of_type(archive: Archive, bag: Bag, topic: str, msgtype: str) -> bool:
     return False
 
 
-def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> NumberStream:
+def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> TopicNumbers:
     vectors = (path.format(axis) for path in VECTORS.get(stream, ()) for axis in "xyz")
     paths = (*vectors, *OTHERS.get(stream, ()))
     made: dict[str, Convert] = {
@@ -126,8 +127,8 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
         "odom_archived": _odometry,
     }  # fmt: skip
 
-    def stream_of(convert: Convert, report: Report = archive.defects) -> NumberStream:
-        return NumberStream(
+    def stream_of(convert: Convert, report: Report = archive.defects) -> TopicNumbers:
+        return TopicNumbers(
             topic,
             paths,
             convert,
@@ -144,7 +145,7 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
     return stream_of(_odometry_of_global if is_moved else made[stream])
 
 
-def _impossible_fixes(columns: Columns) -> Iterator[Impossible]:
+def _impossible_fixes(columns: FieldNumbers) -> Iterator[Impossible]:
     """Places off the globe, and fixes without a place; NaN is no height, or no place where there is no fix."""
     place, height = np.stack([columns["latitude"], columns["longitude"]], axis=1), columns["altitude"][:, None]
     is_lost = np.isnan(place).all(axis=1) & (columns["status.status"] <= NO_FIX)
@@ -154,7 +155,7 @@ def _impossible_fixes(columns: Columns) -> Iterator[Impossible]:
     yield Impossible(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
 
 
-def _impossible_turns(columns: Columns) -> Iterator[Impossible]:
+def _impossible_turns(columns: FieldNumbers) -> Iterator[Impossible]:
     turns = columns.vectors("pose.pose.orientation", "xyzw")
     length = np.linalg.norm(turns, axis=1)
     least, largest = TURN_LENGTH
@@ -164,7 +165,7 @@ def _impossible_turns(columns: Columns) -> Iterator[Impossible]:
 JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_turns}
 
 
-def _imu(stamp_ns: Stamps, columns: Columns) -> records.Imu:
+def _imu(stamp_ns: Stamps, columns: FieldNumbers) -> records.Imu:
     return records.Imu(
         stamp_ns=stamp_ns,
         angular_velocity_rad_s=columns.vectors("angular_velocity"),
@@ -172,7 +173,7 @@ def _imu(stamp_ns: Stamps, columns: Columns) -> records.Imu:
     )
 
 
-def _fix(archive: Archive, stamp_ns: Stamps, columns: Columns) -> records.Fix:
+def _fix(archive: Archive, stamp_ns: Stamps, columns: FieldNumbers) -> records.Fix:
     """The status as archived; the covariance as archived, or by the status: HDOP² stands in the archived one."""
     status = columns["status.status"].astype(np.int8)
     covariances: Floats = columns["position_covariance"].reshape(-1, 3, 3)
@@ -194,7 +195,7 @@ def _fix(archive: Archive, stamp_ns: Stamps, columns: Columns) -> records.Fix:
     )
 
 
-def _velocity(stamp_ns: Stamps, columns: Columns) -> records.Twist:
+def _velocity(stamp_ns: Stamps, columns: FieldNumbers) -> records.Twist:
     return records.Twist(
         stamp_ns=stamp_ns,
         linear_velocity_m_s=columns.vectors("twist.linear"),
@@ -202,7 +203,7 @@ def _velocity(stamp_ns: Stamps, columns: Columns) -> records.Twist:
     )
 
 
-def _odometry(stamp_ns: Stamps, columns: Columns) -> records.Odometry:
+def _odometry(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
     return records.Odometry(
         stamp_ns=stamp_ns,
         position_m=columns.vectors("pose.pose.position"),
@@ -214,7 +215,7 @@ def _odometry(stamp_ns: Stamps, columns: Columns) -> records.Odometry:
     )
 
 
-def _odometry_of_global(stamp_ns: Stamps, columns: Columns) -> records.Odometry:
+def _odometry_of_global(stamp_ns: Stamps, columns: FieldNumbers) -> records.Odometry:
     """The speed along the base instead of a velocity in odom: its length, signed by its way along the heading."""
     found = _odometry(stamp_ns, columns)
     forward = axes.rotated(found.orientation_xyzw, np.array([1.0, 0.0, 0.0]))
@@ -224,7 +225,7 @@ def _odometry_of_global(stamp_ns: Stamps, columns: Columns) -> records.Odometry:
     return replace(found, linear_velocity_m_s=np.stack([speed, zero, zero], axis=1))
 
 
-def _is_global(archive: Archive, stream: NumberStream) -> bool:
+def _is_global(archive: Archive, stream: TopicNumbers) -> bool:
     """Whether the odometry's twist is one in odom: then it has a part along y somewhere, as no car has in itself."""
     chosen = archive.parameters["odom_twist"]
     if chosen != "auto":
@@ -236,7 +237,7 @@ def _is_global(archive: Archive, stream: NumberStream) -> bool:
     return found
 
 
-def _first_layout(archive: Archive, bag: Bag, topic: str) -> MessageLayout | None:
+def _first_layout(archive: Archive, bag: Bag, topic: str) -> Layout | None:
     """The first message of a topic that can be read."""
     reader = bag.topic(topic, NUMBER_ROWS)
     for index in range(len(reader.spans)):
@@ -255,7 +256,7 @@ def _camera(archive: Archive, bag: Bag, topic: str) -> Camera | None:
     layout = _first_layout(archive, bag, topic)
     if layout is None:
         return None
-    numbers: dict[str, Any] = {path.lower(): number_of(layout, path) for path in layout.numbers if "." not in path}
+    numbers: dict[str, Any] = {path.lower(): layout.number(path) for path in layout.paths if "." not in path}
     k, distortion = numbers["k"], tuple(map(float, numbers["d"]))
     if not (k[0] > 0 and k[4] > 0 and len(distortion) in (0, 4, 5, 8)):
         message = f"{topic}: expected a calibrated camera, got K with fx {k[0]:g} and {len(distortion)} coefficients"
@@ -264,7 +265,7 @@ def _camera(archive: Archive, bag: Bag, topic: str) -> Camera | None:
     return Camera(
         width=int(numbers["width"]), height=int(numbers["height"]),
         fx=float(k[0]), fy=float(k[4]), cx=float(k[2]), cy=float(k[5]),
-        distortion_model=layout.texts["distortion_model"] or "plumb_bob", distortion=distortion,
+        distortion_model=layout.text("distortion_model") or "plumb_bob", distortion=distortion,
         rectification=tuple(map(float, numbers["r"])), projection=tuple(map(float, numbers["p"])), source="the bag",
     )  # fmt: skip
 
@@ -286,13 +287,13 @@ def _transforms(archive: Archive, bag: Bag, topic: str) -> list[Extrinsic]:
     return rows
 
 
-def _rows_of(layout: MessageLayout) -> Sequence[Extrinsic]:
+def _rows_of(layout: Layout) -> Sequence[Extrinsic]:
     rows: list[Extrinsic] = []
-    while (path := f"transforms[{len(rows)}]") + ".child_frame_id" in layout.texts:
-        frames = (layout.texts[f"{path}.{name}"].lstrip("/") for name in ("header.frame_id", "child_frame_id"))
+    while (path := f"transforms[{len(rows)}]") + ".child_frame_id" in layout.constants:
+        frames = (layout.text(f"{path}.{name}").lstrip("/") for name in ("header.frame_id", "child_frame_id"))
         parent, child = (FRAMES.get(frame, frame) for frame in frames)
-        x, y, z = (float(number_of(layout, f"{path}.transform.translation.{axis}")) for axis in "xyz")
-        turn = tuple(float(number_of(layout, f"{path}.transform.rotation.{axis}")) for axis in "xyzw")
+        x, y, z = (float(layout.number(f"{path}.transform.translation.{axis}")) for axis in "xyz")
+        turn = tuple(float(layout.number(f"{path}.transform.rotation.{axis}")) for axis in "xyzw")
         rows.append(
             Extrinsic(parent=parent, child=child, convention="m_quaternion_xyzw", translation=(x, y, z), rotation=turn)
         )
