@@ -20,7 +20,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from fieldplay_archive.logs.unpacking import arrays_from_bytes
+from fieldplay_archive.logs.messagepack.values import arrays_from_bytes
 from fieldplay_archive.opening import open_dataset
 
 HEIGHT, WIDTH = 772, 1032

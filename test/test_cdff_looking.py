@@ -10,7 +10,7 @@ import msgpack
 import pytest
 from cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
-from fieldplay_archive.logs import index_cache
+from fieldplay_archive.logs.index import cache as index_cache
 
 
 @pytest.fixture

@@ -13,12 +13,13 @@ import tiny_sherpatt as tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.logs import bulk, numbers, poses
-from fieldplay_archive.logs.file_index import FileIndex
+from fieldplay_archive.logs.index import runs as bulk
+from fieldplay_archive.logs.index.file_index import FileIndex
+from fieldplay_archive.logs.index.scan import index_of_log
 from fieldplay_archive.logs.log import open_log
-from fieldplay_archive.logs.rows import AlikeRows, Rows
-from fieldplay_archive.logs.scan import index_of_log
-from fieldplay_archive.logs.template import Alike, template_of
+from fieldplay_archive.logs.messagepack.layouts import Alike, template_of
+from fieldplay_archive.logs.types import numbers, poses
+from fieldplay_archive.logs.types.rows import AlikeRows, Rows
 
 COUNT = 40
 NAME = "/task.port"

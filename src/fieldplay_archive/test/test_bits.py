@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed_by_asn1tools import CODER, of_asn1
 
-from fieldplay_archive.logs.bits import Bits, BitsError, Kind, Real, Whole
-from fieldplay_archive.logs.bits_types import Form, defined_types, types_from_data, types_of_file
+from fieldplay_archive.logs.packed_bits.samples import Form, defined_types, types_from_data, types_of_file
+from fieldplay_archive.logs.packed_bits.values import Bits, BitsError, Kind, Real, Whole
 from fieldplay_messages.errors import ArchiveError
 
 ODD = {

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive.logs import depths, frames, kinds, numbers, poses
-from fieldplay_archive.logs.rows import Rows, field
+from fieldplay_archive.logs.types import depths, frames, numbers, poses
+from fieldplay_archive.logs.types import table as kinds
+from fieldplay_archive.logs.types.rows import Rows, field
 from fieldplay_messages.errors import ArchiveError
 
 START_NS = tiny.START_US * 1000

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_archive.logs import kinds
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
+from fieldplay_archive.logs.types import table as kinds
 from fieldplay_messages.errors import ArchiveError, Defect
 
 A, B = "/task.a", "/task.b"

@@ -12,15 +12,18 @@ import tiny_sherpatt as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay_archive.logs import column_items, column_rows, column_scanning, flattened, window
-from fieldplay_archive.logs import scan as scanning
-from fieldplay_archive.logs.column_rows import rows_of_columns
-from fieldplay_archive.logs.file_index import NO_TIME, PER_BLOCK, FileIndex, Part
-from fieldplay_archive.logs.flattened import own_times, samples_of_columns
-from fieldplay_archive.logs.numbers import imu_from_samples, joints_from_samples, scans_from_samples
-from fieldplay_archive.logs.poses import odometry_from_states
-from fieldplay_archive.logs.rows import Rows
-from fieldplay_archive.logs.scan import index_of_log
+from fieldplay_archive.logs.columns import items as column_items
+from fieldplay_archive.logs.columns import samples as column_rows
+from fieldplay_archive.logs.columns import samples as flattened
+from fieldplay_archive.logs.columns.samples import own_times, rows_of_columns, samples_of_columns
+from fieldplay_archive.logs.index import runs as column_scanning
+from fieldplay_archive.logs.index import scan as scanning
+from fieldplay_archive.logs.index import window
+from fieldplay_archive.logs.index.file_index import NO_TIME, PER_BLOCK, FileIndex, Part
+from fieldplay_archive.logs.index.scan import index_of_log
+from fieldplay_archive.logs.types.numbers import imu_from_samples, joints_from_samples, scans_from_samples
+from fieldplay_archive.logs.types.poses import odometry_from_states
+from fieldplay_archive.logs.types.rows import Rows
 from fieldplay_messages.errors import ArchiveError
 
 STREAM = "/task.port"
@@ -224,7 +227,7 @@ def test_elements_that_lack_a_field_behind_a_fault_keep_the_others() -> None:
 
 @pytest.mark.parametrize("form", ["eight bytes", "of all sizes", "some are none"])
 def test_own_times_of_a_stretch_are_read(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fieldplay_archive.logs.column_values.AT_ONCE", 100)
+    monkeypatch.setattr("fieldplay_archive.logs.columns.samples.AT_ONCE", 100)
     times: list[Any] = [tiny.START_US + i for i in range(LONG)]
     if form == "of all sizes":
         times = [i + 1 for i in range(LONG)]

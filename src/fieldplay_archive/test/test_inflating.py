@@ -8,7 +8,7 @@ import pytest
 
 from fieldplay_archive.files import inflation as inflating
 from fieldplay_archive.files.inflation import InflateError, Inflating
-from fieldplay_archive.logs.inflated import Inflated
+from fieldplay_archive.logs.log_files import Inflated
 from fieldplay_messages.errors import ArchiveError
 
 SIZES = (1, 3, 100, 1 << 16)

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_archive.logs import index_growth as growing
-from fieldplay_archive.logs import sorted_rows as sorting
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.archive_streams import sorted_rows as sorting
+from fieldplay_archive.logs.archive_streams.records import NumberStream
+from fieldplay_archive.logs.archive_streams.times import Times, times_of
+from fieldplay_archive.logs.index import file_index as growing
+from fieldplay_archive.logs.index.file_index import NO_TIME
+from fieldplay_archive.logs.index.scan import index_of_log
+from fieldplay_archive.logs.index.window import Window
 from fieldplay_archive.logs.log import Log, open_log
-from fieldplay_archive.logs.poses import odometry_from_states
-from fieldplay_archive.logs.record_streams import NumberStream
-from fieldplay_archive.logs.scan import index_of_log
 from fieldplay_archive.logs.streams import LogStream
-from fieldplay_archive.logs.time_order import Times, times_of
-from fieldplay_archive.logs.window import Window
+from fieldplay_archive.logs.types.poses import odometry_from_states
 from fieldplay_archive.readers.sherpatt.dgps import MOST_ROWS, NEAR_NS, _paired_rows
 
 A, B = "/task.a", "/task.b"

@@ -15,8 +15,9 @@ import tiny_sherpatt as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay_archive.logs import index_cache, log
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs import log
+from fieldplay_archive.logs.index import cache as index_cache
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_messages.errors import ArchiveError, Defect

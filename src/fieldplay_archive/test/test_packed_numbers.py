@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.logs.packed_numbers import list_header, numbers_at, vectors_at
-from fieldplay_archive.logs.unpacking import arrays_from_bytes, plain_from_bytes, settings_from_bytes
+from fieldplay_archive.logs.messagepack.number_lists import list_header, numbers_at, vectors_at
+from fieldplay_archive.logs.messagepack.values import arrays_from_bytes, plain_from_bytes, settings_from_bytes
 from fieldplay_messages.errors import ArchiveError
 
 MARKERS = [0, 1, 0x7F, 0x80, 0xCA, 0xCB, 0xCC, 0xCC, 0xCC, 0xCD, 0xE0, 0xFF]

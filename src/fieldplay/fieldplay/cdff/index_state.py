@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.report.html.ticks import size_text
-from fieldplay_archive.logs import index_cache
+from fieldplay_archive.logs.index import cache as index_cache
 
 SMALL, VALID, NONE, OUTDATED = "small", "valid", "none", "outdated"
 MEANING = {

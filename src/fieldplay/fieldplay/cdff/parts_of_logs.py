@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.cdff.times import begin_of, index_of_word, time_of_word
-from fieldplay_archive.logs.file_index import NO_TIME
-from fieldplay_archive.logs.handles import open_log_file
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
+from fieldplay_archive.logs.log_files import open_log_file
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import NANOSECONDS
 from fieldplay_messages.errors import ArchiveError

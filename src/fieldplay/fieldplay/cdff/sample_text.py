@@ -8,7 +8,7 @@ import numpy as np
 
 from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.times import utc_text
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.errors import ArchiveError
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from fieldplay.cdff.times import known_times, utc_text
 from fieldplay.report.html.ticks import many, size_text
-from fieldplay_archive.logs.file_index import NO_TIME
-from fieldplay_archive.logs.kinds import BITS, FRAME
+from fieldplay_archive.logs.archive_streams.sorted_rows import in_order
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
-from fieldplay_archive.logs.sorted_rows import in_order
 from fieldplay_archive.logs.streams import LogStream
+from fieldplay_archive.logs.types.table import BITS, FRAME
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.stamps import NS_PER_S
 

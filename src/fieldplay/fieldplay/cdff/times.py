@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.cdff.errors import WordError
 from fieldplay.projection.errors import ProjectionWordError
 from fieldplay.projection.moments import time_of_text
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
 from fieldplay_messages.stamps import NS_PER_S
 

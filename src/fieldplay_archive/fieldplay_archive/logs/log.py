@@ -10,16 +10,15 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, ZipFiles, begins_as_zip
-from fieldplay_archive.logs.file_index import FileIndex
-from fieldplay_archive.logs.handles import Handles, open_log_file
-from fieldplay_archive.logs.index_cache import keep_index, kept_index, state_of_log
-from fieldplay_archive.logs.inflated import Inflated
+from fieldplay_archive.logs.index.cache import keep_index, kept_index, state_of_log
+from fieldplay_archive.logs.index.file_index import FileIndex
+from fieldplay_archive.logs.index.scan import index_of_log
+from fieldplay_archive.logs.index.window import CHUNK
+from fieldplay_archive.logs.log_files import Handles, Inflated, open_log_file
+from fieldplay_archive.logs.messagepack.values import settings_from_bytes
 from fieldplay_archive.logs.recording_names import VARIANT, notes_of_recordings
-from fieldplay_archive.logs.scan import index_of_log
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import FilePart
-from fieldplay_archive.logs.unpacking import settings_from_bytes
-from fieldplay_archive.logs.window import CHUNK
 from fieldplay_archive.opening_progress import tell_opening
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fieldplay_archive.files.containers import last_part
-from fieldplay_archive.logs.file_index import NO_TIME, Places
+from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.stamps import NS_PER_S
 

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fieldplay_archive.logs.bits_samples import Packing, packing_of
-from fieldplay_archive.logs.column_rows import ColumnRows, rows_of_columns
-from fieldplay_archive.logs.file_index import Places
-from fieldplay_archive.logs.flattened import samples_of_columns
-from fieldplay_archive.logs.handles import Handles
-from fieldplay_archive.logs.kinds import PLAIN, canonical_type, kind_of
-from fieldplay_archive.logs.template import Alike, template_of
+from fieldplay_archive.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
+from fieldplay_archive.logs.index.file_index import Places
+from fieldplay_archive.logs.log_files import Handles
+from fieldplay_archive.logs.messagepack.layouts import Alike, template_of
+from fieldplay_archive.logs.messagepack.values import arrays_from_bytes, plain_from_bytes
+from fieldplay_archive.logs.packed_bits.samples import Packing, packing_of
 from fieldplay_archive.logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
-from fieldplay_archive.logs.unpacking import arrays_from_bytes, plain_from_bytes
+from fieldplay_archive.logs.types.table import PLAIN, canonical_type, kind_of
 from fieldplay_messages.errors import ArchiveError
 
 LOOKED_AT, MOST_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,

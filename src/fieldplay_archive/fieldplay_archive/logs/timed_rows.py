@@ -5,12 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fieldplay_archive.logs.blocks import BlockReader, Read
-from fieldplay_archive.logs.file_index import NO_TIME, Part, Places, Table
-from fieldplay_archive.logs.flattened import own_times
-from fieldplay_archive.logs.handles import Handles
-from fieldplay_archive.logs.index_growth import BLOCK_ROWS, GrowingBlocks, blocks_of
-from fieldplay_archive.logs.time_lists import numbers_between
+from fieldplay_archive.logs.columns.samples import own_times
+from fieldplay_archive.logs.index.blocks import BlockReader, Read
+from fieldplay_archive.logs.index.file_index import BLOCK_ROWS, NO_TIME, GrowingBlocks, Part, Places, Table, blocks_of
+from fieldplay_archive.logs.index.times import numbers_between
+from fieldplay_archive.logs.log_files import Handles
 from fieldplay_messages.errors import ArchiveError
 
 NANOSECONDS, MICROSECONDS = "ns", "us"

@@ -7,9 +7,9 @@ from fieldplay.cdff.description.model import Description
 from fieldplay.cdff.description.port_types import Feed
 from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.opening import chosen_streams
-from fieldplay_archive.logs.kinds import BITS
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
+from fieldplay_archive.logs.types.table import BITS
 
 PART = re.compile(r"[/.]")
 

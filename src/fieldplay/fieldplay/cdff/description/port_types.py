@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fieldplay.cdff.description.catalogue import Catalogue
 from fieldplay.cdff.description.model import PREFIX, Chain, Connection, Description, End
-from fieldplay_archive.logs.kinds import canonical_type
+from fieldplay_archive.logs.types.table import canonical_type
 
 TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
 PLAIN = re.compile("^T[_-]")  # asn1SccT_Double

@@ -25,7 +25,7 @@ from fieldplay.cdff.tables.columns import (
     values_of,
 )
 from fieldplay.cdff.tables.writers import CsvWriter, ParquetWriter
-from fieldplay_archive.logs.file_index import NO_TIME, Places
+from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.logs.file_index import NO_TIME
-from fieldplay_archive.logs.poses import ORIENTATION, POSITION
-from fieldplay_archive.logs.record_streams import Convert
-from fieldplay_archive.logs.rows import Floats, Rows
+from fieldplay_archive.logs.archive_streams.records import Convert
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.streams import LogStream
+from fieldplay_archive.logs.types.poses import ORIENTATION, POSITION
+from fieldplay_archive.logs.types.rows import Floats, Rows
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError

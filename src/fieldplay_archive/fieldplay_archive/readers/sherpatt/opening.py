@@ -9,14 +9,15 @@ import msgpack
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
 from fieldplay_archive.files.containers import Files, ListedFiles, last_part
-from fieldplay_archive.logs import frames
-from fieldplay_archive.logs.handles import open_log_file
+from fieldplay_archive.logs.archive_streams.maker import Made, StreamMaker
+from fieldplay_archive.logs.archive_streams.records import NumberStream
+from fieldplay_archive.logs.archive_streams.topics import IMAGE, Topics, camera_topic
 from fieldplay_archive.logs.log import LOG, Log, files_of, log_names
-from fieldplay_archive.logs.record_streams import NumberStream
-from fieldplay_archive.logs.rows import field
-from fieldplay_archive.logs.unpacking import FAULTS
+from fieldplay_archive.logs.log_files import open_log_file
+from fieldplay_archive.logs.messagepack.values import FAULTS
+from fieldplay_archive.logs.types import frames
+from fieldplay_archive.logs.types.rows import field
 from fieldplay_archive.readers.sherpatt.dgps import NAMES, axes_of_unit, in_enu
-from fieldplay_archive.readers.sherpatt.names import camera_topic
 from fieldplay_archive.readers.sherpatt.neighbours import note_other_parts, settings_beside
 from fieldplay_archive.readers.sherpatt.quaternion_order import w_first_names
 from fieldplay_archive.readers.sherpatt.settings import (
@@ -26,9 +27,7 @@ from fieldplay_archive.readers.sherpatt.settings import (
     camera_settings,
     describe_frames,
 )
-from fieldplay_archive.readers.sherpatt.streams import Made, StreamMaker
 from fieldplay_archive.readers.sherpatt.surface import add_surface
-from fieldplay_archive.readers.sherpatt.topics import IMAGE, Topics
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.spec import Camera, StreamSpec

@@ -5,12 +5,12 @@ from datetime import datetime, timezone
 import numpy as np
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.logs import kinds
-from fieldplay_archive.logs.file_index import NO_TIME
+from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
-from fieldplay_archive.logs.poses import ORIENTATION, W_FIRST
-from fieldplay_archive.logs.rows import Floats, Rows
 from fieldplay_archive.logs.streams import LogStream
+from fieldplay_archive.logs.types import table as kinds
+from fieldplay_archive.logs.types.poses import ORIENTATION, W_FIRST
+from fieldplay_archive.logs.types.rows import Floats, Rows
 from fieldplay_kinematics import axes
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.stamps import NS_PER_S

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.logs.rows import field, flat
-from fieldplay_archive.readers.sherpatt.names import frame_name
+from fieldplay_archive.logs.archive_streams.topics import frame_name
+from fieldplay_archive.logs.types.rows import field, flat
 from fieldplay_archive.readers.sherpatt.transform_forest import forest_of_rows
 from fieldplay_archive.spec import Extrinsic
 from fieldplay_messages.errors import ArchiveError, Defect
