@@ -12,7 +12,7 @@ import tiny_sherpatt as tiny
 from fieldplay.cli import play as playing
 from fieldplay.cli.main import main
 from fieldplay_archive.opening import open_dataset
-from fieldplay_player.play_options import PlayOptions
+from fieldplay_player.options import PlayOptions
 
 
 class Terminal(io.StringIO):

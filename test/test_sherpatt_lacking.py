@@ -8,9 +8,9 @@ import tiny_sherpatt as tiny
 from fieldplay.cli.main import main
 from fieldplay_archive.opening import open_dataset
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_player.play_options import PlayOptions
-from fieldplay_player.play_program import program_of_archive
-from fieldplay_player.play_report import beginning
+from fieldplay_player.options import PlayOptions
+from fieldplay_player.player_state import beginning
+from fieldplay_player.program import program_of_archive
 
 NO_TRUTH = "evaluation: not computed, as it compares wheel_odom with dgps/odom, and there is no dgps/odom"
 NO_ESTIMATE = NO_TRUTH.removesuffix("dgps/odom") + "wheel_odom"

@@ -18,7 +18,7 @@ from fieldplay_messages import records
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.streams import Span
-from fieldplay_player.reading import messages_of_span
+from fieldplay_player.works import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(

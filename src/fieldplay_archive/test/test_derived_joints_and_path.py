@@ -16,7 +16,7 @@ from fieldplay_kinematics.trail import TrailLimits
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.streams import Span
-from fieldplay_player.reading import messages_of_span
+from fieldplay_player.works import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 URDF = """<robot name="toy">

@@ -13,7 +13,7 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay_messages import records
 from fieldplay_messages.streams import Span
-from fieldplay_player.reading import messages_of_span
+from fieldplay_player.works import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(

@@ -22,7 +22,7 @@ from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
-from fieldplay_player.play_program import program_of_archive
+from fieldplay_player.program import program_of_archive
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TF, ODOMETRY = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry"

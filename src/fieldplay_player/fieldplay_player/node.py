@@ -33,12 +33,12 @@ from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.errors import PlayError
 from fieldplay_player.live_sink import LiveTopics, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
-from fieldplay_player.nodes.letting_go import letting_go
+from fieldplay_player.nodes.ends import letting_go
 from fieldplay_player.nodes.service_thread import ServiceThread
-from fieldplay_player.play_options import PlayOptions
-from fieldplay_player.play_program import program_of_archive, reader_of_feeds
-from fieldplay_player.play_report import beginning, diagnostics, ending, is_behind
+from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import WAITING, Playback
+from fieldplay_player.player_state import beginning, diagnostics, ending, is_behind
+from fieldplay_player.program import program_of_archive, reader_of_feeds
 from fieldplay_player.qos_overrides import overrides_from_file
 from fieldplay_player.read_ahead import Workers
 

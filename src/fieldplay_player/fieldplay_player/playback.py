@@ -2,20 +2,37 @@
 
 from collections.abc import Callable
 from threading import Condition
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.play_lag import LagWatch
-from fieldplay_player.play_options import PlayOptions, is_rate
-from fieldplay_player.play_parts import Program, Reader, Sink, Status, SystemTime, Time
-from fieldplay_player.play_stamps import OutgoingStamps
-from fieldplay_player.player_clock import PlayerClock
+from fieldplay_player.options import PlayOptions, is_rate
+from fieldplay_player.player_state import LagWatch, Status
+from fieldplay_player.player_time import OutgoingStamps, PlayerClock, SystemTime, Time
+from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.reading import Message
+from fieldplay_player.works import Message
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
+
+
+class Sink(Protocol):
+    """Where the messages go. It must not call the playback."""
+
+    def publish(self, feed: int, data: bytes) -> None:
+        """Send a message of a feed."""
+
+    def clock(self, stamp_ns: int) -> None:
+        """Send the time of the play head."""
+
+
+class Reader(Protocol):
+    """Gives messages in order, from some time on; see ReadAhead."""
+
+    def peek(self) -> Message | Gap: ...
+    def pop(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class _Tick(NamedTuple):

@@ -10,7 +10,7 @@ from enum import Enum
 from threading import Condition, RLock
 from types import TracebackType
 
-from fieldplay_player.reading import Heavy, Message, Run, Work
+from fieldplay_player.works import Heavy, Message, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit

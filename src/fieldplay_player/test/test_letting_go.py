@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from fieldplay_player.nodes.letting_go import letting_go
+from fieldplay_player.nodes.ends import letting_go
 
 STUCK = """
 from threading import Lock
-from fieldplay_player.nodes.letting_go import letting_go
+from fieldplay_player.nodes.ends import letting_go
 def wait_for_ever():
     lock = Lock()
     lock.acquire()

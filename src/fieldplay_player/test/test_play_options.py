@@ -10,7 +10,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_player.errors import PlayError
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
-from fieldplay_player.play_options import PlayOptions
+from fieldplay_player.options import PlayOptions
 from fieldplay_player.qos_overrides import Offer, offer_of, overrides_from_file
 
 DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fieldplay_player.play_options import PlayOptions
-from fieldplay_player.play_parts import Program
+from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import Playback
+from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.reading import Message
+from fieldplay_player.works import Message
 
 MS = 1_000_000
 S = 1000 * MS

@@ -1,6 +1,6 @@
 """The play head against a monotonic clock that the test sets."""
 
-from fieldplay_player.player_clock import PlayerClock
+from fieldplay_player.player_time import PlayerClock
 
 START = 1_656_931_512_000_000_000
 

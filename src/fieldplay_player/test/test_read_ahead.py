@@ -1,4 +1,4 @@
-"""Reading ahead: order, the limit in bytes, faults, and an end at any moment."""
+"""Listener ahead: order, the limit in bytes, faults, and an end at any moment."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span
 from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
-from fieldplay_player.reading import Heavy, Message, Work, works
+from fieldplay_player.works import Heavy, Message, Work, works
 
 PATIENCE_S = 10.0
 

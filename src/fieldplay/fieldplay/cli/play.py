@@ -13,8 +13,8 @@ from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.node import SWITCH_S, ignore_signals, play
-from fieldplay_player.nodes.letting_go import letting_go
-from fieldplay_player.play_options import PlayOptions
+from fieldplay_player.nodes.ends import letting_go
+from fieldplay_player.options import PlayOptions
 
 
 def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:

@@ -1,15 +1,60 @@
-"""What the player tells of itself: lines of text, and the values of its diagnostics."""
+"""How playing stands, and what the player tells of it: lines of text, diagnostics, and when it falls behind."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.play_lag import BEHIND_NS
-from fieldplay_player.play_options import PlayOptions
-from fieldplay_player.play_parts import Program, Status
+from fieldplay_player.options import PlayOptions
+from fieldplay_player.program import Program
+
+BEHIND_NS = 100_000_000
+CAUGHT_UP_NS = 20_000_000
+SILENCE_NS = 5 * NS_PER_S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """How playing stands: the play head in the archive's time, how late the last message left, counts by feed."""
+
+    position_ns: int
+    rate: float
+    state: str
+    paused: bool
+    lag_ns: int
+    published: tuple[int, ...]
+    skipped: tuple[int, ...]
+
+
+class LagWatch:
+    """Hears how late each message left, and gives a line when there is something to say."""
+
+    def __init__(self) -> None:
+        self._said = False
+        self._worst_ns = 0
+        self._silent_until_ns: int | None = None
+
+    def hear(self, lag_ns: int, now_ns: int) -> str | None:
+        """What to say at a monotonic time, if anything."""
+        if lag_ns >= BEHIND_NS:
+            return self._behind(lag_ns, now_ns)
+        if lag_ns >= CAUGHT_UP_NS:
+            return None
+        worst_ns, self._worst_ns = self._worst_ns, 0
+        if not self._said:
+            return None
+        self._said = False
+        return f"has caught up; it was up to {worst_ns / NS_PER_S:.2f} s behind"
+
+    def _behind(self, lag_ns: int, now_ns: int) -> str | None:
+        self._worst_ns = max(self._worst_ns, lag_ns)
+        if self._silent_until_ns is not None and now_ns < self._silent_until_ns:
+            return None
+        self._said, self._silent_until_ns = True, now_ns + SILENCE_NS
+        return f"is behind by {lag_ns / NS_PER_S:.2f} s; nothing is dropped, messages leave late"
 
 
 def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options: PlayOptions) -> str:

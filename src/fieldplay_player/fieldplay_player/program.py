@@ -1,20 +1,35 @@
 """What is played of an archive, and how it is read."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, window_of
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.cdr.restamp import restamp_of_type
+from fieldplay_messages.cdr.restamp import Restamp, restamp_of_type
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.errors import PlayError
-from fieldplay_player.play_parts import Program, Reader
-from fieldplay_player.read_ahead import Workers
-from fieldplay_player.reading import Message, messages_of_span, works
+from fieldplay_player.read_ahead import ReadAhead, Workers
+from fieldplay_player.works import Message, Run, messages_of_span, works
 
 LEAST_RATE_HZ = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What is played: `standing` before everything and once, then from first_ns to last_ns, then perhaps again.
+
+    `gap_ns` lies between the last message of a round and the first of the next. A seek may go back to archive_ns.
+    `restamps` by feed move the times inside its messages, None where there are none.
+    """
+
+    standing: Run
+    restamps: Sequence[Restamp | None]
+    archive_ns: int
+    first_ns: int
+    last_ns: int
+    gap_ns: int
 
 
 def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program, list[Feed]]:
@@ -38,10 +53,10 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
     return program, feeds
 
 
-def reader_of_feeds(feeds: Sequence[Feed], program: Program, workers: Workers) -> Callable[[int], Reader]:
+def reader_of_feeds(feeds: Sequence[Feed], program: Program, workers: Workers) -> Callable[[int], ReadAhead]:
     """What opens a reader at some time of the archive."""
 
-    def open_reader(first_ns: int) -> Reader:
+    def open_reader(first_ns: int) -> ReadAhead:
         return workers.open(lambda check: works(feeds, first_ns, program.last_ns, check))
 
     return open_reader
