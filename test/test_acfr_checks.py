@@ -12,7 +12,7 @@ from archive_messages import notes_of
 from scipy.spatial.transform import Rotation
 from tiny_acfr import START, TinyAcfr
 
-from fieldplay_archive.readers.acfr.catalogue import KnownSet, set_at, set_of_name, sets_of
+from fieldplay_archive.readers.acfr.sets import KnownSet, set_at, set_of_name, sets_of
 
 CONFIG = Path(__file__).parents[1] / "config" / "datasets" / "acfr.yaml"
 CONSTANTS = yaml.safe_load(CONFIG.read_text())["constants"]

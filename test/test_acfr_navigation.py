@@ -14,7 +14,7 @@ from pyproj import Geod, Proj, Transformer
 from scipy.spatial.transform import Rotation
 from tiny_acfr import TinyAcfr
 
-from fieldplay_archive.readers.acfr import turns
+from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_messages.errors import ArchiveError
 
 Floats = NDArray[np.float64]

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,10 @@ class DerivedSpec:
     child_frames: tuple[str, ...] = ()
     odom_tf: bool = False  # its transforms begin with odom -> base_link, unless somebody else publishes that
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> "DerivedSpec":
+        """The same, where a parameter of the dataset that is called as a setting takes its place."""
+        return replace(self, settings={name: parameters.get(name, value) for name, value in self.settings.items()})
 
     def node_parameters(self) -> dict[str, Any]:
         """What the node must be told of frames and numbers; a list is of numbers or of names."""

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay_archive.formats.spacecraft_clock import LocalMeanTime, clock_from_rows
-from fieldplay_archive.readers.ida.times import clock_of, local_time_of
+from fieldplay_archive.readers.ida.clock import LocalMeanTime, clock_from_rows, clock_of, local_time_of
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
 
 FILE = Path(__file__).parents[3] / "config" / "datasets" / "ida.yaml"

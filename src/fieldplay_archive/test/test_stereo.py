@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_archive.formats.stereo import rectified_pair
+from fieldplay_archive.readers.rosario.calibration import rectified_pair
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.spec import Camera
 

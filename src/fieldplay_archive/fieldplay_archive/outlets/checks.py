@@ -7,10 +7,6 @@ import numpy as np
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import DATA, feeds_of_archive
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
-from fieldplay_archive.outlets.joint_name_checks import check_joint_names
-from fieldplay_archive.outlets.lander_arm_checks import check_lander_arm
-from fieldplay_archive.outlets.pose_checks import check_poses
-from fieldplay_archive.outlets.rotor_checks import check_rotors
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.feed import Feed
@@ -41,10 +37,6 @@ def check_settings(archive: Archive) -> None:
     """Measure in samples of the data whether the dataset's parameters fit them, and note what cannot be computed."""
     for dataset_check in archive.checks:
         dataset_check(archive)
-    check_joint_names(archive)
-    check_poses(archive)
-    check_lander_arm(archive)
-    check_rotors(archive)
     archive.notes += lacking_lines(archive)
 
 

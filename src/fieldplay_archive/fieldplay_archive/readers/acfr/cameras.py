@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive, matching_files, plausible_ns
 from fieldplay_archive.files.containers import Files, last_part
 from fieldplay_archive.formats.bmp import GREY, pixels_from_bmp
-from fieldplay_archive.readers.acfr.folders import has_cameras
-from fieldplay_archive.readers.acfr.intrinsics import IR, VISUAL, cameras_as_wanted, fitted_camera
+from fieldplay_archive.readers.acfr.calibration import IR, VISUAL, cameras_as_wanted, fitted_camera
+from fieldplay_archive.readers.acfr.sets import has_cameras
 from fieldplay_archive.tables.marked_texts import MarkedTexts, texts_from_lines
 from fieldplay_messages.cdr.picture_files import Picture, picture_from_bytes
 from fieldplay_messages.errors import ArchiveError, Defect
@@ -32,7 +32,7 @@ Stamps = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Listed:
+class ListedPictures:
     """Pictures (n,) with their times, in the order of the log."""
 
     names: list[str]
@@ -48,7 +48,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
     """The streams of the pictures of a set, and the cameras as they fit them, in the archive's description."""
     both = has_cameras(name, files)
     chosen = _chosen_for_calibration(archive, files)
-    found: dict[str, Listed] = {}
+    found: dict[str, ListedPictures] = {}
     for camera in LOGS:
         listed = _of_log(archive, files, camera, is_expected=both)
         if camera in chosen:
@@ -64,7 +64,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
 
 
 def _cameras(
-    archive: Archive, files: Files, found: Mapping[str, Listed], usual: Mapping[str, Picture | None]
+    archive: Archive, files: Files, found: Mapping[str, ListedPictures], usual: Mapping[str, Picture | None]
 ) -> dict[str, Camera]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
     sizes = {name: (picture.width, picture.height) for name, picture in usual.items() if picture is not None}
@@ -88,7 +88,7 @@ def _cameras(
     return cameras
 
 
-def _stream(files: Files, listed: Listed, grey: str) -> FileStream:
+def _stream(files: Files, listed: ListedPictures, grey: str) -> FileStream:
     def pictures(names: tuple[str, ...], stamp_ns: Stamps) -> Pictures:
         return Pictures(
             stamp_ns=stamp_ns,
@@ -126,7 +126,7 @@ def _grey(archive: Archive, camera: str, first: Picture | None) -> str:
     return f"bayer_{kind}8"
 
 
-def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> Listed:
+def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedPictures:
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
@@ -153,7 +153,7 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
             stamps.append(stamp_ns)
     if found[log_key]:
         _report_unlisted(archive, camera, found[images_key], listed={*names})
-    return Listed(names=names, stamp_ns=np.array(stamps, np.int64))
+    return ListedPictures(names=names, stamp_ns=np.array(stamps, np.int64))
 
 
 def _report_unlisted(archive: Archive, camera: str, images: list[str], *, listed: set[str]) -> None:
@@ -213,7 +213,7 @@ def _faults_of_order(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
         yield row, "gap", f"no row for {gap_ns / NS_PER_S:.3f} s before this one"
 
 
-def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, Listed]:
+def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedPictures]:
     """The pictures that the camera's calibration was made of, by the camera: line n of their log is the time of n."""
     wanted = {key: archive.spec.rows[key] for key in (CALIBRATION_LOG, CALIBRATION_IMAGES)}
     logs, images = (files.matching(rows.files, rows.folder) for rows in wanted.values())
@@ -231,7 +231,7 @@ def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, Listed]
     else:  # they are not numbered as the lines are: the n-th of them
         rows = np.arange(min(len(images), len(read.stamp_ns)))
     names = [images[index] for index in order[: len(rows)]]
-    return {camera: Listed(names=names, stamp_ns=read.stamp_ns[rows])}
+    return {camera: ListedPictures(names=names, stamp_ns=read.stamp_ns[rows])}
 
 
 def _number_in(name: str) -> int:
@@ -240,7 +240,7 @@ def _number_in(name: str) -> int:
     return int(digits[-1]) if digits else 0
 
 
-def _preferred(archive: Archive, logged: Listed, chosen: Listed) -> Listed:
+def _preferred(archive: Archive, logged: ListedPictures, chosen: ListedPictures) -> ListedPictures:
     """Those of the log, or those of the calibration where there are no others or they are wanted."""
     count = len(chosen.names)
     if logged.names and archive.parameters["pictures"] == "log":

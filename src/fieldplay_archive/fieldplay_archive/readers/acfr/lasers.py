@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.readers.acfr.folders import LASERS
+from fieldplay_archive.readers.acfr.sets import LASERS
 from fieldplay_archive.tables.row_groups import GroupStream, begins_of_rising
 from fieldplay_archive.tables.table import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
@@ -50,7 +50,7 @@ class Lines:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Laser:
+class LaserConversions:
     """How the lines of one archive are meant: its parameters and the dataset's constants."""
 
     parameters: Mapping[str, Any]
@@ -149,7 +149,7 @@ def has_degrees(rows: Rows) -> NDArray[np.bool_]:
 class Merging:
     """Scans of 0.25 degrees of the lines of one laser, whose usual step in time is known."""
 
-    laser: Laser
+    laser: LaserConversions
     line_ns: int
 
     def begins(self, rows: Rows) -> NDArray[np.bool_]:
@@ -211,7 +211,7 @@ def with_wanted_units(archive: Archive) -> None:
 
 def open_lasers(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
     """The scans of each laser, and the merged ones if they are wanted."""
-    laser = Laser(parameters=archive.parameters, constants=archive.spec.constants)
+    laser = LaserConversions(parameters=archive.parameters, constants=archive.spec.constants)
     far = [key for key in LASERS if key in tables and np.isinf(laser.lines(tables[key].rows(0)).ranges_m).any()]
     if far:
         archive.notes.append(f"{', '.join(far)}: ranges where the device has its codes, from 81.8 m or 8.18 m on: inf")
@@ -227,7 +227,7 @@ def open_lasers(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Str
     return streams
 
 
-def _merged(tables: Tables, laser: Laser) -> Stream:
+def _merged(tables: Tables, laser: LaserConversions) -> Stream:
     steps = np.diff(tables.rows(0).stamp_ns)
     usual_ns = np.median(steps[steps > 0]) if (steps > 0).any() else laser.turn_s * NS_PER_S
     merging = Merging(laser=laser, line_ns=int(usual_ns))

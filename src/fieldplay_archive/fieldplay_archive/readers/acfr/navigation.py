@@ -1,6 +1,8 @@
 """Navigation of the Argo: places in UTM metres, an FRD body in NED, and a 12 x 12 covariance.
 
-The map's axes are east and north of the UTM grid, as the archive's: nothing is turned by the grid's convergence.
+The map's axes are east and north of the UTM grid, as the archive's: nothing is turned by the grid's convergence. The
+covariance's state has the order of NavQAsciiData.txt: north, east, down; their rates; roll, pitch, yaw; their rates.
+Angles are those of Rz(yaw) Ry(pitch) Rx(roll), in rad; velocities and rates go to an FLU body in ENU.
 """
 
 from collections.abc import Mapping
@@ -11,7 +13,6 @@ from numpy.typing import NDArray
 from pyproj import CRS, Proj, Transformer
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.readers.acfr import turns
 from fieldplay_archive.tables.marked_lines import MarkedFormat
 from fieldplay_archive.tables.table import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
@@ -29,12 +30,15 @@ NORTH_M = (6.154e6, 6.168e6)
 MIDDLE_M = 500e3  # easting of the middle of a zone
 SOUTHERN_EPSG, WGS84_EPSG = 32700, 4326  # the first and the number of the zone
 ROUNDED_M = (100.0, 100.0, 10.0)  # east, north, up: drives about one place share their origin
+STATE = 12
+POSE, TWIST = np.array([0, 1, 2, 6, 7, 8]), np.array([3, 4, 5, 9, 10, 11])
+ENU_FROM_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class MapGrid:
     """Where the map lies: the UTM zone (south), and the origin's east, north, up in it in metres."""
 
     zone: int
@@ -59,7 +63,7 @@ def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str,
     _report_no_covariances(archive, table)
     grid = grid_of(archive, table)
     _note_grid(archive, table, grid)
-    conversions = Conversions(
+    conversions = NavigationConversions(
         grid=grid,
         rates_are=archive.parameters["nav_rates"],
         convergence_rad=grid.convergence_rad(),
@@ -71,18 +75,18 @@ def open_navigation(archive: Archive, tables: Mapping[str, Tables]) -> dict[str,
 def _report_no_covariances(archive: Archive, tables: Tables) -> None:
     for table in tables.tables:
         if isinstance(table.format, MarkedFormat) and not table.format.has_lists:
-            message = f"expected {turns.STATE**2} covariances behind the {turns.STATE} numbers of a line, got none; "
+            message = f"expected {STATE**2} covariances behind the {STATE} numbers of a line, got none; "
             message += "the rows are kept, their covariances are unknown"
             archive.defects(Defect(file=table.name, kind="no_covariance", stream="nav_odom", message=message))
 
 
-def grid_of(archive: Archive, table: Tables) -> Grid:
+def grid_of(archive: Archive, table: Tables) -> MapGrid:
     """Where the map lies, by the parameters and the first place."""
     east, north, up = _first_place(table)
     zone = archive.parameters["utm_zone"]
     if zone == AUTO:
         zone = zone_from_easting(east)
-    return Grid(zone=zone, origin_m=origin_from_text(archive.parameters["map_origin"], (east, north, up)))
+    return MapGrid(zone=zone, origin_m=origin_from_text(archive.parameters["map_origin"], (east, north, up)))
 
 
 def _first_place(table: Tables) -> tuple[float, float, float]:
@@ -91,7 +95,7 @@ def _first_place(table: Tables) -> tuple[float, float, float]:
     return east, north, -down
 
 
-def _note_grid(archive: Archive, table: Tables, grid: Grid) -> None:
+def _note_grid(archive: Archive, table: Tables, grid: MapGrid) -> None:
     """Say where the map lies, and report a place that is not at Marulan."""
     east, north, _ = _first_place(table)
     is_chosen = archive.parameters["utm_zone"] != AUTO
@@ -135,10 +139,10 @@ def origin_from_text(text: str, first_m: tuple[float, float, float]) -> tuple[fl
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversions:
+class NavigationConversions:
     """What becomes of the rows of an archive: where its map lies, and what its rates are."""
 
-    grid: Grid
+    grid: MapGrid
     rates_are: str  # euler or body
     convergence_rad: float
     geodetic: Transformer  # safe in several threads
@@ -146,34 +150,34 @@ class Conversions:
     def odometry(self, rows: Rows) -> records.Odometry:
         """base_link in the map, its twist in base_link."""
         angles, covariance = rows.columns(*ANGLES), covariance_of(rows)
-        linear, angular = turns.flu_from_ned(angles), turns.flu_rates_from(angles, self.rates_are)
+        linear, angular = flu_from_ned(angles), flu_rates_from(angles, self.rates_are)
         return records.Odometry(
             stamp_ns=rows.stamp_ns,
             position_m=axes.enu_from_ned(rows.columns(*PLACE)) - self.grid.origin_m,
             orientation_xyzw=axes.quaternion_from_fixed_xyz(axes.enu_rpy_from_ned_rpy(angles)),
-            pose_covariance=zero_where_unknown(turns.pose_covariance(covariance)),
-            linear_velocity_m_s=turns.applied(linear, rows.columns(*VELOCITY)),
-            angular_velocity_rad_s=turns.applied(angular, rows.columns(*RATES)),
-            twist_covariance=zero_where_unknown(turns.twist_covariance(covariance, linear, angular)),
+            pose_covariance=zero_where_unknown(pose_covariance(covariance)),
+            linear_velocity_m_s=applied(linear, rows.columns(*VELOCITY)),
+            angular_velocity_rad_s=applied(angular, rows.columns(*RATES)),
+            twist_covariance=zero_where_unknown(twist_covariance(covariance, linear, angular)),
         )
 
     def fix(self, rows: Rows) -> records.Fix:
         """Places on WGS84, with the covariance about true east and north; what kind of fix it was is not archived."""
         longitude, latitude = self.geodetic.transform(rows["east"], rows["north"])
-        place = turns.turned(covariance_of(rows)[:, :3, :3], turns.ENU_FROM_NED)
+        place = turned(covariance_of(rows)[:, :3, :3], ENU_FROM_NED)
         return records.Fix(
             stamp_ns=rows.stamp_ns,
             latitude_deg=np.asarray(latitude, np.float64),
             longitude_deg=np.asarray(longitude, np.float64),
             altitude_m=-rows["down"],
             status=np.zeros(len(rows), np.int8),
-            covariance_m2=zero_where_unknown(turns.turned(place, true_from_grid(self.convergence_rad))),
+            covariance_m2=zero_where_unknown(turned(place, true_from_grid(self.convergence_rad))),
         )
 
 
 def covariance_of(rows: Rows) -> Floats:
     """The covariances (n, 12, 12) of the rows."""
-    return rows.lists.reshape(-1, turns.STATE, turns.STATE)
+    return rows.lists.reshape(-1, STATE, STATE)
 
 
 def zero_where_unknown(covariance: Floats) -> Floats:
@@ -187,3 +191,77 @@ def true_from_grid(convergence_rad: float) -> Floats:
     """The rotation (3, 3) of vectors from the grid's east, north, up to true ones."""
     cos, sin = np.cos(convergence_rad), np.sin(convergence_rad)
     return np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
+
+
+def ned_from_frd(angles: Floats) -> Floats:
+    """Rotations (n, 3, 3) that take vectors of the body to the world, from roll, pitch, yaw (n, 3)."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(angles).T, np.cos(angles).T
+    rows = [
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+def flu_from_ned(angles: Floats) -> Floats:
+    """Matrices (n, 3, 3) that take vectors of the world (NED) to the body (FLU)."""
+    matrices: Floats = axes.FLU_FROM_FRD[:, None] * ned_from_frd(angles).transpose(0, 2, 1)
+    return matrices
+
+
+def flu_rates_from(angles: Floats, rates_are: str) -> Floats:
+    """Matrices (n, 3, 3) that take the archive's dRoll, dPitch, dYaw to rates about the body's axes (FLU).
+
+    They are `euler` rates, the derivatives of the angles, or already the `body` rates of the FRD body.
+    """
+    frd = np.zeros((len(angles), 3, 3)) + np.eye(3)
+    if rates_are == "euler":
+        (sr, sp, _), (cr, cp, _) = np.sin(angles).T, np.cos(angles).T
+        frd[:, 0, 2] = -sp
+        frd[:, 1, 1], frd[:, 1, 2] = cr, sr * cp
+        frd[:, 2, 1], frd[:, 2, 2] = -sr, cr * cp
+    matrices: Floats = axes.FLU_FROM_FRD[:, None] * frd
+    return matrices
+
+
+def pose_covariance(covariance: Floats) -> Floats:
+    """Covariances (n, 6, 6) of east, north, up and of roll, pitch, yaw about fixed axes, from (n, 12, 12)."""
+    turn = np.zeros((6, 6))
+    turn[:3, :3], turn[3:, 3:] = ENU_FROM_NED, np.diag(axes.FLU_FROM_FRD)
+    return turned(covariance[:, POSE[:, None], POSE], turn)
+
+
+def twist_covariance(covariance: Floats, linear: Floats, angular: Floats) -> Floats:
+    """Covariances (n, 6, 6) of the twist in the body from (n, 12, 12), by the matrices that take the rates there.
+
+    The angles' own errors are left out: they would add the velocity times an error of direction.
+    """
+    turn = np.zeros((len(covariance), 6, 6))
+    turn[:, :3, :3], turn[:, 3:, 3:] = linear, angular
+    return turned(covariance[:, TWIST[:, None], TWIST], turn)
+
+
+def turned(covariance: Floats, turn: Floats) -> Floats:
+    """Covariances (..., k, k) of what the matrices (..., k, k) make of the vectors."""
+    found: Floats = turn @ covariance @ np.swapaxes(turn, -1, -2)
+    return found
+
+
+def applied(matrices: Floats, vectors: Floats) -> Floats:
+    """Vectors (n, 3) times matrices (n, 3, 3)."""
+    found: Floats = np.einsum("nij,nj->ni", matrices, vectors)
+    return found
+
+
+def flu_rates_between(angles: Floats, seconds: Floats) -> Floats:
+    """Mean rates (n - 1, 3) about the body's axes (FLU) from one attitude (n, 3) to the next, so much later."""
+    matrices = ned_from_frd(angles)
+    turn = np.swapaxes(matrices[:-1], 1, 2) @ matrices[1:]
+    skew = (turn - np.swapaxes(turn, 1, 2)) / 2
+    axis = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    sine = np.linalg.norm(axis, axis=1)
+    angle = np.arctan2(sine, (np.trace(turn, axis1=1, axis2=2) - 1) / 2)
+    scale = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
+    found: Floats = axis * (scale / seconds)[:, None] * axes.FLU_FROM_FRD
+    return found

@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class SensorPair:
     """Two sensors whose lines become one message: their ids and joints, and what their unit is in rad/s."""
 
     ids: tuple[int, int]
@@ -39,8 +39,8 @@ class Pair:
 
 
 PAIRS = {
-    "payload_wheels": Pair(ids=(LEFT_WHEEL, RIGHT_WHEEL), names=("left_wheel", "right_wheel")),
-    "payload_engine": Pair(ids=(ENGINE, GEARBOX), names=("engine", "gearbox"), rad_s=RAD_S_PER_RPM),
+    "payload_wheels": SensorPair(ids=(LEFT_WHEEL, RIGHT_WHEEL), names=("left_wheel", "right_wheel")),
+    "payload_engine": SensorPair(ids=(ENGINE, GEARBOX), names=("engine", "gearbox"), rad_s=RAD_S_PER_RPM),
 }
 BATTERIES = {"payload_battery_12v": BATTERY_12V, "payload_battery_24v": BATTERY_24V}
 
@@ -101,7 +101,7 @@ class Payload:
         return records.Batteries(stamp_ns=rows.stamp_ns, voltage_v=rows["value"])
 
 
-def pair_joints(pair: Pair, rows: Rows, group: NDArray[np.int64]) -> records.Joints:
+def pair_joints(pair: SensorPair, rows: Rows, group: NDArray[np.int64]) -> records.Joints:
     """The rates of two joints at the time of the first of their lines, NaN where one has none."""
     firsts = np.flatnonzero(np.diff(group, prepend=-1))
     velocity = np.full((len(firsts), len(pair.names)), np.nan)

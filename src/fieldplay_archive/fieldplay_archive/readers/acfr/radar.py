@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.readers.acfr.radar_bins import RangeEquation, equation_from, metres
 from fieldplay_archive.tables.revolutions import Revolution, RevolutionFinder
 from fieldplay_archive.tables.table import Rows, Table, joined
 from fieldplay_archive.tables.table_streams import Tables
@@ -20,11 +20,58 @@ RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
 PER_SPAN = 16  # revolutions, two seconds
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
 FLOATS = "32FC1"
+METRES_PER_UNIT = np.array([np.nan, 1e-3, 1e-2, 1.0, 1e3])  # by RangeUnitType: 0 is an error
 BIN_SHARE = 0.02  # of a bin's length, by which it may differ from the stated one
 
 Floats = NDArray[np.float64]
 RowsOf = Callable[[int], Rows]
 Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeEquation:
+    """The calibrated constants: a sweep of so many Hz over the bins, the slope, and the range of bin 0."""
+
+    sweep_hz: float
+    hz_per_m: float
+    offset_m: float
+
+    def m_per_bin(self, bins: int) -> float:
+        """Metres of a bin where a spectrum has so many."""
+        return self.sweep_hz / (2 * bins) / self.hz_per_m
+
+    def range_m(self, bin_number: ArrayLike, bins: int) -> Floats:
+        """Ranges of bins, which are counted from 1 and may lie between two."""
+        return np.asarray(bin_number, np.float64) * self.m_per_bin(bins) - self.offset_m
+
+
+def equation_from(constants: Mapping[str, Any]) -> RangeEquation:
+    """The equation by the description's numbers."""
+    radar = constants["radar"]
+    return RangeEquation(sweep_hz=radar["sweep_hz"], hz_per_m=radar["hz_per_m"], offset_m=radar["offset_m"])
+
+
+def peak_bins(spectrum: Floats) -> Floats:
+    """Where each row (n, k) is strongest (n,), in bins from 1: the top of the parabola through it and its neighbours.
+
+    A peak in the first or the last bin has no two neighbours and stays where it is.
+    """
+    rows = np.arange(len(spectrum))
+    top = spectrum.argmax(axis=1)
+    inner = np.clip(top, 1, spectrum.shape[1] - 2)
+    before, at, behind = (spectrum[rows, inner + step] for step in (-1, 0, 1))
+    bend = before - 2 * at + behind
+    inside = (inner == top) & (bend < 0)
+    shift = np.where(inside, (before - behind) / np.where(inside, 2 * bend, 1.0), 0.0)
+    found: Floats = top + 1 + shift
+    return found
+
+
+def metres(values: Floats, unit: Floats) -> Floats:
+    """Ranges (n,) in metres by their RangeUnitType (n,), NaN where that is none."""
+    known = np.where((unit >= 1) & (unit <= 4), unit, 0).astype(np.intp)
+    found: Floats = values * METRES_PER_UNIT[known]
+    return found
 
 
 class RevolutionStream:
@@ -69,7 +116,7 @@ def rows_of_revolution(table: Table, turn: Revolution) -> Rows:
 
 def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
     """The radar's streams, of the files that are there."""
-    conversions = Conversions(
+    conversions = RadarConversions(
         equation=equation_from(archive.spec.constants),
         bins=archive.parameters["radar_bins"],
         sense=archive.parameters["radar_angle_sense"],
@@ -84,7 +131,7 @@ def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stre
     return {name: RevolutionStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
 
 
-def _report_strange_bins(archive: Archive, tables: Tables, conversions: "Conversions") -> None:
+def _report_strange_bins(archive: Archive, tables: Tables, conversions: "RadarConversions") -> None:
     """A spectrum whose bins are not as long as the radar's was cut to fewer of them, or is of another radar."""
     stated = archive.spec.constants["radar"]["m_per_bin"]
     for table in tables.tables:
@@ -98,7 +145,7 @@ def _report_strange_bins(archive: Archive, tables: Tables, conversions: "Convers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversions:
+class RadarConversions:
     """What becomes of a revolution's rows."""
 
     equation: RangeEquation

@@ -8,11 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.readers.acfr.catalogue import KnownSet
-from fieldplay_archive.readers.acfr.nav_checks import stands
-from fieldplay_archive.readers.acfr.radar import RANGES, SPECTRUM, finder_of, rows_of_revolution, spectrum_of
-from fieldplay_archive.readers.acfr.radar_bins import RangeEquation, equation_from, metres, peak_bins
-from fieldplay_archive.readers.acfr.turns import ned_from_frd
+from fieldplay_archive.readers.acfr.navigation import ned_from_frd
+from fieldplay_archive.readers.acfr.navigation_checks import stands
+from fieldplay_archive.readers.acfr.radar import (
+    RANGES,
+    SPECTRUM,
+    RangeEquation,
+    equation_from,
+    finder_of,
+    metres,
+    peak_bins,
+    rows_of_revolution,
+    spectrum_of,
+)
+from fieldplay_archive.readers.acfr.sets import KnownSet
 from fieldplay_archive.tables.table import Rows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.readers.ameds.rows import NS_PER_MS
-from fieldplay_archive.readers.ameds.wheel_poses import orientation_readings, place_mm
+from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
+from fieldplay_archive.readers.ameds.streams import NS_PER_MS
 from fieldplay_archive.tables.table import Rows, joined
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Measurement:
     """What was measured, and the setting that it speaks for, if it speaks for one."""
 
     text: str
@@ -37,22 +37,22 @@ class Finding:
     fits: str | float | None = None
 
 
-Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Finding]]
+Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Measurement]]
 
 
 def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
     """Measure all that can be measured; notes say what was found, defects what does not fit."""
     for check in CHECKS:
-        for finding in check(archive, tables):
-            archive.notes.append(f"measured: {finding.text}")
-            if finding.parameter == "":
+        for measurement in check(archive, tables):
+            archive.notes.append(f"measured: {measurement.text}")
+            if measurement.parameter == "":
                 continue
-            chosen = archive.parameters.get(finding.parameter)
-            if finding.fits is None or chosen != finding.fits:
-                cure = f"; {finding.parameter}={chosen} does not fit"
-                if finding.fits is not None:
-                    cure += f", --set {finding.parameter}={finding.fits} would"
-                archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=finding.text + cure))
+            chosen = archive.parameters.get(measurement.parameter)
+            if measurement.fits is None or chosen != measurement.fits:
+                cure = f"; {measurement.parameter}={chosen} does not fit"
+                if measurement.fits is not None:
+                    cure += f", --set {measurement.parameter}={measurement.fits} would"
+                archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=measurement.text + cure))
 
 
 def _blocks(tables: Tables) -> Iterator[Rows]:
@@ -83,7 +83,7 @@ def _slope(values: Floats, against: Floats) -> float:
     return float((values * against).sum() / (against * against).sum())
 
 
-def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
         return
     imu, body = _beside(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
@@ -92,29 +92,29 @@ def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
         return
     slope = _slope(imu.columns("gyro_x", "gyro_y", "gyro_z"), rates)
     fits = None if slope <= 0 else "deg/s" if abs(np.log(slope / np.degrees(1))) < abs(np.log(slope)) else "rad/s"
-    yield Finding(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
+    yield Measurement(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
 
 
-def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_imu" in tables:
         norm = float(np.median(np.linalg.norm(_sample(tables["gnss_imu"]).columns("mag_x", "mag_y", "mag_z"), axis=1)))
         middle = ETNA_FIELD_G * np.sqrt(1000)
-        yield Finding(
+        yield Measurement(
             f"the magnetic field has a norm of {norm:.4g} (at Etna 0.45 G or 450 mG)",
             "magnetometer_unit",
             "G" if norm < middle else "mG",
         )
 
 
-def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_imu" in tables:
         down = float(np.median(_sample(tables["gnss_imu"])["acc_z"]))
         low, high = GRAVITY_M_S2
         fits = None if not low < abs(down) < high else 1 if down < 0 else -1
-        yield Finding(f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits)
+        yield Measurement(f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits)
 
 
-def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_pose" in tables:
         places = _sample(tables["gnss_pose"])
         latitude, longitude = (float(np.median(places[name])) for name in ("latitude", "longitude"))
@@ -130,7 +130,7 @@ def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]
     yield from ()
 
 
-def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_imu" in tables:
         pressure = float(np.median(_sample(tables["gnss_imu"])["air_pressure"]))
         if not PRESSURE_PA[0] < pressure < PRESSURE_PA[1]:
@@ -139,7 +139,7 @@ def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Findin
     yield from ()
 
 
-def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_pose" not in tables:
         return
     rows = _sample(tables["gnss_pose"])
@@ -149,10 +149,10 @@ def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
     text = f"the host's clock is {median:+.6f} s against the INS's, with a spread (5 to 95 %) of {spread:.6f} s"
     if abs(median) > CLOCK_OFFSET_S or spread > CLOCK_OFFSET_S:
         archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="clock_offset", message=text))
-    yield Finding(text)
+    yield Measurement(text)
 
 
-def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "gnss_body_angular_velocity" not in tables:
         return
     for key in ("platform_velocity", "platform_twist_estimate"):
@@ -162,10 +162,12 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding
         if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
             slope = _slope(twist["yaw_rate"], body["z"])
             fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
-            yield Finding(f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits)
+            yield Measurement(
+                f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits
+            )
 
 
-def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
         return
     estimate, motor = _beside(tables["wheel_pose_estimate"], tables["motor_encoders"])
@@ -176,13 +178,13 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Findin
     steer = _apart_deg(estimate, motor, "steer", [sign * steer_deg for sign in constants["steer_signs"]])
     zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
-    yield Finding(f"steering angles are {zero:+.2f} deg beside those of the ticks", "steering_zero_deg", fits)
+    yield Measurement(f"steering angles are {zero:+.2f} deg beside those of the ticks", "steering_zero_deg", fits)
     drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
     beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
-    yield Finding(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")
+    yield Measurement(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")
 
 
-def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "wheel_pose_estimate" not in tables:
         return
     rows, estimate = _sample(tables["wheel_pose_estimate"]), tables["wheel_pose_estimate"]
@@ -197,7 +199,7 @@ def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Fin
         texts.append(f"the wheels' places are {apart_mm:.1f} mm from those of their steering angles")
         if apart_mm > WHEELS_APART_MM:
             archive.defects(_pose_mismatch(estimate, texts[1]))
-    yield from map(Finding, texts)
+    yield from map(Measurement, texts)
 
 
 def _pose_mismatch(tables: Tables, message: str) -> Defect:
@@ -218,14 +220,14 @@ def _spread(values: Floats) -> float:
     return float(np.median(np.abs(values - np.median(values, axis=0))))
 
 
-def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Finding]:
+def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
     if "motor_encoders" not in tables:
         return
     per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
     radii = [_radii(rows, per_tick) for rows in _blocks(tables["motor_encoders"])]
     found = np.concatenate([np.zeros(0), *radii])
     if len(found) > ENOUGH_STEPS:
-        yield Finding(f"drive speed and ticks together give a wheel radius of {float(np.median(found)):.4f} m")
+        yield Measurement(f"drive speed and ticks together give a wheel radius of {float(np.median(found)):.4f} m")
 
 
 def _radii(rows: Rows, per_tick: float) -> Floats:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.formats import velodyne
 from fieldplay_archive.formats.pcd import cloud_from_pcd
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -23,6 +22,11 @@ LONGEST_SCAN, SHORTEST_SCAN = 2.0, 0.1  # in turns: what a field of times must s
 FAR_TURNS = 10.0  # from the middle of a cloud's times
 MOST_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
 LOOKED_AT = 3  # clouds, spread over the archive, that tell what their fields hold
+NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
+FAR_FROM_LASER_DEG = 0.1
+# In a firing group the azimuth of each laser is off by up to 4.2 deg to either side; some tenths are left for noise.
+JITTER_RAD = np.deg2rad(9.0)
+LONGEST_SWEEP_TURNS = 1.1
 
 Points = NDArray[np.void]
 
@@ -96,7 +100,7 @@ class CloudDecoder:
             with self._lock:
                 self._timeless[name] = time is None
         points = self._points(cloud, fields, time)
-        return points if time is None else points[velodyne.time_order(time)]
+        return points if time is None else points[time_order(time)]
 
     def _fields_in_use(self, cloud: Points) -> tuple[str, ...]:
         """The fields beside x y z that are read; one that holds no number anywhere counts as absent."""
@@ -126,7 +130,7 @@ class CloudDecoder:
             own = cloud[self._time.name]
             if np.isfinite(own).all():
                 return (_since_first(own) * UNITS_S[self._time.unit]).astype(np.float32)
-        return velodyne.times_from_azimuth(_places(cloud), self._turn_s) if self._by_azimuth else None
+        return times_from_azimuth(_places(cloud), self._turn_s) if self._by_azimuth else None
 
     def _points(self, cloud: Points, fields: Sequence[str], time: NDArray[np.float32] | None) -> Points:
         points = np.empty(len(cloud), np.dtype(POINT + ([("time", "<f4")] if time is not None else [])))
@@ -134,14 +138,11 @@ class CloudDecoder:
         points["x"], points["y"], points["z"] = xyz.T
         intensity = next((name for name in INTENSITY_NAMES if name in fields), None)
         points["intensity"] = cloud[intensity] if intensity else 0.0
-        rings = cloud["ring"] if "ring" in fields else velodyne.ring_from_elevation(xyz, self._elevations)[0]
+        rings = cloud["ring"] if "ring" in fields else ring_from_elevation(xyz, self._elevations)[0]
         points["ring"] = rings
         if time is not None:
             points["time"] = time
         return points
-
-
-NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
 
 
 def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
@@ -219,3 +220,58 @@ def _returns(cloud: Points) -> NDArray[np.bool_]:
         xyz = _places(cloud)
     found: NDArray[np.bool_] = np.isfinite(xyz).all(axis=1) & (xyz != 0).any(axis=1)
     return found
+
+
+def ring_from_elevation(
+    xyz: NDArray[np.floating], elevations_deg: ArrayLike
+) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """The ring (n,) of points (n, 3), and which of them (n,) lie further than 0.1 deg from any laser.
+
+    The ring is the rank by elevation, 0 the lowest, of the laser nearest to the point's elevation.
+    """
+    lasers = np.sort(np.asarray(elevations_deg, np.float64).ravel())
+    if not len(lasers) or not np.isfinite(lasers).all():
+        raise ValueError(f"expected the elevations of one laser or more in degrees, got {lasers.tolist()}")
+    x, y, z = np.asarray(xyz).T
+    elevation = np.rad2deg(np.arctan2(z, np.sqrt(x * x + y * y)))
+    ring = np.searchsorted((lasers[1:] + lasers[:-1]) / 2, elevation)
+    far = np.abs(elevation - lasers[ring]) > FAR_FROM_LASER_DEG
+    return ring.astype(np.uint16), far
+
+
+def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArray[np.float32] | None:
+    """Seconds (n,) within the sweep since the first of the points (n, 3); None if they are not in firing order.
+
+    The lidar turns clockwise seen from above, so the azimuth falls. As each laser of a firing group looks a few degrees
+    ahead of or behind the others, a point's own azimuth is no clock: its time is taken half-way between the furthest
+    azimuth so far and the nearest one still to come, which never falls. The two differ by no more than the spread of a
+    group in a cloud in firing order; one that is stored ring by ring, the other way round or shuffled is told by that.
+    """
+    x, y, _ = np.asarray(xyz, np.float64).T
+    if not len(x):
+        return np.zeros(0, np.float32)
+    swept = _swept(np.arctan2(y, x))
+    furthest = np.maximum.accumulate(swept)
+    nearest_to_come = np.minimum.accumulate(swept[::-1])[::-1]
+    if not (furthest - nearest_to_come).max() <= JITTER_RAD:
+        return None
+    turns = (furthest + nearest_to_come) / (4 * np.pi)
+    turns -= turns[0]
+    if turns[-1] > LONGEST_SWEEP_TURNS:
+        return None
+    times: NDArray[np.float32] = (turns * revolution_s).astype(np.float32)
+    return times
+
+
+def _swept(azimuth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Angle turned clockwise since the first point; a step is a jitter back or else forward by up to nearly a turn."""
+    swept: NDArray[np.float64] = azimuth[0] - azimuth
+    step = np.diff(swept)
+    turns = np.where(step < -JITTER_RAD, 1, 0) - (step >= 2 * np.pi - JITTER_RAD)
+    swept[1:] += 2 * np.pi * np.cumsum(turns)
+    return swept
+
+
+def time_order(time: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The order (n,) that sorts points by time, oldest first; points of one time stay in the order of the file."""
+    return np.argsort(time, kind="stable")

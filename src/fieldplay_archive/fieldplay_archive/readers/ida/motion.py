@@ -1,19 +1,17 @@
-"""The rows of *_eu.csv: which column is which by heading, label or place, and the time of each in UTC."""
+"""The rows of *_eu.csv: which column is which by heading, label or place, the time of each in UTC, and its codes."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.formats.pds4 import LabelledTable
-from fieldplay_archive.formats.spacecraft_clock import SpacecraftClock
-from fieldplay_archive.readers.ida.codes import with_possible_codes
-from fieldplay_archive.readers.ida.elapsed import FinerTimes, finer_times
+from fieldplay_archive.readers.ida.clock import FinerTimes, SpacecraftClock, finer_times
 from fieldplay_archive.readers.ida.products import Product
 from fieldplay_archive.tables.cut_lines import fault_of_cut_line
-from fieldplay_archive.tables.number_rows import IGNORED, TIME, Dialect, NumberRows, rows_from_block
+from fieldplay_archive.tables.number_rows import IGNORED, TIME, BadLine, Dialect, NumberRows, rows_from_block
 from fieldplay_archive.tables.table_format import TableFormat, TableSpec, format_from_head, normal_title
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
@@ -26,6 +24,9 @@ INVALID = -99999.0
 FILLED_HEX = re.compile(r"000[0-9A-Fa-f]{5}")  # the first three digits are the spare bits
 MARKED_HEX = re.compile(r"0[xX]([0-9A-Fa-f]+)")
 LETTERS = re.compile(r"[A-Fa-f]")
+LARGEST = {"tool": 9, "grapple_phase": 5, "stat": 2**32 - 1}
+SPARE_BITS = range(20, 32)
+IMPOSSIBLE = "impossible_code"
 
 Tell = Callable[[str], None]
 
@@ -236,3 +237,28 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     bare = [text for text in texts if not MARKED_HEX.fullmatch(text)]
     with_letters = [text for text in bare if LETTERS.search(text) and re.fullmatch(r"[0-9A-Fa-f]+", text)]
     return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))
+
+
+def with_possible_codes(rows: NumberRows, numbers: Sequence[str]) -> NumberRows:
+    """The rows, NaN in place of codes that cannot be, which are told. Their columns are `numbers`."""
+    values, faults = rows.values.copy(), []
+    for name, largest in LARGEST.items():
+        codes = values[:, numbers.index(name)]
+        wrong = np.isfinite(codes) & ((codes < 0) | (codes > largest) | (codes != np.floor(codes)))
+        expected = f"column {name}: expected a whole number from 0 to {largest}, got "
+        faults += [
+            BadLine(int(rows.line[row]), IMPOSSIBLE, f"{expected}{codes[row]:.12g}")
+            for row in np.flatnonzero(wrong).tolist()
+        ]
+        codes[wrong] = np.nan
+    faults += _with_spare_bits(rows.line, values[:, numbers.index(STAT)])
+    return replace(rows, values=values).with_bad(tuple(faults)) if faults else rows
+
+
+def _with_spare_bits(line: NDArray[np.int64], stat: NDArray[np.float64]) -> Iterator[BadLine]:
+    """The rows with a bit that has no meaning: those that have one may be what they seem."""
+    for row in np.flatnonzero(stat >= 1 << SPARE_BITS.start).tolist():
+        expected = f"column {STAT}: expected no bits from {SPARE_BITS.start} to {SPARE_BITS.stop - 1}, which are spare"
+        yield BadLine(
+            int(line[row]), IMPOSSIBLE, f"{expected}, got {int(stat[row])} ({int(stat[row]):#x}); the others count"
+        )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive, plausible_ns
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.formats.spacecraft_clock import SpacecraftClock
+from fieldplay_archive.readers.ida.clock import SpacecraftClock
 from fieldplay_archive.readers.ida.products import NS_PER_S, Product
 from fieldplay_archive.tables.distinct_rows import Kept
 from fieldplay_archive.tables.key_values import Line, lines_of_text, plain_key

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.ida.motion import FORCES
-from fieldplay_archive.readers.ida.rows import JOINTS
+from fieldplay_archive.readers.ida.streams import JOINTS
 from fieldplay_archive.tables.distinct_rows import DistinctTables, are_new, share_a_time
 from fieldplay_archive.tables.table import Rows
 from fieldplay_messages import records

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.rosario.calibration import LEFT, RIGHT, TURN_ERROR
-from fieldplay_archive.readers.rosario.rows import GBAS_FIX, NO_FIX, SBAS_FIX, fix_covariances, with_known_heights
+from fieldplay_archive.readers.rosario.raw_folder import GBAS_FIX, NO_FIX, SBAS_FIX, fix_covariances, with_known_heights
 from fieldplay_archive.spec import Extrinsic
 from fieldplay_kinematics import axes
 from fieldplay_messages import records

@@ -18,6 +18,7 @@ from fieldplay_archive.logs.messagepack.values import FAULTS
 from fieldplay_archive.logs.types import frames
 from fieldplay_archive.logs.types.rows import field
 from fieldplay_archive.readers.sherpatt.dgps import NAMES, axes_of_unit, in_enu
+from fieldplay_archive.readers.sherpatt.joint_name_checks import check_joint_names
 from fieldplay_archive.readers.sherpatt.neighbours import note_other_parts, settings_beside
 from fieldplay_archive.readers.sherpatt.quaternion_order import w_first_names
 from fieldplay_archive.readers.sherpatt.settings import (
@@ -73,6 +74,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
             note_other_parts(root, archive.notes.append)
         _Opening(archive, log).describe()
         add_surface(archive, files, spec)
+        archive.checks.append(check_joint_names)
         archive.on_close = archive.on_close.pop_all()
     return archive
 

@@ -8,14 +8,12 @@ from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
 from fieldplay_archive.files.containers import open_files
 from fieldplay_archive.readers.acfr.cameras import open_cameras
 from fieldplay_archive.readers.acfr.checks import add_checks
-from fieldplay_archive.readers.acfr.folders import recognises, require_one, table_files
 from fieldplay_archive.readers.acfr.lasers import open_lasers, with_wanted_units
 from fieldplay_archive.readers.acfr.navigation import open_navigation
 from fieldplay_archive.readers.acfr.payload import open_payload
 from fieldplay_archive.readers.acfr.radar import open_radar
+from fieldplay_archive.readers.acfr.sets import require_one, table_files
 from fieldplay_archive.spec import DatasetSpec
-
-__all__ = ["open_archive", "recognises"]
 
 
 def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:

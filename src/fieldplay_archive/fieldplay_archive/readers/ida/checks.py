@@ -1,4 +1,4 @@
-"""The poses of InSight's tools that the archive holds beside those that its joints give: how far apart, by tool."""
+"""What an IDA archive holds beside what its joints and motors give: the poses of tools, the rotors' temperatures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.derived.parts import with_parameters
 from fieldplay_archive.outlets.lander_arm_rows import (
     JOINTS,
     POTS,
@@ -22,12 +21,14 @@ from fieldplay_archive.outlets.lander_arm_rows import (
 )
 from fieldplay_kinematics.lander_arm import SCOOP_AND_IDC, tool_names
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, SETS
+from fieldplay_kinematics.rotor_temperature import STEP_S, Rotor, rotor_from_settings, rotor_temperatures
 from fieldplay_kinematics.transforms import Array, rotation_from_quaternion
 from fieldplay_messages import records
 from fieldplay_messages.errors import Defect
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
-KIND = "lander_arm"
+ARM_KIND = "lander_arm"
 CLOSE_MM = 1.0  # places and angles are printed with four decimals: that is 0.2 mm at the end of the arm
 FITS_MM = 0.5  # lengths that lie farther off are not those of the archive
 BETTER_MM = 0.5
@@ -42,6 +43,10 @@ VARIANTS: Mapping[str, tuple[str, Compute]] = {
     "tool_enc_defl": (JOINTS, bent),
     "tool_pot_defl": (POTS, bent),
 }
+MOTORS, CASE, ROTOR = "motors", "{}_case_temperature", "{}_rotor_temperature"
+CLOSE_DEG_C = 1.0
+LONGEST_S = 1.0  # after a longer gap it is not known what happened in it: the model begins anew
+MOST_SPANS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,8 +82,8 @@ def check_lander_arm(archive: Archive) -> None:
     """Note how well each tool fits, and report where it does not, or where another reading fits better."""
     for spec in archive.spec.derived:
         wanted = {JOINTS, TOOL, "archived_tool_enc"}
-        if spec.kind == KIND and wanted <= set(archive.streams):
-            settings = with_parameters(spec, archive.parameters).settings
+        if spec.kind == ARM_KIND and wanted <= set(archive.streams):
+            settings = spec.with_parameters(archive.parameters).settings
             numbering = _check_numbering(archive, settings)
             _check_lengths(archive, settings, numbering)
             _check_tools(archive, settings)
@@ -191,3 +196,69 @@ def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
 
 def _report(archive: Archive, kind: str, message: str, stream: str = "archived_tool_enc") -> None:
     archive.defects(Defect(file=archive.root.name, kind=kind, stream=stream, message=message))
+
+
+def check_rotors(archive: Archive) -> None:
+    """Note how far the model of the rotors' temperature lies from the archive's, and report where that is far."""
+    motors = archive.streams.get(MOTORS)
+    if "rotor" not in archive.spec.constants or motors is None:
+        return
+    rotor = rotor_from_settings(archive.spec.constants["rotor"])
+    places = np.unique(np.linspace(0, len(motors.spans) - 1, MOST_SPANS).astype(int)).tolist()
+    found: dict[str, list[Array]] = {}
+    for index in places:
+        for joint, apart in _rotors_of_span(archive, rotor, motors, index=index):
+            found.setdefault(joint, []).append(apart)
+    for joint, parts in found.items():
+        apart = np.abs(np.concatenate(parts))
+        told = f"rotor of {joint} by its current: {np.median(apart):.2f} deg C ({apart.max():.2f} at most)"
+        archive.notes.append(f"measured: {told} in {len(apart)} rows")
+        if np.median(apart) > CLOSE_DEG_C:
+            stream = ROTOR.format(joint)
+            archive.defects(Defect(file=archive.root.name, kind="rotor_mismatch", stream=stream, message=told))
+
+
+def _rotors_of_span(archive: Archive, rotor: Rotor, motors: Stream, *, index: int) -> Iterator[tuple[str, Array]]:
+    record = motors.load(index)
+    if not isinstance(record, records.Joints) or record.effort is None or record.velocity is None:
+        raise TypeError(f"expected currents and voltages of motors, got {type(record).__name__}")
+    for column, joint in enumerate(record.names):
+        streams = [archive.streams.get(name.format(joint)) for name in (CASE, ROTOR)]
+        temperatures = [stream.load(index) for stream in streams if stream is not None]
+        case, theirs = (part for part in (*temperatures, None, None)[:2])
+        if not isinstance(case, records.Temperature) or not isinstance(theirs, records.Temperature):
+            continue
+        table = _joined(record, case, theirs, column=column)
+        for run in np.split(table, np.flatnonzero(np.diff(table[:, 0]) > LONGEST_S) + 1):
+            if len(run) > 1:
+                yield joint, _apart_deg_c(rotor, run)
+
+
+def _joined(motors: records.Joints, case: records.Temperature, theirs: records.Temperature, *, column: int) -> Array:
+    """Rows with all there is: time in s, current, voltage, case, the archive's rotor (n, 5)."""
+    assert motors.effort is not None and motors.velocity is not None
+    shared = np.intersect1d(np.intersect1d(motors.stamp_ns, case.stamp_ns), theirs.stamp_ns)
+    at = np.searchsorted(motors.stamp_ns, shared)
+    columns = (
+        (shared - (shared[0] if len(shared) else 0)) / NS_PER_S,
+        motors.effort[at, column],
+        motors.velocity[at, column],
+        case.temperature_deg_c[np.searchsorted(case.stamp_ns, shared)],
+        theirs.temperature_deg_c[np.searchsorted(theirs.stamp_ns, shared)],
+    )
+    table = np.stack(columns, axis=-1)
+    return np.asarray(table[np.isfinite(table).all(axis=1)], float)
+
+
+def _apart_deg_c(rotor: Rotor, run: Array) -> Array:
+    """The model less the archive, from the archive's first value on: each row's values hold for the step to it."""
+    duration_s = np.maximum(np.diff(run[:, 0]), STEP_S / 2)
+    modelled = rotor_temperatures(
+        rotor,
+        duration_s,
+        current_a=run[1:, 1],
+        voltage_v=run[1:, 2],
+        case_deg_c=run[1:, 3],
+        start_deg_c=run[0, 4],
+    )
+    return np.asarray(modelled - run[1:, 4], float)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, open_files
-from fieldplay_archive.readers.rosario import bags, checks, places
+from fieldplay_archive.readers.rosario import bags, checks
 from fieldplay_archive.readers.rosario.calibration import (
     Calibration,
     OfBag,
@@ -17,30 +17,45 @@ from fieldplay_archive.readers.rosario.calibration import (
     report_of,
 )
 from fieldplay_archive.readers.rosario.raw_folder import TRUTH, imu_as_wanted, open_raw, open_truth
-from fieldplay_archive.readers.rosario.times import report_gaps, report_unpaired, sequence_of
+from fieldplay_archive.readers.rosario.sequence import (
+    COMPANION_NUMBER,
+    STORAGE,
+    SequenceSource,
+    bags_in,
+    companion,
+    is_sequence_bag,
+    number_in,
+    raw_folders,
+    sequence_at,
+    source_of,
+)
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
 from fieldplay_messages.bags.ros1 import Ros1Bag
 from fieldplay_messages.bags.ros2 import Ros2Bag
-from fieldplay_messages.bags.topics import Bag
+from fieldplay_messages.bags.topics import Bag, TopicReader
 from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.gaps import GapFinder
+from fieldplay_messages.records import Pictures
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
 CALIBRATIONS = r"calibration_?\d*\.(ya?ml|txt)"
 SIGNS = {"gps/fix", "gps/vel", "odom"}  # of which a bag of this dataset has some, besides the cameras
 FEWEST_SIGNS = 2
+LEFT, RIGHT = "left", "right"
 
 
 def recognises(path: Path, files: Files) -> bool:
     """Whether a folder, a zip or a file holds a sequence: by the lines of its logs, its pictures, its bag's topics."""
     if path.is_file() and not begins_as_zip(path):
         return _is_bag(path)
-    return bool(places.raw_folders(files)) or any(map(_is_bag, places.bags_in(path, files)))
+    return bool(raw_folders(files)) or any(map(_is_bag, bags_in(path, files)))
 
 
 def _is_bag(path: Path) -> bool:
     """By its topics; one that cannot be read, or has not got that far, by its name."""
-    if places.is_sequence_bag(path):
+    if is_sequence_bag(path):
         return True
     try:
         bag = _open_bag(path, lambda defect: None)
@@ -52,7 +67,7 @@ def _is_bag(path: Path) -> bool:
 
 
 def _open_bag(path: Path, report: Report) -> Bag:
-    if path.is_dir() or path.suffix in places.STORAGE:
+    if path.is_dir() or path.suffix in STORAGE:
         return Ros2Bag(path, report, lambda topic: topic.lstrip("/") in bags.KNOWN)
     parts, missing = parts_of_bag(path)
     for name in missing:
@@ -74,9 +89,9 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
     with archive.on_close:
         files = archive.on_close.enter_context(_files_of(archive))
-        source = places.source_of(root, files)
+        source = source_of(root, files)
         known = _known(archive, source, files)
-        truth = places.companion(
+        truth = companion(
             archive, source, files, pattern=spec.tables[TRUTH].files, number=known.number, what="ground truth"
         )
         if source.bag is not None:
@@ -100,15 +115,15 @@ def _files_of(archive: Archive) -> Files:
     return open_files(root, archive.defects)
 
 
-def _known(archive: Archive, source: places.Source, files: Files) -> _Known:
+def _known(archive: Archive, source: SequenceSource, files: Files) -> _Known:
     """The calibration, empty where there is no file, and the number, which the file's name may tell too."""
-    number = places.number_in(source.name)
-    found = places.companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
+    number = number_in(source.name)
+    found = companion(archive, source, files, pattern=CALIBRATIONS, number=number, what="calibration")
     if found is None:
         archive.notes.append("no calibration file in the archive or beside it: the authors' later numbers are taken")
         return _Known(Calibration(), number)
     if number is None:
-        number = places.number_in(found.name, places.COMPANION_NUMBER)
+        number = number_in(found.name, COMPANION_NUMBER)
     try:
         data = found.files.read(found.name)
     except ArchiveError as error:
@@ -149,3 +164,46 @@ def _finish(archive: Archive, streams: Mapping[str, Stream], known: _Known, *, o
     sequence = sequence_of(archive, streams, known.number)
     describe(archive, known.calibration, sequence, of_bag=of_bag)
     archive.checks.append(lambda opened: checks.check_length(opened, sequence))
+
+
+def report_unpaired(archive: Archive, streams: Mapping[str, Stream]) -> None:
+    """Report the pictures of one camera that have none of the other at their time; they play."""
+    if LEFT not in streams or RIGHT not in streams:
+        return
+    names = {key: _names_by_time(streams[key]) for key in (LEFT, RIGHT)}
+    for key, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
+        for stamp_ns in sorted(names[key].keys() - names[other].keys()):
+            message = f"expected a picture of the {other} camera at the same time, got none; it plays alone"
+            archive.defects(Defect(file=names[key][stamp_ns], kind="unpaired_picture", stream=key, message=message))
+
+
+def _names_by_time(stream: Stream) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for index in range(len(stream.spans)):
+        record = stream.load(index)
+        if isinstance(record, Pictures):
+            found |= dict(zip(record.stamp_ns.tolist(), record.names, strict=True))
+    return found
+
+
+def report_gaps(archive: Archive, bag: str, topics: Mapping[str, TopicReader]) -> None:
+    """Report where the topics of the streams pause."""
+    for stream, topic in topics.items():
+        finder = GapFinder()
+        for stamp_ns in map(topic.stamps, range(len(topic.spans))):
+            for row, gap_ns in finder.gaps(stamp_ns):
+                at = f"at {int(stamp_ns[row]) / NS_PER_S:.6f} s"
+                message = f"{topic.name}: no message for {gap_ns / NS_PER_S:.3f} s before the one {at}"
+                archive.defects(Defect(file=bag, kind="gap", stream=stream, message=message))
+
+
+def sequence_of(archive: Archive, streams: Mapping[str, Stream], number: int | None) -> int | None:
+    """The number of the sequence: that of its name, else that which was recorded at its time."""
+    sequences = archive.spec.constants["sequences"]
+    first = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
+    if number in sequences or first is None:
+        return number
+    found = sequence_at(sequences, first)
+    if found is not None:
+        archive.notes.append(f"taken for sequence {found} of the paper by its time, as no name tells its number")
+    return found

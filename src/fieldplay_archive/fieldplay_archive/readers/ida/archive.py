@@ -10,18 +10,22 @@ import numpy as np
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, plausible_ns
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, last_part, open_files
 from fieldplay_archive.formats.pds4 import label_from_xml
-from fieldplay_archive.formats.spacecraft_clock import SpacecraftClock
 from fieldplay_archive.readers.ida import products as products_of_ida
-from fieldplay_archive.readers.ida.geometry import check_counts, describe_arm, geometry_rows
+from fieldplay_archive.readers.ida.calibration import (
+    check_counts,
+    describe_arm,
+    describe_lander,
+    geometry_rows,
+    newest_before,
+    read_parameter_files,
+)
+from fieldplay_archive.readers.ida.checks import check_lander_arm, check_rotors
+from fieldplay_archive.readers.ida.clock import SpacecraftClock, check_label_times, clock_of, note_times
 from fieldplay_archive.readers.ida.motion import ELAPSED, MotionFormat, MotionSpec
-from fieldplay_archive.readers.ida.parameters import newest_before, read_parameter_files
-from fieldplay_archive.readers.ida.places import describe_lander
 from fieldplay_archive.readers.ida.products import Labels, Product
-from fieldplay_archive.readers.ida.rows import Conversions
 from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
-from fieldplay_archive.readers.ida.status_rows import VECTORS, status_diagnostics, status_streams
+from fieldplay_archive.readers.ida.streams import VECTORS, IdaConversions, status_diagnostics, status_streams
 from fieldplay_archive.readers.ida.survey import STATES, note_survey, state_record, survey
-from fieldplay_archive.readers.ida.times import check_label_times, clock_of, note_times
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_archive.tables.distinct_rows import DistinctTables, OneOfMany
 from fieldplay_archive.tables.table_streams import TableStream
@@ -77,6 +81,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         note_leftovers(archive, files, read=read)
         note_times(archive, streams, clock)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        archive.checks += [check_lander_arm, check_rotors]
         archive.on_close = archive.on_close.pop_all()
     return archive
 
@@ -119,7 +124,7 @@ def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: Sp
     distinct = DistinctTables(tables, own=[ELAPSED])
     found = survey(archive, distinct)
     note_survey(archive, found)
-    conversions = Conversions(parameters=archive.parameters, tools=_tool_names(archive))
+    conversions = IdaConversions(parameters=archive.parameters, tools=_tool_names(archive))
     streams: dict[str, Stream] = {name: HeldStream(state_record(found, name)) for name in STATES}
     for name, (needed, convert) in conversions.streams().items():
         if found.columns.issuperset(needed):

@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.archive import Archive
 from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages import records
+from fieldplay_messages.streams import Stream
 
 UNKNOWN_VARIANCE = 1e6
+M_PER_MM = 1e-3
+TWIST_NEEDS = "base_link is 81 mm off the INS, so its velocity takes GnssBodyVelocity and GnssBodyAngularVelocity, both"
 NS_PER_MS = 1_000_000
 TESLA_PER = {"G": 1e-4, "mG": 1e-7}
 RADIANS_PER = {"deg/s": np.pi / 180, "rad/s": 1.0}
@@ -28,7 +33,7 @@ Nearest = Callable[[NDArray[np.int64], int], tuple[Rows, NDArray[np.bool_]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversions:
+class AmedsConversions:
     """The conversions of one archive: its parameters, and the constants of the dataset."""
 
     parameters: Mapping[str, Any]
@@ -240,3 +245,46 @@ def arm_joints(arm: str) -> Callable[[Rows], records.Joints]:
     columns = tuple(f"joint_{joint}" for joint in range(1, 8))
     names = tuple(f"{arm}_{column}" for column in columns)
     return lambda rows: records.Joints(stamp_ns=rows.stamp_ns, names=names, position=rows.columns(*columns))
+
+
+def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stream]:
+    """The streams that are made of tables, as far as these are there."""
+    conversions = _conversions(archive)
+    made: dict[str, tuple[str, Callable[[Rows], records.Record]]] = {
+        "imu_raw": ("gnss_imu", conversions.imu),
+        "magnetic_field": ("gnss_imu", conversions.magnetic_field),
+        "imu_temperature": ("gnss_imu", temperature("imu_temperature")),
+        "air_pressure": ("gnss_imu", pressure),
+        "air_temperature": ("gnss_imu", temperature("air_temperature")),
+        "fix": ("gnss_pose", conversions.fix),
+        "device_clock": ("gnss_pose", device_clock),
+        "velocity": ("gnss_ned_velocity", velocity),
+        "acceleration": ("gnss_body_acceleration", acceleration),
+        "wheel_joints": ("motor_encoders", conversions.wheel_joints),
+        "wheel_speeds": ("motor_encoders", wheel_speeds("velocity")),
+        "wheel_commands": ("motor_encoders", wheel_speeds("command")),
+        "platform_velocity": ("platform_velocity", conversions.platform_twist),
+        "twist_estimate": ("platform_twist_estimate", conversions.platform_twist),
+        "pose_estimate": ("platform_pose_estimate", pose_in_map),
+        "wheel_estimate": ("wheel_pose_estimate", wheel_estimate),
+        "main_arm": ("main_arm", arm_joints("main_arm")),
+        "aux_arm": ("aux_arm", arm_joints("aux_arm")),
+        "main_cam_pose": ("main_cam_pose", conversions.camera_pose),
+        "aux_cam_pose": ("aux_cam_pose", conversions.camera_pose),
+    }
+    poses, velocities, rates = (
+        tables[key].nearest if key in tables else None
+        for key in ("gnss_pose", "gnss_body_velocity", "gnss_body_angular_velocity")
+    )
+    if poses is not None and (velocities is None) != (rates is None):
+        archive.notes.append(f"gnss/odom has no twist: {TWIST_NEEDS}")
+    made["odometry"] = ("gnss_pose", lambda rows: conversions.odometry(rows, velocities, rates))
+    if poses is not None:
+        made["imu"] = ("gnss_imu", lambda rows: conversions.imu_with_attitude(rows, poses))
+    return {name: TableStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+
+
+def _conversions(archive: Archive) -> AmedsConversions:
+    (row,) = (row for row in archive.spec.extrinsics if (row.parent, row.child) == ("origin", "base_link"))
+    x, y, z = (float(value) for value in axes.flu_from_frd(np.array(row.translation) * M_PER_MM))
+    return AmedsConversions(parameters=archive.parameters, constants=archive.spec.constants, base_in_ins_m=(x, y, z))

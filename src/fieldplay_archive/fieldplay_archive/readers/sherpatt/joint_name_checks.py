@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.derived.joint_transforms import renaming_of
-from fieldplay_archive.outlets.derived.parts import with_parameters
 from fieldplay_archive.spec import robot_file
 from fieldplay_kinematics.joint_names import renamed
 from fieldplay_kinematics.urdf_model import MOVING, model_from_text
@@ -21,7 +20,7 @@ def check_joint_names(archive: Archive) -> None:
         file = robot_file(archive.spec.robot)
         if derived.kind != KIND or file is None or not set(derived.streams) <= set(archive.streams):
             continue
-        renaming = renaming_of(with_parameters(derived, archive.parameters))
+        renaming = renaming_of(derived.with_parameters(archive.parameters))
         names = _names(archive.streams[derived.streams[0]])
         moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
         known = renamed(names, renaming)

@@ -1,4 +1,4 @@
-"""Where a Rosario sequence lies: its raw folder or its bag, its number, and the files that belong to it."""
+"""Which Rosario sequence it is and where it lies: its raw folder or its bag, its number, the files beside it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ START_TOLERANCE_S = 120
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SequenceSource:
     """A sequence: the files of its raw folder, or the path of its bag; its name; the folder beside."""
 
     name: str
@@ -41,19 +41,19 @@ class Source:
     bag: Path | None = None
 
 
-def source_of(root: Path, files: Files) -> Source:
+def source_of(root: Path, files: Files) -> SequenceSource:
     """The one sequence below a path; ArchiveError where there are several, or none."""
     root = root.resolve()
     if root.is_file() and (BAG.fullmatch(root.name) or root.suffix in STORAGE):
-        return Source(name=name_of_bag(root), beside=root.parent, bag=root)
+        return SequenceSource(name=name_of_bag(root), beside=root.parent, bag=root)
     bags, folders = bags_in(root, files), raw_folders(files)
     if len(bags) + len(folders) > 1:
         raise ArchiveError(f"{root}: {_several(root, folders, bags)}")
     if bags:
         (bag,) = bags
-        return Source(name=name_of_bag(bag), beside=root.parent, bag=bag)
+        return SequenceSource(name=name_of_bag(bag), beside=root.parent, bag=bag)
     name = last_part(folders[0]) if folders and folders[0] else root.stem if root.is_file() else root.name
-    return Source(name=name, beside=root.parent)
+    return SequenceSource(name=name, beside=root.parent)
 
 
 def _several(root: Path, folders: Sequence[str], bags: Sequence[Path]) -> str:
@@ -136,7 +136,7 @@ class Companion:
 
 
 def companion(
-    archive: Archive, source: Source, files: Files, *, pattern: str, number: int | None, what: str
+    archive: Archive, source: SequenceSource, files: Files, *, pattern: str, number: int | None, what: str
 ) -> Companion | None:
     """The calibration or the ground truth: in the folder, else beside it; of the sequence's number, else the only one.
 

@@ -1,0 +1,48 @@
+"""AMEDS, the ARCHES Mount Etna dataset: a folder as unpacked, or the zip as downloaded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables
+from fieldplay_archive.files.containers import Files, open_files
+from fieldplay_archive.readers.ameds.checks import check_settings
+from fieldplay_archive.readers.ameds.clouds import CloudDecoder
+from fieldplay_archive.readers.ameds.pose_checks import check_poses
+from fieldplay_archive.readers.ameds.streams import table_streams
+from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Stream
+
+
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+    """Look through an archive of AMEDS; what it lacks is noted, what is defective is reported."""
+    archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
+    with archive.on_close:
+        files = archive.on_close.enter_context(open_files(root, archive.defects))
+        tables = open_tables(archive, files)
+        note_leftovers(archive, files)
+        streams = table_streams(archive, tables) | _file_streams(archive, files)
+        archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        archive.checks += [lambda opened: check_settings(opened, tables), check_poses]
+        archive.on_close = archive.on_close.pop_all()
+    return archive
+
+
+def _file_streams(archive: Archive, files: Files) -> dict[str, Stream]:
+    fraction = archive.parameters["name_fraction"]
+    streams: dict[str, Stream] = {}
+    for key in ("main_cam", "aux_cam", "projected", "lidar"):
+        names, stamp_ns = timed_files(archive, files, key, fraction=fraction)
+        if not names:
+            continue
+        if key == "lidar":
+            revolution_ns = round(archive.spec.constants["revolution_s"] * NS_PER_S)
+            start_ns = stamp_ns - revolution_ns if archive.parameters["cloud_stamp"] == "end" else stamp_ns
+            decoder = CloudDecoder(archive, files, names)
+            streams[key] = cloud_stream(files, names, start_ns, decoder)
+            archive.checks.append(decoder.check)
+        else:
+            streams[key] = picture_stream(files, names, stamp_ns)
+    return streams
