@@ -17,8 +17,7 @@ from tiny_rosario import TinyRosario
 from walks import drifted, transforms, wander
 
 from fieldplay.cli.main import main
-from fieldplay.evaluation.comparison import compared
-from fieldplay.evaluation.ways import Ways, chosen_topic
+from fieldplay.evaluation.ways import Ways, chosen_topic, compared
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory

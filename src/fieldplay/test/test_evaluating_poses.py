@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform
 
-from fieldplay.evaluation.errors import EvaluationWordError
-from fieldplay.evaluation.ways import frames_of_word
+from fieldplay.evaluation.ways import EvaluationWordError, frames_of_word
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
 

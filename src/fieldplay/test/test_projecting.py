@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from fieldplay.projection.errors import ProjectionWordError
-from fieldplay.projection.live import overlay_parameters
-from fieldplay.projection.moments import distance_text, time_of_text, time_text
+from fieldplay.dates import TimeTextError, distance_text, time_of_text, time_text
+from fieldplay.projection.choice import nearest_rows
 from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
-from fieldplay.projection.nearest import nearest_rows
+from fieldplay.projection.projection import overlay_parameters
+from fieldplay.projection.sensors import ProjectionWordError
 from fieldplay_archive.spec import dataset_files, spec_from_file
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.errors import ArchiveError
@@ -42,7 +42,7 @@ def test_times_are_exact_in_every_form(text: str, expected_ns: int) -> None:
     "text", ["noon", "", "2008-10-15", "2008-10-15T06:09:05+11:00", "2008-02-30T00:00:00", "nan", "1e99"]
 )
 def test_what_is_no_time_is_refused(text: str) -> None:
-    with pytest.raises(ProjectionWordError):
+    with pytest.raises(TimeTextError):
         time_of_text(text, BEGIN_NS)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from messages_by_hand import START_NS, batch, stamped, transform, transforms
 
-from fieldplay.report.builder import sections_of
-from fieldplay.report.panels.arm_views import ArmPanel
+from fieldplay.report.page import sections_of
+from fieldplay.report.panels.arms import ArmPanel
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
+from fieldplay.sources.source import Subject
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -32,14 +32,14 @@ def force(stamp_ns: int, xyz: tuple[float, float, float], frame: str = "tool_cyl
     return stamp_ns, stamped(WRENCH, stamp_ns, frame, **values)
 
 
-def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Recording, ArmPanel]:
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
+def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
     moved = [(int(t), arm_at(int(t), 0.1 * k, prefix)) for k, t in enumerate(times)]
-    TransformPanel(recording.frames).add(batch("/tf", moved))
-    panel = ArmPanel(recording.frames)
+    TransformPanel(overview.frames).add(batch("/tf", moved))
+    panel = ArmPanel(overview.frames)
     if forces:
         panel.add(batch("/wrench", forces))
-    return recording, panel
+    return overview, panel
 
 
 def lines(figure: str, place: str) -> list[np.ndarray]:
@@ -55,8 +55,8 @@ TENTHS = START_NS + np.arange(11) * SECOND // 10
 
 
 def test_the_postures_stand_upright_from_the_side_and_turn_from_above() -> None:
-    recording, panel = heard(TENTHS)
-    (section,) = panel.sections(recording)
+    overview, panel = heard(TENTHS)
+    (section,) = panel.sections(overview)
     side, above = figures(section.body)
     postures = [line for place in range(6) for line in lines(side, f"s{place}")]
     assert len(postures) == 6
@@ -73,8 +73,8 @@ def test_the_postures_stand_upright_from_the_side_and_turn_from_above() -> None:
 
 def test_forces_are_drawn_at_the_tool_along_the_frame_s_axes() -> None:
     forces = [force(int(t), (5.0, 0.0, -20.0)) for t in TENTHS]
-    recording, panel = heard(TENTHS, forces=[*forces, force(START_NS, (9e9, 0, 0), "elsewhere")])
-    (section,) = panel.sections(recording)
+    overview, panel = heard(TENTHS, forces=[*forces, force(START_NS, (9e9, 0, 0), "elsewhere")])
+    (section,) = panel.sections(overview)
     side, above = figures(section.body)
     assert "the longest force is 20.6 N" in side
     arrows = lines(side, "s6")
@@ -90,8 +90,8 @@ def test_forces_are_drawn_at_the_tool_along_the_frame_s_axes() -> None:
 
 def test_after_a_long_pause_it_is_another_motion_and_the_longest_ones_are_shown() -> None:
     times = np.concatenate([TENTHS[: 3 + k] + k * 86400 * SECOND for k in range(6)])
-    recording, panel = heard(times)
-    (section,) = panel.sections(recording)
+    overview, panel = heard(times)
+    (section,) = panel.sections(overview)
     assert len(figures(section.body)) == 8
     assert "2 shorter motions are not shown" in section.body
     days = re.findall(r"From the side, ([0-9-]+)", section.body)
@@ -99,10 +99,10 @@ def test_after_a_long_pause_it_is_another_motion_and_the_longest_ones_are_shown(
 
 
 def test_frames_may_have_a_prefix_and_other_trees_have_no_such_view() -> None:
-    recording, panel = heard(TENTHS, prefix="nsyt/")
-    (section,) = panel.sections(recording)
+    overview, panel = heard(TENTHS, prefix="nsyt/")
+    (section,) = panel.sections(overview)
     assert "in nsyt/payload" in section.body
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
     lonely = transforms(transform(START_NS, "payload", "tool_cylindrical", (1, 0, 0)))
-    TransformPanel(recording.frames).add(batch("/tf", [(START_NS, lonely)]))
-    assert sections_of(recording, [ArmPanel(recording.frames)])[0].key != "arm"
+    TransformPanel(overview.frames).add(batch("/tf", [(START_NS, lonely)]))
+    assert sections_of(overview, [ArmPanel(overview.frames)])[0].key != "arm"

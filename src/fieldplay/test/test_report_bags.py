@@ -10,8 +10,8 @@ import pytest
 from messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
-from fieldplay.report.builder import page_of, recorded
-from fieldplay.report.recording import Recording
+from fieldplay.report.page import page_of, recorded
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay_messages.bags.channels import channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
@@ -38,24 +38,24 @@ def some_messages(count: int = 300) -> list[tuple[str, int, Any]]:
     ]  # fmt: skip
 
 
-def read(path: Path) -> Recording:
-    recording, _ = recorded(BagSource(path), lambda share, count: None)
-    return recording
+def read(path: Path) -> Overview:
+    overview, _ = recorded(BagSource(path), lambda share, count: None)
+    return overview
 
 
-def counts(recording: Recording) -> dict[str, int]:
-    return {topic.name: times.count for topic, times in recording.streams.items()}
+def counts(overview: Overview) -> dict[str, int]:
+    return {topic.name: times.count for topic, times in overview.streams.items()}
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
 def test_a_bag_is_read_whole_with_its_silent_topics(plugin: str, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages(), plugin=plugin, never="std_msgs/msg/String")
     assert is_bag(bag)
-    recording = read(bag)
-    assert counts(recording) == {"/pose": 150, "/value": 150, "/never": 0}
-    assert (recording.start_ns, recording.duration_s) == (START_NS, pytest.approx(29.9))
-    assert recording.findings.total == 0
-    assert dict(recording.subject.facts)["storage"] == plugin
+    overview = read(bag)
+    assert counts(overview) == {"/pose": 150, "/value": 150, "/never": 0}
+    assert (overview.start_ns, overview.duration_s) == (START_NS, pytest.approx(29.9))
+    assert overview.findings.total == 0
+    assert dict(overview.subject.facts)["storage"] == plugin
 
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
@@ -69,9 +69,9 @@ def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: Compre
         connection = writer.add_connection("/value", FLOAT, typestore=STORE)
         for k in range(50):
             writer.write(connection, START_NS + k, serialized(make(FLOAT, data=float(k))))
-    recording = read(tmp_path / "bag")
-    assert counts(recording) == {"/value": 50}
-    assert recording.findings.total == 0
+    overview = read(tmp_path / "bag")
+    assert counts(overview) == {"/value": 50}
+    assert overview.findings.total == 0
 
 
 @pytest.mark.parametrize("compression", ["none", "zstd"])
@@ -81,8 +81,8 @@ def test_our_own_bags_are_read_too(compression: Any, tmp_path: Path) -> None:
         stamp_ns = START_NS + np.arange(500)
         payloads = PiecePayloads([serialized(make(FLOAT, data=float(k))) for k in range(500)])
         writer.write(messages_of_channel(number, stamp_ns, payloads))
-    recording = read(tmp_path / "bag")
-    assert (counts(recording), recording.findings.total) == ({"/value": 500}, 0)
+    overview = read(tmp_path / "bag")
+    assert (counts(overview), overview.findings.total) == ({"/value": 500}, 0)
 
 
 def test_an_empty_bag_and_one_of_one_message_give_pages(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_topics_of_types_that_nobody_knows_have_their_times(tmp_path: Path) -> N
     content = storage.read_bytes()
     assert content.count(FLOAT.encode()) > 1
     storage.write_bytes(content.replace(b"std_msgs/msg/Float64", b"my_robots/msg/Wheels"))
-    recording = read(bag)
-    assert recording.streams[Topic("/value", "my_robots/msg/Wheels")].count == 3
+    overview = read(bag)
+    assert overview.streams[Topic("/value", "my_robots/msg/Wheels")].count == 3
 
 
 def test_messages_that_are_not_what_their_type_says_are_told(tmp_path: Path) -> None:
@@ -128,23 +128,23 @@ def test_of_an_mcap_that_was_cut_off_all_that_is_there_is_read(share: float, com
     (storage,) = bag.glob("*.mcap")
     content = storage.read_bytes()
     storage.write_bytes(content[: int(share * len(content))])
-    recording = read(bag)
-    kept = counts(recording)["/value"]
+    overview = read(bag)
+    kept = counts(overview)["/value"]
     if compression == "none":  # compressed bytes come in blocks: of a cut chunk there may be nothing
         assert kept >= min(share, 0.9) * 1000 * 0.55 - 20
     assert kept <= 1000
-    messages = [finding.message for finding in recording.findings.kept["damaged_bag"]]
+    messages = [finding.message for finding in overview.findings.kept["damaged_bag"]]
     assert any("the file was cut off" in message or "other first bytes" in message for message in messages)
-    assert (kept == 1000) == ("message_count" not in recording.findings.counts)
+    assert (kept == 1000) == ("message_count" not in overview.findings.counts)
 
 
 def test_a_bag_without_metadata_is_read_from_its_storage(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", some_messages())
     (bag / "metadata.yaml").unlink()
     assert is_bag(bag)
-    recording = read(bag)
-    assert counts(recording) == {"/pose": 150, "/value": 150}
-    assert "ended in a crash" in recording.findings.kept["damaged_bag"][0].message
+    overview = read(bag)
+    assert counts(overview) == {"/pose": 150, "/value": 150}
+    assert "ended in a crash" in overview.findings.kept["damaged_bag"][0].message
     (storage,) = bag.glob("*.mcap")
     assert is_bag(storage)
     assert read(storage).findings.total == 0
@@ -179,9 +179,9 @@ def test_damage_in_the_middle_of_an_mcap_costs_that_chunk_alone(tmp_path: Path) 
     place = content.index(ZSTD_MAGIC, content.index(ZSTD_MAGIC) + 1)  # the second chunk
     content[place + 9 : place + 40] = b"\xaa" * 31
     storage.write_bytes(content)
-    recording = read(bag)
-    assert 700 < counts(recording)["/value"] < 1000
-    assert "is damaged:" in recording.findings.kept["damaged_bag"][0].message
+    overview = read(bag)
+    assert 700 < counts(overview)["/value"] < 1000
+    assert "is damaged:" in overview.findings.kept["damaged_bag"][0].message
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.99])
@@ -190,10 +190,10 @@ def test_of_a_database_that_was_cut_off_what_can_be_read_is_read(share: float, t
     (storage,) = bag.glob("*.db3")
     content = storage.read_bytes()
     storage.write_bytes(content[: int(share * len(content))])
-    recording = read(bag)
-    messages = [finding.message for finding in recording.findings.kept["damaged_bag"]]
+    overview = read(bag)
+    messages = [finding.message for finding in overview.findings.kept["damaged_bag"]]
     assert any("it can be read only so far" in message or "rows that are none" in message for message in messages)
-    assert sum(counts(recording).values()) < 2000
+    assert sum(counts(overview).values()) < 2000
 
 
 def test_nothing_is_written_beside_a_database(tmp_path: Path) -> None:
@@ -211,13 +211,13 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     one, two = (write_bag(tmp_path / name, some_messages(n)) for name, n in (("one", 10), ("two", 20)))
     (two / "two.mcap").rename(one / "zwei.mcap")
     text = (one / "metadata.yaml").read_text()
-    recording = read(one)
-    assert sum(counts(recording).values()) == 10
-    assert any("zwei.mcap: metadata.yaml does not name this file" in note for note in recording.findings.notes)
+    overview = read(one)
+    assert sum(counts(overview).values()) == 10
+    assert any("zwei.mcap: metadata.yaml does not name this file" in note for note in overview.findings.notes)
     (one / "metadata.yaml").write_text(text.replace("- one.mcap", "- one.mcap\n  - zwei.mcap"))
-    recording = read(one)
-    assert sum(counts(recording).values()) == 30
-    assert dict(recording.subject.facts)["files"] == "2"
+    overview = read(one)
+    assert sum(counts(overview).values()) == 30
+    assert dict(overview.subject.facts)["files"] == "2"
 
 
 def test_names_that_look_like_markup_stay_names(tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_a_zstd_file_that_ends_early_is_read_so_far(tmp_path: Path) -> None:
     storage.unlink()
     storage.with_suffix(".mcap.zstd").write_bytes(packed[: len(packed) // 2])
     (bag / "metadata.yaml").unlink()
-    recording = read(bag)
-    assert any("its compression ends early" in finding.message for finding in recording.findings.kept["damaged_bag"])
+    overview = read(bag)
+    assert any("its compression ends early" in finding.message for finding in overview.findings.kept["damaged_bag"])
 
 
 def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
@@ -252,13 +252,13 @@ def test_times_beyond_what_64_bits_hold_are_kept_within(tmp_path: Path) -> None:
 
 def test_messages_from_before_the_recorder_had_a_clock_are_put_to_the_start(tmp_path: Path) -> None:
     late = [("/value", 0, make(FLOAT)), ("/value", 0, make(FLOAT)), *some_messages(10)]
-    recording = read(write_bag(tmp_path / "late", late))
-    assert (recording.start_ns, recording.duration_s) == (START_NS, pytest.approx(0.9))
-    assert counts(recording) == {"/value": 7, "/pose": 5}
-    assert recording.findings.counts == {"without_time": 2}
+    overview = read(write_bag(tmp_path / "late", late))
+    assert (overview.start_ns, overview.duration_s) == (START_NS, pytest.approx(0.9))
+    assert counts(overview) == {"/value": 7, "/pose": 5}
+    assert overview.findings.counts == {"without_time": 2}
     simulated = [("/value", k * SECOND, make(FLOAT)) for k in range(4)]
-    recording = read(write_bag(tmp_path / "simulated", simulated))
-    assert (recording.start_ns, recording.duration_s, recording.findings.total) == (0, 3.0, 0)
+    overview = read(write_bag(tmp_path / "simulated", simulated))
+    assert (overview.start_ns, overview.duration_s, overview.findings.total) == (0, 3.0, 0)
     without = [("/value", 0, make(FLOAT)) for _ in range(3)]
-    recording = read(write_bag(tmp_path / "without", without))
-    assert (counts(recording), recording.duration_s) == ({"/value": 3}, 0.0)
+    overview = read(write_bag(tmp_path / "without", without))
+    assert (counts(overview), overview.duration_s) == ({"/value": 3}, 0.0)

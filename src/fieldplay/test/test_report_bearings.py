@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
-from fieldplay.report.panels.bearing_grids import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
+from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
 from fieldplay.report.panels.bearings import BearingPanel
+from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.sources.source import Subject
 from fieldplay_messages.batches import Batch
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
@@ -60,18 +59,18 @@ def around(ranges: np.ndarray) -> np.ndarray:
 
 def section_of(*batches: Batch, tf: tuple[Any, ...] = ()) -> str:
     """The body of the section, the empty text where there is none."""
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
-    panel = BearingPanel(recording.frames)
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = BearingPanel(overview.frames)
     if tf:
-        TransformPanel(recording.frames).add(batch("/tf_static", [(START_NS, transforms(*tf))]))
+        TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, transforms(*tf))]))
     for each in batches:
-        recording.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
-        recording.streams[each.topic].take_in()
+        overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
+        overview.streams[each.topic].take_in()
         if each.topic.msgtype in panel.msgtypes:
             panel.add(each)
-    panel.tell(recording.findings)
-    assert recording.findings.total == 0
-    sections = panel.sections(recording)
+    panel.tell(overview.findings)
+    assert overview.findings.total == 0
+    sections = panel.sections(overview)
     return str(sections[0].body) if sections else ""
 
 
@@ -217,8 +216,8 @@ def test_clouds_that_are_not_flat_or_large_are_no_radar_s() -> None:
 
 
 def test_what_is_kept_does_not_grow_with_the_length() -> None:
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
-    panel = BearingPanel(recording.frames)
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = BearingPanel(overview.frames)
     for begin in range(0, 2000, 100):
         part = [(s + begin * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + begin % 200 // 100)]
         panel.add(batch("/laser/scan", part))

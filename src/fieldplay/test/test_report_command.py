@@ -184,7 +184,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     archive = TinyAmeds(tmp_path / "archive", seconds=2)
     archive.write_all()
     script = (
-        "import sys, fieldplay.report.builder as building\n"
+        "import sys, fieldplay.report.page as building\n"
         "from fieldplay.cli.main import main\n"
         "heard = building.recorded\n"
         "def slow(source, progress):\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
-from fieldplay.report.builder import page_of
+from fieldplay.report.page import page_of
 from fieldplay.report.sources.bag import BagSource
 
 SECOND = 10**9

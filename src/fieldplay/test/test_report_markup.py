@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fieldplay.dates import utc_text
 from fieldplay.report.html import ticks
-from fieldplay.report.html.charts import line_chart
-from fieldplay.report.html.curve import Curve
+from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import element, path_text, text, void
 from fieldplay.report.html.page import Section, page_of_sections
 from fieldplay.report.html.plane import plane_of_points

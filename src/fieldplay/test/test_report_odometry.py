@@ -10,13 +10,12 @@ from scipy.spatial.transform import Rotation
 from walks import Array, drifted, headings, wander
 from walks import transforms as poses_of
 
+from fieldplay.evaluation.figures import lengthwise
 from fieldplay.report.html.page import Section
-from fieldplay.report.panels.odometry_drawing import lengthwise
 from fieldplay.report.panels.odometry_errors import KEPT, OdometryErrorPanel, truth_of_names
+from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.sources.source import Subject
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_messages.batches import Topic
@@ -45,17 +44,17 @@ def odometry(poses: Array, child: str = "base_link", step_ns: int = STEP_NS, **m
 
 
 def sections(topics: dict[str, list[tuple[int, Any]]], tf: Any = None) -> list[Section]:
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
-    panel = OdometryErrorPanel(recording.frames)
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = OdometryErrorPanel(overview.frames)
     if tf is not None:
-        TransformPanel(recording.frames).add(batch("/tf_static", [(START_NS, tf)]))
+        TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, tf)]))
     for name, messages in topics.items():
         made = batch(name, messages)
-        recording.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(made.stamp_ns)
-        recording.streams[made.topic].take_in()
+        overview.streams.setdefault(Topic(name, ODOMETRY), StreamTimes()).add(made.stamp_ns)
+        overview.streams[made.topic].take_in()
         panel.add(made)
-    panel.tell(recording.findings)
-    return panel.sections(recording)
+    panel.tell(overview.findings)
+    return panel.sections(overview)
 
 
 def text_of(body: str) -> str:
@@ -127,13 +126,13 @@ def test_where_nothing_can_be_compared_nothing_is_drawn(topics: dict[str, list[t
 def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
     count = 2 * KEPT + 1000
     way = poses_of(headings(np.zeros(count)), np.c_[np.arange(count) * 0.005, np.zeros((count, 2))])
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
-    panel = OdometryErrorPanel(recording.frames)
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = OdometryErrorPanel(overview.frames)
     for name, poses in (("/gnss/odom", way), ("/odom", longer(way, 0.02))):
         messages = odometry(poses)
         for begin in range(0, count, 1000):
             panel.add(batch(name, messages[begin : begin + 1000]))
-    (section,) = panel.sections(recording)
+    (section,) = panel.sections(overview)
     assert "over 5 m, % 2 2" in text_of(section.body)
     assert all(len(heard.trajectory()) < 0.6 * count for heard in panel._heard.values())
 

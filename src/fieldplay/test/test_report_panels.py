@@ -8,19 +8,15 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.plane import Plane
-from fieldplay.report.panel import Panel
-from fieldplay.report.panels.clouds import CloudPanel
+from fieldplay.report.panels.clouds import CloudPanel, relief_of_points
 from fieldplay.report.panels.joints import JointPanel
-from fieldplay.report.panels.relief import relief_of_points
+from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
 from fieldplay.report.panels.scans import ScanPanel
 from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch
 from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
@@ -30,18 +26,18 @@ ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", 
 CLOUD, FIELD = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/PointField"
 
 
-def heard(panel: Panel, *batches: Batch, tf: Any = None) -> tuple[Recording, Findings]:
+def heard(panel: Panel, *batches: Batch, tf: Any = None) -> tuple[Overview, Findings]:
     """What is known once a panel has heard its messages, and the tree has heard its own."""
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
     for each in batches:
-        recording.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
-        recording.streams[each.topic].take_in()
+        overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
+        overview.streams[each.topic].take_in()
         panel.add(each)
     if tf is not None:
         for topic, message in tf:
-            TransformPanel(recording.frames).add(batch(topic, message))
-    panel.tell(recording.findings)
-    return recording, recording.findings
+            TransformPanel(overview.frames).add(batch(topic, message))
+    panel.tell(overview.findings)
+    return overview, overview.findings
 
 
 def odometry(xyz: np.ndarray, frame: str, **more: Any) -> list[tuple[int, Any]]:
@@ -62,8 +58,8 @@ def test_a_route_in_odom_is_drawn_in_the_map_where_tf_joins_them() -> None:
     turned = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
     tf = [("/tf_static", [(START_NS, transforms(transform(START_NS, "map", "odom", (5, 0, 0), turned)))])]
     truth = odometry(way + np.array([5, 0, 0]), "map")
-    recording, findings = heard(panel, batch("/odom", odometry(way, "odom")), batch("/truth", truth), tf=tf)
-    (section,) = panel.sections(recording)
+    overview, findings = heard(panel, batch("/odom", odometry(way, "odom")), batch("/truth", truth), tf=tf)
+    (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "in map" in told and "in odom" not in told
     assert "/odom 10 m 0 to 1 m odom" in re.sub(r" +", " ", told)
@@ -81,8 +77,8 @@ def test_tf_is_asked_by_the_times_of_headers_which_may_be_of_another_clock() -> 
     moves = [(START_NS, transforms(transform((50 + k) * SECOND, "map", "odom", (0, 3 * k, 0)))) for k in range(11)]
     moves.append((START_NS, transforms(transform(50 * SECOND, "odom", "base_link", (0, 0, 0)))))
     panel = TrajectoryPanel(Frames())
-    recording, _ = heard(panel, batch("/odom", way), tf=[("/tf", moves)])
-    told = re.sub(r" +", " ", text_of(panel.sections(recording)[0].body))
+    overview, _ = heard(panel, batch("/odom", way), tf=[("/tf", moves)])
+    told = re.sub(r" +", " ", text_of(panel.sections(overview)[0].body))
     assert "in map" in told
     assert "/odom 31.6 m" in told  # ten steps of one metre ahead and three to the left
 
@@ -90,16 +86,16 @@ def test_tf_is_asked_by_the_times_of_headers_which_may_be_of_another_clock() -> 
 def test_routes_in_frames_that_nothing_joins_have_maps_of_their_own() -> None:
     way = np.array([[k, k % 3, 0.0] for k in range(9)])
     panel = TrajectoryPanel(Frames())
-    recording, _ = heard(panel, batch("/one", odometry(way, "odom")), batch("/two", odometry(way, "mars")))
-    (section,) = panel.sections(recording)
+    overview, _ = heard(panel, batch("/one", odometry(way, "odom")), batch("/two", odometry(way, "mars")))
+    (section,) = panel.sections(overview)
     assert section.body.count('class="plane"') == 2
     assert "in mars" in section.body
 
 
 def test_what_stands_still_is_told_in_numbers() -> None:
     panel = TrajectoryPanel(Frames())
-    recording, _ = heard(panel, batch("/tool", odometry(np.tile([1.25, -2.0, 0.5], (4, 1)), "arm")))
-    (section,) = panel.sections(recording)
+    overview, _ = heard(panel, batch("/tool", odometry(np.tile([1.25, -2.0, 0.5], (4, 1)), "arm")))
+    (section,) = panel.sections(overview)
     assert 'class="plane"' not in section.body
     assert "Standing still" in section.body and "1.25 \u22122 0.5" in section.body
 
@@ -107,9 +103,9 @@ def test_what_stands_still_is_told_in_numbers() -> None:
 def test_positions_that_are_none_are_told_and_left_out() -> None:
     way = np.array([[0.0, 0, 0], [np.nan, 0, 0], [2, 1e30, 0], [3, 0, 0]])
     panel = TrajectoryPanel(Frames())
-    recording, findings = heard(panel, batch("/odom", odometry(way, "odom")))
+    overview, findings = heard(panel, batch("/odom", odometry(way, "odom")))
     assert [f.message for f in findings.kept["position_left_out"]] == ["2 messages with a position that is none"]
-    assert "3 m" in text_of(panel.sections(recording)[0].body)
+    assert "3 m" in text_of(panel.sections(overview)[0].body)
 
 
 def test_the_speed_is_the_one_told_unless_it_is_unknown() -> None:
@@ -119,8 +115,8 @@ def test_the_speed_is_the_one_told_unless_it_is_unknown() -> None:
     unknown = odometry(way, "odom", twist__covariance=np.full(36, 1e6))
     for messages, labels in ((told, ["0.48", "0.50", "0.52"]), (unknown, ["2.0"])):
         panel = TrajectoryPanel(Frames())
-        recording, _ = heard(panel, batch("/odom", messages))
-        body = panel.sections(recording)[0].body
+        overview, _ = heard(panel, batch("/odom", messages))
+        body = panel.sections(overview)[0].body
         assert "Speed" in body
         assert all(f">{label}</span>" in body for label in labels)
 
@@ -135,8 +131,8 @@ def test_fixes_are_east_and_north_of_the_first_and_without_those_that_are_none()
         for k, a, o, s in rows
     ]
     panel = TrajectoryPanel(Frames())
-    recording, findings = heard(panel, batch("/fix", messages))
-    told = text_of(panel.sections(recording)[0].body)
+    overview, findings = heard(panel, batch("/fix", messages))
+    told = text_of(panel.sections(overview)[0].body)
     assert "45.000000°, 7.000000°, 100.0\u00a0m" in told and "east to the right" in told
     assert findings.counts == {"position_left_out": 1}
     # 0.0009 degrees of latitude are 100.0 m, 0.00127 degrees of longitude 100.2 m at 45 degrees
@@ -149,8 +145,8 @@ def test_of_a_path_the_last_message_is_drawn() -> None:
         return stamped("nav_msgs/msg/Path", START_NS, "map", poses=poses)
 
     panel = TrajectoryPanel(Frames())
-    recording, _ = heard(panel, batch("/path", [(START_NS + k, path(k * 3)) for k in (1, 2, 4)]))
-    assert re.search(r"/path +11 m", text_of(panel.sections(recording)[0].body))
+    overview, _ = heard(panel, batch("/path", [(START_NS + k, path(k * 3)) for k in (1, 2, 4)]))
+    assert re.search(r"/path +11 m", text_of(panel.sections(overview)[0].body))
 
 
 def test_where_nothing_else_tells_the_way_tf_does() -> None:
@@ -158,8 +154,8 @@ def test_where_nothing_else_tells_the_way_tf_does() -> None:
     times = [START_NS + k * SECOND for k in range(5)]
     moves = [(time, transforms(transform(time, "odom", "base_link", (k, 0, 0)))) for k, time in enumerate(times)]
     tf = [("/tf", moves)]
-    recording, _ = heard(panel, tf=tf)
-    assert re.search(r"tf: base_link +4 m", text_of(panel.sections(recording)[0].body))
+    overview, _ = heard(panel, tf=tf)
+    assert re.search(r"tf: base_link +4 m", text_of(panel.sections(overview)[0].body))
 
 
 def cloud(points: np.ndarray, *, frame: str = "lidar", kind: int = 7, height: int = 1, padding: int = 0) -> Any:
@@ -235,15 +231,15 @@ def test_clouds_are_put_together_where_tf_tells_the_way_and_told_where_they_cann
     mounted = [(START_NS, transforms(transform(START_NS, "base_link", "lidar", (0, 0, 1))))]
     panel = CloudPanel()
     everything = batch("/points", [*clouds, (times[-1] + SECOND, broken)])
-    recording, findings = heard(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
-    (section,) = panel.sections(recording)
+    overview, findings = heard(panel, everything, tf=[("/tf", moves), ("/tf_static", mounted)])
+    (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "5 of 6 clouds in odom by tf" in told and "one cloud at 0 s, in lidar" in told
     assert section.body.count("<img") == 2
     assert [f.message for f in findings.kept["unreadable_cloud"]] == ["expected the fields x y z, got none"]
     alone = CloudPanel()
-    recording, _ = heard(alone, everything)
-    assert alone.sections(recording)[0].body.count("<img") == 1
+    overview, _ = heard(alone, everything)
+    assert alone.sections(overview)[0].body.count("<img") == 1
 
 
 def test_a_scan_shows_its_echoes_as_points() -> None:
@@ -251,8 +247,8 @@ def test_a_scan_shows_its_echoes_as_points() -> None:
     message = stamped("sensor_msgs/msg/LaserScan", START_NS, "laser", angle_min=0.0, angle_increment=np.pi / 2,
                       range_min=0.1, range_max=30.0, ranges=ranges)  # fmt: skip
     panel = ScanPanel()
-    recording, _ = heard(panel, batch("/scan", [(START_NS, message)]))
-    (section,) = panel.sections(recording)
+    overview, _ = heard(panel, batch("/scan", [(START_NS, message)]))
+    (section,) = panel.sections(overview)
     assert "2 of 6 beams at 0 s, in laser" in text_of(section.body)
     (path,) = re.findall(r'<path d="([^"]*)" class="dots s0">', section.body)
     points = {tuple(map(int, point.split())) for point in re.findall(r"M(\d+ \d+)h0", path)}
@@ -269,8 +265,8 @@ def test_joints_are_drawn_by_name_and_nan_says_that_there_is_none() -> None:
     other = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["gripper"], position=np.array([np.inf]),
                     effort=np.array([2.0]))  # fmt: skip
     panel = JointPanel()
-    recording, findings = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
-    told = text_of(panel.sections(recording)[0].body)
+    overview, findings = heard(panel, batch("/joints", [(START_NS, message), (START_NS + SECOND, other)]))
+    told = text_of(panel.sections(overview)[0].body)
     assert all((name in told) == (name not in ("joint_3",)) for name in names)
     assert "effort, N m or N" in told and "velocity" not in told
     assert [f.message for f in findings.kept["not_finite"]] == ["1 infinite number as position of gripper"]
@@ -280,9 +276,9 @@ def test_joints_that_hold_other_quantities_have_the_units_of_the_description() -
     held = {"velocity": np.array([24.0]), "effort": np.array([0.5])}
     message = stamped("sensor_msgs/msg/JointState", START_NS, "", name=["elbow"], **held)
     panel = JointPanel()
-    recording, _ = heard(panel, batch("/motors", [(START_NS, message)]))
-    recording.subject = replace(recording.subject, units={"/motors": {"effort": "A"}})
-    told = text_of(panel.sections(recording)[0].body)
+    overview, _ = heard(panel, batch("/motors", [(START_NS, message)]))
+    overview.subject = replace(overview.subject, units={"/motors": {"effort": "A"}})
+    told = text_of(panel.sections(overview)[0].body)
     assert "effort, A" in told and "velocity, rad/s or m/s" in told
 
 
@@ -297,8 +293,8 @@ def test_measurements_have_charts_and_what_is_zero_throughout_is_told() -> None:
     ]
     messages[2][1].linear_acceleration.x = np.nan
     panel = SignalPanel()
-    recording, findings = heard(panel, batch("/imu", messages))
-    (section,) = panel.sections(recording)
+    overview, findings = heard(panel, batch("/imu", messages))
+    (section,) = panel.sections(overview)
     told = text_of(section.body)
     assert "acceleration, m/s²" in told and "attitude" not in told
     assert "Zero throughout: /imu (turn rate)." in told
@@ -315,13 +311,13 @@ def test_an_attitude_goes_on_over_half_a_turn() -> None:
     panel = SignalPanel()
     for part in (messages[:10], messages[10:]):
         panel.add(batch("/imu", part))
-    recording, _ = heard(panel)
-    assert ">600</span>" in panel.sections(recording)[0].body
+    overview, _ = heard(panel)
+    assert ">600</span>" in panel.sections(overview)[0].body
 
 
 def test_a_battery_may_lack_numbers() -> None:
     battery = stamped("sensor_msgs/msg/BatteryState", START_NS, "", voltage=24.5, current=np.nan, percentage=np.nan)
     panel = SignalPanel()
-    recording, findings = heard(panel, batch("/battery", [(START_NS, battery)]))
-    assert "voltage, V" in text_of(panel.sections(recording)[0].body)
+    overview, findings = heard(panel, batch("/battery", [(START_NS, battery)]))
+    assert "voltage, V" in text_of(panel.sections(overview)[0].body)
     assert findings.total == 0

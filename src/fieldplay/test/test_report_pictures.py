@@ -9,12 +9,11 @@ import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 from scipy.spatial.transform import Rotation
 
-from fieldplay.report.findings import Findings
+from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_info, overlay
 from fieldplay.report.panels.cameras import CameraPanel
-from fieldplay.report.panels.projection import Seen, frames_in_picture, lens_from_info, overlay
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
+from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
 
@@ -123,7 +122,7 @@ def frames_before_a_camera() -> Frames:
     return frames
 
 
-def seen_by(info: Any, *, is_rectified: bool = False) -> Seen | None:
+def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInPicture | None:
     lens = lens_from_info(info, is_rectified=is_rectified)
     return frames_in_picture(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
@@ -191,8 +190,8 @@ def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
     assert [(f.place, f.message) for f in findings.kept["unreadable_picture"]] == [
         ("/bad/image_raw", "its encoding 'nv21' is not known here")
     ]
-    recording = Recording(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames_before_a_camera())
-    (section,) = panel.sections(recording)
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames_before_a_camera())
+    (section,) = panel.sections(overview)
     assert section.body.count("<img") == 3
     assert "/bad/" not in section.body
     assert "6 × 4, in camera" in section.body

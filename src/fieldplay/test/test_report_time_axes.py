@@ -9,17 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from messages_by_hand import START_NS, batch, make
 
-from fieldplay.report.html.breaks import break_labels
-from fieldplay.report.html.charts import line_chart
-from fieldplay.report.html.curve import Curve, held
-from fieldplay.report.html.cut_axis import cut_time_axis, gap_text
+from fieldplay.report.html.charts import Curve, held, line_chart
+from fieldplay.report.html.cut_axis import break_labels, cut_time_axis, gap_text
 from fieldplay.report.html.ticks import time_axis
-from fieldplay.report.panels.densities import told_of
+from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.signals import SignalPanel
-from fieldplay.report.panels.streams import stream_sections
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.report.panels.streams import stream_sections, told_of
+from fieldplay.sources.source import Subject
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.pieces import joined_intervals, length_within, pieces_of_intervals
 
@@ -30,15 +26,15 @@ NOON_NS = 1_545_220_800 * SECOND  # 2018-12-19 12:00:00
 SESSIONS = np.array([[0.0, 20.0], [190 * DAY_S, 190 * DAY_S + 20], [400 * DAY_S, 400 * DAY_S + 40]])
 
 
-def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **notes: str) -> Recording:
+def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **notes: str) -> Overview:
     """A recording with topics of numbers at these times."""
     subject = Subject(title="", name="", kind="", size_bytes=0, skip_gaps_s=skip_gaps_s, notes=notes)
-    recording = Recording(subject=subject)
+    overview = Overview(subject=subject)
     for name, stamp_ns in stamps.items():
-        times = recording.streams.setdefault(Topic(name, "std_msgs/msg/Float64"), StreamTimes())
+        times = overview.streams.setdefault(Topic(name, "std_msgs/msg/Float64"), StreamTimes())
         times.add(NOON_NS + stamp_ns.astype(np.int64))
         times.take_in()
-    return recording
+    return overview
 
 
 def sessions(*begins_s: float, seconds: float = 20.0, rate_hz: float = 10.0) -> np.ndarray:
@@ -194,34 +190,34 @@ def test_where_nothing_is_said_only_gaps_that_make_up_much_are_passed_over(
 
 
 def test_rare_messages_at_even_times_are_no_gaps() -> None:
-    recording = recording_of({"/pressure": np.arange(60) * 600 * SECOND})
-    assert len(recording.pieces_ns) == 1
-    assert not recording.time_axis().breaks
+    overview = recording_of({"/pressure": np.arange(60) * 600 * SECOND})
+    assert len(overview.pieces_ns) == 1
+    assert not overview.time_axis().breaks
 
 
 def test_gaps_that_do_not_show_are_left_in() -> None:
     """A day of driving with a pause of two minutes, and a week without anything."""
     long = sessions(0.0, 8 * 3600 + 120.0, 7 * DAY_S, seconds=8 * 3600.0, rate_hz=1.0)
-    recording = recording_of({"/imu": long}, skip_gaps_s=10.0)
-    assert [each.label for each in recording.time_axis().breaks] == ["6.33 d"]
+    overview = recording_of({"/imu": long}, skip_gaps_s=10.0)
+    assert [each.label for each in overview.time_axis().breaks] == ["6.33 d"]
 
 
 def test_a_recording_without_gaps_has_the_axis_that_it_always_had() -> None:
-    recording = recording_of({"/imu": sessions(0.0, seconds=20.0)})
-    assert recording.time_axis() == time_axis(recording.duration_s)
+    overview = recording_of({"/imu": sessions(0.0, seconds=20.0)})
+    assert overview.time_axis() == time_axis(overview.duration_s)
 
 
 def test_a_topic_of_few_messages_does_not_fill_the_gap() -> None:
-    recording = recording_of({"/imu": sessions(0.0, 190 * DAY_S), "/tool": np.array([0, 190 * DAY])})
-    assert np.diff(recording.pieces_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
-    assert recording.recorded_s == pytest.approx(39.8)
+    overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S), "/tool": np.array([0, 190 * DAY])})
+    assert np.diff(overview.pieces_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
+    assert overview.recorded_s == pytest.approx(39.8)
 
 
 def test_rates_and_pauses_are_those_of_the_time_that_was_recorded() -> None:
     imu = sessions(0.0, 190 * DAY_S)
     late = np.delete(imu, np.arange(50, 90))
-    recording = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
-    told = {topic.name: told_of(recording, times) for topic, times in recording.streams.items()}
+    overview = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
+    told = {topic.name: told_of(overview, times) for topic, times in overview.streams.items()}
     assert told["/imu"].rate_hz == pytest.approx(10.0)
     assert (told["/imu"].pauses, told["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
     assert (told["/late"].pauses, told["/late"].longest_gap_s) == (1, pytest.approx(4.1))
@@ -230,8 +226,8 @@ def test_rates_and_pauses_are_those_of_the_time_that_was_recorded() -> None:
 
 
 def test_the_time_line_has_the_gaps_lengths_and_dates_and_no_pause_for_them() -> None:
-    recording = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
-    line, table = stream_sections(recording)
+    overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
+    line, table = stream_sections(overview)
     told = text_of(line.body)
     assert "190 d" in told and "2018-12-19 12:00:00" in told and "2019-06-27 12:00:00" in told
     assert "No topic pauses." in line.lead and "pass over 1 stretch" in line.lead
@@ -246,12 +242,12 @@ def numbers(*values: float) -> list[tuple[int, Any]]:
 def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> None:
     panel = SignalPanel()
     heard = batch("/tool", numbers(1, 4, 2))
-    recording = recording_of({}, **{"/tool": "the archive's own number"})
-    recording.streams[heard.topic] = StreamTimes()
-    recording.streams[heard.topic].add(heard.stamp_ns)
-    recording.streams[heard.topic].take_in()
+    overview = recording_of({}, **{"/tool": "the archive's own number"})
+    overview.streams[heard.topic] = StreamTimes()
+    overview.streams[heard.topic].add(heard.stamp_ns)
+    overview.streams[heard.topic].take_in()
     panel.add(heard)
-    (section,) = panel.sections(recording)
+    (section,) = panel.sections(overview)
     assert "(the archive's own number)" in text_of(section.body).replace("&#x27;", "'")
     (path,) = re.findall(r'd="M([^"]*)" class="line s0"', section.body)
     points = np.array(path.split(), float).reshape(-1, 2)

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from ament_index_python.packages import get_package_share_directory
 
-from fieldplay.projection.live import overlay_parameters
+from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.opening import spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetSpec, Parameter, robot_file

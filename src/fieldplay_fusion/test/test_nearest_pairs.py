@@ -1,6 +1,6 @@
 """Which scan a picture gets, and when it gets it."""
 
-from fieldplay_fusion.nearest_pairs import MOST_WAITING, NearestPairs, Pair
+from fieldplay_fusion.nearest_pairs import MOST_WAITING, NearestPairs, PictureAndScan
 
 MS = 1_000_000
 
@@ -15,7 +15,7 @@ def test_a_picture_waits_until_no_scan_can_be_nearer() -> None:
     waiting.add_picture(40 * MS, "picture")
     assert waiting.first() is None
     waiting.add_scan(50 * MS, "after")
-    assert waiting.first() == Pair("picture", "after")
+    assert waiting.first() == PictureAndScan("picture", "after")
     waiting.drop_first()
     assert waiting.first() is None
 
@@ -25,7 +25,7 @@ def test_a_scan_before_may_be_the_nearest() -> None:
     for stamp_ns, name in ((0, "old"), (30 * MS, "near"), (90 * MS, "far")):
         waiting.add_scan(stamp_ns, name)
     waiting.add_picture(40 * MS, "picture")
-    assert waiting.first() == Pair("picture", "near")
+    assert waiting.first() == PictureAndScan("picture", "near")
 
 
 def test_a_picture_without_a_scan_near_it_has_none() -> None:
@@ -33,7 +33,7 @@ def test_a_picture_without_a_scan_near_it_has_none() -> None:
     waiting.add_scan(0, "old")
     waiting.add_scan(400 * MS, "late")
     waiting.add_picture(200 * MS, "picture")
-    assert waiting.first() == Pair("picture", None)
+    assert waiting.first() == PictureAndScan("picture", None)
 
 
 def test_a_picture_is_not_held_for_scans_that_do_not_come() -> None:
@@ -43,7 +43,7 @@ def test_a_picture_is_not_held_for_scans_that_do_not_come() -> None:
     waiting.add_picture(105 * MS, "next")
     assert waiting.first() is None
     waiting.add_picture(115 * MS, "later")
-    assert waiting.first() == Pair("picture", "last")
+    assert waiting.first() == PictureAndScan("picture", "last")
 
 
 def test_pictures_in_quick_succession_press_and_the_oldest_are_given_up() -> None:
@@ -51,7 +51,7 @@ def test_pictures_in_quick_succession_press_and_the_oldest_are_given_up() -> Non
     for number in range(20):
         waiting.add_picture(number * MS, f"picture {number}")
     assert waiting.is_pressed
-    assert waiting.first() == Pair(f"picture {20 - MOST_WAITING}", None)
+    assert waiting.first() == PictureAndScan(f"picture {20 - MOST_WAITING}", None)
 
 
 def test_times_that_run_back_start_anew() -> None:
@@ -61,4 +61,4 @@ def test_times_that_run_back_start_anew() -> None:
     waiting.add_scan(0, "new")
     waiting.add_picture(5 * MS, "picture")
     waiting.add_scan(100 * MS, "next")
-    assert waiting.first() == Pair("picture", "new")
+    assert waiting.first() == PictureAndScan("picture", "new")

@@ -16,7 +16,7 @@ from fieldplay_fusion.evaluation.evaluation import (
     evaluation_from_settings,
     lengths_for_way,
 )
-from fieldplay_fusion.evaluation.pairs import Pairs
+from fieldplay_fusion.evaluation.pairs import PosePairs
 from fieldplay_fusion.evaluation.pose_errors import angle_from_rotation
 from fieldplay_fusion.evaluation.trajectories import (
     Trajectory,
@@ -164,7 +164,9 @@ def test_yaw_alone_leaves_the_tilt_and_turns_over_what_points_down() -> None:
 
 
 def test_positions_on_a_line_do_not_tell_how_to_turn_about_it() -> None:
-    pairs = Pairs(stamp_ns=np.arange(2001), estimate=transforms(UPRIGHT, STRAIGHT), truth=transforms(UPRIGHT, STRAIGHT))
+    pairs = PosePairs(
+        stamp_ns=np.arange(2001), estimate=transforms(UPRIGHT, STRAIGHT), truth=transforms(UPRIGHT, STRAIGHT)
+    )
     with pytest.raises(AlignmentError, match="lie on a line"):
         alignment_of_pairs("se3", pairs)
     with pytest.raises(AlignmentError, match="no poses"):

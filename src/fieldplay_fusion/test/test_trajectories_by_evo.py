@@ -8,7 +8,7 @@ from walks import drifted, wander
 
 from fieldplay_fusion.evaluation.alignment import alignment_of_pairs
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
-from fieldplay_fusion.evaluation.pairs import NEAREST, Pairs, associated
+from fieldplay_fusion.evaluation.pairs import NEAREST, PosePairs, associated
 from fieldplay_fusion.evaluation.pose_errors import (
     Errors,
     absolute_errors,
@@ -27,8 +27,8 @@ TOLERANCE = 1e-9
 TRANSLATION, ANGLE = metrics.PoseRelation.translation_part, metrics.PoseRelation.rotation_angle_rad
 
 
-def pairs() -> Pairs:
-    return Pairs(stamp_ns=STAMPS, estimate=ESTIMATE, truth=TRUTH)
+def pairs() -> PosePairs:
+    return PosePairs(stamp_ns=STAMPS, estimate=ESTIMATE, truth=TRUTH)
 
 
 def evos(poses: np.ndarray, stamps_ns: np.ndarray = STAMPS) -> PoseTrajectory3D:

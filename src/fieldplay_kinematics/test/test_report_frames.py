@@ -5,10 +5,9 @@ import pytest
 from messages_by_hand import START_NS, batch, transform, transforms
 from scipy.spatial.transform import Rotation, Slerp
 
-from fieldplay.report.findings import Findings
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel, roots_of
-from fieldplay.report.recording import Recording
-from fieldplay.report.source import Subject
+from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 
 SECOND = 10**9
@@ -22,8 +21,8 @@ def add(
     frames.add(parent, child, is_static=is_static, stamp_ns=stamp_ns, values=np.array([row for _, row in rows]))
 
 
-def recording_of(frames: Frames) -> Recording:
-    return Recording(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames)
+def recording_of(frames: Frames) -> Overview:
+    return Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames)
 
 
 def test_a_moving_frame_is_between_its_two_transforms_as_scipy_has_it() -> None:

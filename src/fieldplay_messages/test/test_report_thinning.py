@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.report.buckets import Buckets, drawn_width_ns
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.report.panels.buckets import Buckets, drawn_width_ns
+from fieldplay.report.panels.overview import StreamTimes
 from fieldplay_messages.thinning import Picks, ThinRows, middle_of
 
 SECOND = 10**9

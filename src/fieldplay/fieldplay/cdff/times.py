@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.cdff.errors import WordError
-from fieldplay.projection.errors import ProjectionWordError
-from fieldplay.projection.moments import time_of_text
+from fieldplay.dates import TimeTextError, time_of_text
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
 from fieldplay_messages.stamps import NS_PER_S
@@ -36,7 +35,7 @@ def time_of_word(word: str, begin_ns: int) -> int:
         return min(value if value >= NANOSECONDS_FROM else value * 1000, np.iinfo(np.int64).max)
     try:
         return time_of_text(word.removesuffix("s"), begin_ns)
-    except ProjectionWordError:
+    except TimeTextError:
         raise WordError(f"{EXPECTED}, got '{word}'") from None
 
 

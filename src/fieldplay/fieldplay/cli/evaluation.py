@@ -13,14 +13,12 @@ import numpy as np
 
 from fieldplay.cli.commands import UsageError, opened, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
-from fieldplay.evaluation.comparison import Compared, compared
-from fieldplay.evaluation.errors import EvaluationWordError
 from fieldplay.evaluation.text import as_json, lines_of
-from fieldplay.evaluation.ways import chosen_topic, read_ways, wanted_topics
+from fieldplay.evaluation.ways import Compared, EvaluationWordError, chosen_topic, compared, read_ways, wanted_topics
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.report.source import Source
-from fieldplay.report.sources.archive import ArchiveSource
 from fieldplay.report.sources.bag import BagSource, is_bag
+from fieldplay.sources.archive import ArchiveSource
+from fieldplay.sources.source import Source
 from fieldplay.whole_files import write_whole
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, AlignmentError
@@ -179,11 +177,11 @@ def _write(chosen: argparse.Namespace, found: Compared) -> None:
         for name, way in zip(TUM_NAMES, ways, strict=True):
             write_whole(chosen.tum / name, _tum(way))
     if chosen.plot is not None:
-        from fieldplay.evaluation import plots as plotting
+        from fieldplay.evaluation import figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Compared], bytes] = plotting.picture_of
-        write_whole(chosen.plot, plotting.page_of(found).encode() if is_page else draw(found))
+        draw: Callable[[Compared], bytes] = figures.picture_of
+        write_whole(chosen.plot, figures.page_of(found).encode() if is_page else draw(found))
 
 
 def _tum(way: Trajectory) -> bytes:

@@ -8,10 +8,10 @@ import cv2
 
 from fieldplay.cli.commands import UsageError, opened, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
-from fieldplay.projection.errors import ProjectionWordError
+from fieldplay.dates import TimeTextError
 from fieldplay.projection.motion import AUTO
-from fieldplay.projection.projection import OWN, TF, Wanted, projected
-from fieldplay.projection.text import caption_of, lines_of
+from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected
+from fieldplay.projection.sensors import ProjectionWordError
 from fieldplay.whole_files import write_whole
 from fieldplay_fusion.projection_drawing import ColourScale, overlay
 
@@ -75,7 +75,7 @@ def project(chosen: argparse.Namespace) -> int:
                 found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
             )
             bar(1.0, 4)
-    except ProjectionWordError as error:
+    except (ProjectionWordError, TimeTextError) as error:
         raise UsageError(str(error)) from None
     write_whole(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
     for line in lines_of(found, str(chosen.out)):

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from fieldplay.cli.commands import UsageError, opened, print_line
 from fieldplay.cli.progress import progress_bar
-from fieldplay.report.builder import page_of
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import ReportPlaceError, require_place, write_page
-from fieldplay.report.source import Source
-from fieldplay.report.sources.archive import ArchiveSource
+from fieldplay.report.page import page_of
 from fieldplay.report.sources.bag import BagSource, is_bag
+from fieldplay.sources.archive import ArchiveSource
+from fieldplay.sources.source import Source
 
 
 def report(chosen: argparse.Namespace) -> int:

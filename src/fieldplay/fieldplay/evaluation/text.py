@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.evaluation.comparison import Compared
+from fieldplay.evaluation.ways import Compared
 from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay_fusion.evaluation.alignment import SIM3
 from fieldplay_fusion.evaluation.evaluation import Evaluation
@@ -20,7 +20,7 @@ UNIT_WORDS = {"m": "m", "deg": "deg", "percent": "%", "deg_per_m": "deg/m"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ErrorRow:
     """One line of the table: an error in its unit."""
 
     name: str
@@ -34,32 +34,32 @@ class Row:
         return f"{self.name}, {UNIT_WORDS[self.unit]}", str(numbers[0]), *(f"{value:.4g}" for value in numbers[1:])
 
 
-def rows_of(evaluation: Evaluation) -> list[Row]:
+def rows_of(evaluation: Evaluation) -> list[ErrorRow]:
     """All errors: of translation and along the axes, then of rotation where it is known."""
     told = list(told_of_evaluation(evaluation))
-    ate = [Row(name=one.name, unit=UNITS[ATE][0], statistics=one.translation) for one in told if one.kind == ATE]
+    ate = [ErrorRow(name=one.name, unit=UNITS[ATE][0], statistics=one.translation) for one in told if one.kind == ATE]
     axes = [
-        Row(name=f"ATE along {axis}", unit=UNITS[ATE][0], statistics=statistics_of(np.abs(errors)))
+        ErrorRow(name=f"ATE along {axis}", unit=UNITS[ATE][0], statistics=statistics_of(np.abs(errors)))
         for axis, errors in zip("xyz", evaluation.axes_m.T, strict=True)
     ]
     others = [
-        Row(name=one.name, unit=UNITS[one.kind][0], statistics=one.translation) for one in told if one.kind != ATE
+        ErrorRow(name=one.name, unit=UNITS[one.kind][0], statistics=one.translation) for one in told if one.kind != ATE
     ]
     turned = [
-        Row(name=f"{one.name}, rotation", unit=UNITS[one.kind][1], statistics=one.rotation)
+        ErrorRow(name=f"{one.name}, rotation", unit=UNITS[one.kind][1], statistics=one.rotation)
         for one in told
         if one.rotation is not None
     ]
     return [*ate, *axes, *others, *_over_distance(evaluation), *turned]
 
 
-def _over_distance(evaluation: Evaluation) -> Iterator[Row]:
+def _over_distance(evaluation: Evaluation) -> Iterator[ErrorRow]:
     """RPE as evo has it over each length, steps one after the other along the estimate's way."""
     for length_m in evaluation.lengths_m:
         errors = evaluation.over_distance(length_m)
         if len(errors):
             name = f"{RPE} over {length_m:g} m"
-            yield Row(name=name, unit=UNITS[RPE][0], statistics=statistics_of(errors.translation))
+            yield ErrorRow(name=name, unit=UNITS[RPE][0], statistics=statistics_of(errors.translation))
 
 
 def lines_of(found: Compared) -> Iterator[str]:

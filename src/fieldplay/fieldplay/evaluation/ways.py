@@ -1,21 +1,26 @@
-"""Two ways of an archive or a bag, chosen by topic or by tf, brought to one frame of the robot."""
+"""Two ways of an archive or a bag, chosen by topic or by tf, brought to one frame of the robot and compared."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fieldplay.evaluation.errors import EvaluationWordError
 from fieldplay.report.panels.transforms import TF, TransformPanel
-from fieldplay.report.source import Source
+from fieldplay.sources.source import Source
+from fieldplay_fusion.evaluation.alignment import NONE
+from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
-from fieldplay_fusion.evaluation.trajectories import trajectory_from_rows
+from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.batches import Progress, Topic
 
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
+
+
+class EvaluationWordError(Exception):
+    """What was asked for is not in the archive or bag; the message is fit for a user."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,3 +119,31 @@ def link_of_frames(frames: Frames, one: str, other: str, *, tell: Callable[[str]
             return np.asarray(found[0][0], np.float64)
     tell(f"nothing fixed on tf joins {one} and {other}: they are taken for one frame")
     return np.eye(4)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """What was found of two ways, where the truth's frame sits in the estimate's (4, 4), and the estimate of it."""
+
+    ways: Ways
+    lever: Array
+    moved: Trajectory
+    evaluation: Evaluation
+
+    @property
+    def aligned(self) -> Trajectory:
+        """All of the estimate, also what has no pair, as the truth's frame in the truth's parent."""
+        return replace(self.moved, poses=self.evaluation.alignment.of_poses(self.moved.poses))
+
+
+def compared(ways: Ways, settings: EvaluationSettings, *, lever: Array | None, tell: Callable[[str], None]) -> Compared:
+    """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says."""
+    estimate, truth = ways.estimate, ways.truth
+    if lever is None:
+        lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell)
+    moved = estimate.trajectory.of_frame(lever)
+    if settings.alignment == NONE:
+        parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
+        moved = replace(moved, poses=parent @ moved.poses)
+    evaluation = evaluated(settings, moved, truth.trajectory)
+    return Compared(ways=ways, lever=lever, moved=moved, evaluation=evaluation)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.moments import distance_text, time_text
-from fieldplay.projection.nearest import Row, nearest_rows
+from fieldplay.dates import distance_text, time_text
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection_points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Span, Stream
 
 TRIED = 16  # rows beside those wanted, where some are damaged
 Pixels = NDArray[np.uint8]
@@ -21,7 +22,40 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class NearRow:
+    """A row of a record, and its time."""
+
+    stamp_ns: int
+    record: Record
+    row: int
+
+
+def nearest_rows(stream: Stream, stamp_ns: int, count: int) -> list[NearRow]:
+    """So many rows, or all there are, those nearest to a time first; of two as near the earlier one."""
+    found: list[NearRow] = []
+    for index in sorted(range(len(stream.spans)), key=lambda index: _distance(stream.spans[index], stamp_ns)):
+        is_full = len(found) == count
+        if is_full and _distance(stream.spans[index], stamp_ns) > abs(found[-1].stamp_ns - stamp_ns):
+            break
+        found = sorted(
+            [*found, *_nearest_of(stream.load(index), stamp_ns, count)],
+            key=lambda row: (abs(row.stamp_ns - stamp_ns), row.stamp_ns),
+        )[:count]
+    return found
+
+
+def _nearest_of(record: Record, stamp_ns: int, count: int) -> list[NearRow]:
+    order = np.argsort(np.abs(record.stamp_ns - stamp_ns), kind="stable")[:count]
+    return [NearRow(int(record.stamp_ns[row]), record, row) for row in order.tolist()]
+
+
+def _distance(span: Span, stamp_ns: int) -> int:
+    """How near to a time a row of a span may be."""
+    return max(span.first_ns - stamp_ns, stamp_ns - span.last_ns, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class CameraPicture:
     """A picture (h, w, 3) in BGR at its time."""
 
     stamp_ns: int
@@ -41,12 +75,12 @@ class Scan:
         return self.stamp_ns + np.rint(self.points.offsets_s * NS_PER_S).astype(np.int64)
 
 
-def picture_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> Picture:
+def picture_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> CameraPicture:
     """The picture nearest to a time."""
     rows = _near(camera, stamp_ns, within_s, count=1, other="the time asked for")
     for row in rows:
         try:
-            return Picture(row.stamp_ns, _pixels_of(row))
+            return CameraPicture(row.stamp_ns, _pixels_of(row))
         except (ArchiveError, PictureError, OSError) as error:
             tell(f"{_name_of(row)}: {error}; the next nearest picture is taken")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")
@@ -68,7 +102,7 @@ def scans_at(laser: Sensor, stamp_ns: int, within_s: float, *, count: int, tell:
     return sorted(found, key=lambda scan: scan.stamp_ns)
 
 
-def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: str) -> Sequence[Row]:
+def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: str) -> Sequence[NearRow]:
     rows = nearest_rows(sensor.stream, stamp_ns, count + TRIED)
     near = [row for row in rows if abs(row.stamp_ns - stamp_ns) <= within_s * NS_PER_S]
     if not near:
@@ -78,14 +112,14 @@ def _near(sensor: Sensor, stamp_ns: int, within_s: float, *, count: int, other: 
     return rows if count > 1 else near
 
 
-def _pixels_of(row: Row) -> Pixels:
+def _pixels_of(row: NearRow) -> Pixels:
     if not isinstance(row.record, records.Pictures):
         raise TypeError(f"expected pictures, got {type(row.record).__name__}")
     data = row.record.load(row.row)
     return pixels_from_image(data) if isinstance(data, records.Pixels) else pixels_from_file(data)
 
 
-def _points_of(row: Row) -> SensorPoints:
+def _points_of(row: NearRow) -> SensorPoints:
     record = row.record
     if isinstance(record, records.Clouds):
         return points_from_cloud(record.load(row.row))
@@ -101,7 +135,7 @@ def _points_of(row: Row) -> SensorPoints:
     raise TypeError(f"expected scans or clouds, got {type(record).__name__}")
 
 
-def _name_of(row: Row) -> str:
+def _name_of(row: NearRow) -> str:
     if isinstance(row.record, records.Pictures | records.Clouds):
         return row.record.names[row.row]
     return f"the scan at {time_text(row.stamp_ns)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.errors import ProjectionWordError
+from fieldplay.projection.sensors import ProjectionWordError
 from fieldplay.report.panels.transforms import TF, TransformPanel
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
@@ -91,7 +91,7 @@ def _add_poses(frames: Frames, spec: StreamSpec, record: Record, window: tuple[i
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class SensorMotion:
     """What the sensor did between its points and the picture: sensor_T_sensor (n, 4, 4), and in what it was followed.
 
     `frame` is empty where the motion is left out, `moved_m` the longest way.
@@ -115,12 +115,14 @@ def transform_at(frames: Frames, camera: str, sensor: str, stamp_ns: int) -> Arr
     return np.asarray(transforms[0], np.float64)
 
 
-def no_motion(count: int) -> Motion:
+def no_motion(count: int) -> SensorMotion:
     """As if the sensor had stood still."""
-    return Motion(np.broadcast_to(np.eye(4), (count, 4, 4)))
+    return SensorMotion(np.broadcast_to(np.eye(4), (count, 4, 4)))
 
 
-def motion_of_sensor(frames: Frames, sensor: str, stamp_ns: int, *, then_ns: NDArray[np.int64], fixed: str) -> Motion:
+def motion_of_sensor(
+    frames: Frames, sensor: str, stamp_ns: int, *, then_ns: NDArray[np.int64], fixed: str
+) -> SensorMotion:
     """How the sensor moved from the times of its points (n,) to a time, in a fixed frame that is named or found out."""
     frame = fixed_frame(frames, sensor, fixed)
     if not frame or not len(then_ns):
@@ -133,7 +135,7 @@ def motion_of_sensor(frames: Frames, sensor: str, stamp_ns: int, *, then_ns: NDA
         raise ArchiveError(f"where {sensor} was in {fixed} is not known at all these times; --fixed-frame none goes on")
     fixed_t_sensor = joined[0][places.reshape(-1)]
     moved = inverse_from_transform(fixed_t_sensor[-1]) @ fixed_t_sensor[:-1]
-    return Motion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
+    return SensorMotion(moved, frame, float(np.linalg.norm(moved[:, :3, 3], axis=1).max()))
 
 
 def fixed_frame(frames: Frames, sensor: str, wanted: str) -> str:

@@ -1,15 +1,30 @@
-"""A projection: the picture nearest to a time, the scans nearest to that, and where the picture shows their points."""
+"""A projection: the nearest picture, the scans nearest to that, where it shows their points; and all that in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fieldplay.projection.choice import Picture, Scan, Tell, picture_at, scans_at
-from fieldplay.projection.errors import ProjectionWordError
-from fieldplay.projection.moments import time_of_text
-from fieldplay.projection.motion import AUTO, Motion, frames_about, frames_with_truth, motion_of_sensor, transform_at
-from fieldplay.projection.sensors import Sensor, camera_of_name, laser_of_name
+from fieldplay.dates import distance_text, time_of_text, time_text
+from fieldplay.projection.choice import CameraPicture, Scan, Tell, picture_at, scans_at
+from fieldplay.projection.motion import (
+    AUTO,
+    SensorMotion,
+    frames_about,
+    frames_with_truth,
+    motion_of_sensor,
+    transform_at,
+)
+from fieldplay.projection.sensors import (
+    SCAN,
+    ProjectionWordError,
+    Sensor,
+    camera_of_name,
+    camera_stream,
+    laser_of_name,
+    laser_stream,
+)
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import window_of
 from fieldplay_archive.outlets.selection import Selection
@@ -25,6 +40,7 @@ from fieldplay_kinematics.extrinsics import transform_from_published
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.spec import Camera
+from fieldplay_messages.stamps import NS_PER_S
 
 OWN, TF = "own", "tf"
 Step = Callable[[float, int], None]
@@ -51,12 +67,12 @@ class Projected:
     camera: Sensor
     wanted_ns: int
     begin_ns: int
-    picture: Picture
+    picture: CameraPicture
     scans: Sequence[Scan]
     projection: Projection
     ranges_m: Array
     extrinsics: str
-    motion: Motion
+    motion: SensorMotion
 
 
 def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Projected:
@@ -95,8 +111,8 @@ def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Pr
 
 
 def _motion(
-    ways: tuple[Frames, Frames | None], fixed: str, picture: Picture, *, sensor: str, scans: Sequence[Scan]
-) -> Motion:
+    ways: tuple[Frames, Frames | None], fixed: str, picture: CameraPicture, *, sensor: str, scans: Sequence[Scan]
+) -> SensorMotion:
     """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
     frames, truth = ways
     then_ns = np.concatenate([scan.then_ns for scan in scans])
@@ -121,7 +137,7 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
     return found
 
 
-def _model_for(picture: Picture, camera: Camera, topic: str, tell: Tell) -> CameraModel:
+def _model_for(picture: CameraPicture, camera: Camera, topic: str, tell: Tell) -> CameraModel:
     """The camera for a picture, which may be a smaller one than its numbers are for."""
     matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
     model = camera_from_numbers(
@@ -137,3 +153,52 @@ def _model_for(picture: Picture, camera: Camera, topic: str, tell: Tell) -> Came
         return camera_from_numbers(matrix, camera.distortion, camera.distortion_model, width=width, height=height)
     tell(f"{sizes}: they are scaled")
     return fitted
+
+
+def lines_of(found: Projected, out: str) -> Iterator[str]:
+    """The points, the stamps and how far apart they are, and by what the points were placed."""
+    laser, camera = found.laser.spec.topic, found.camera.spec.topic
+    shown, points = int(found.projection.is_visible.sum()), len(found.projection.is_visible)
+    yield f"{out}: {shown} of {points} points of {laser} in {camera}"
+    stamp_ns = found.picture.stamp_ns
+    begin = f"{(stamp_ns - found.begin_ns) / NS_PER_S:.6f} s"
+    yield f"  picture  {time_text(stamp_ns)}, {begin}, {distance_text(stamp_ns, found.wanted_ns, 'the time asked for')}"
+    nearest = min(found.scans, key=lambda scan: abs(scan.stamp_ns - stamp_ns))
+    yield f"  scan     {time_text(nearest.stamp_ns)}, {distance_text(nearest.stamp_ns, stamp_ns, 'the picture')}"
+    if len(found.scans) > 1:
+        ends = (distance_text(found.scans[place].stamp_ns, stamp_ns, "it") for place in (0, -1))
+        yield f"           with {len(found.scans) - 1} more, from {' to '.join(ends)}"
+    yield f"  placed   {_placed(found)}"
+
+
+def _placed(found: Projected) -> str:
+    laser, camera = found.laser.spec.frame, found.camera.spec.frame
+    own, tf = f"by the dataset's own row for {laser} in {camera}", f"by tf from {laser} to {camera}"
+    way = own if found.extrinsics == OWN else tf
+    if not found.motion.frame:
+        return f"{way}; motion between scan and picture is left out"
+    return f"{way}; motion of up to {found.motion.moved_m:.3f} m in {found.motion.frame} is made up for"
+
+
+def caption_of(found: Projected) -> str:
+    """A line in the picture, without signs that its letters lack."""
+    stamp_ns = found.picture.stamp_ns
+    nearest = min((scan.stamp_ns - stamp_ns for scan in found.scans), key=abs) / NS_PER_S
+    scans = f"{len(found.scans)} scans" if len(found.scans) > 1 else "scan"
+    seconds = (stamp_ns - found.begin_ns) / NS_PER_S
+    return f"{found.laser.spec.frame} in {found.camera.spec.frame}, {seconds:.3f} s, {scans} {nearest * 1e3:+.0f} ms"
+
+
+def overlay_parameters(spec: DatasetSpec, pair: str, *, images: str) -> dict[str, Any]:
+    """The node's parameters for a pair `LASER,CAMERA`, the pictures sent as raw, compressed or both."""
+    laser, comma, camera = (word.strip() for word in pair.partition(","))
+    if not (laser and comma and camera):
+        raise ProjectionWordError(f"overlay: expected LASER,CAMERA, got '{pair}'")
+    ids = {stream.id for stream in spec.streams}
+    points, pictures = laser_stream(spec, laser, ids), camera_stream(spec, camera, ids)
+    parameters: dict[str, Any] = {
+        "scan" if points.type == SCAN else "cloud": points.topic,
+        "image": f"{pictures.topic}/compressed" if images == "compressed" else pictures.topic,
+    }
+    own = own_transform(spec, pictures.frame, points.frame)
+    return parameters if own is None else {**parameters, "camera_t_sensor": own.reshape(-1).tolist()}

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fieldplay.projection.errors import ProjectionWordError
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.feeds.clouds import CLOUD
@@ -13,6 +12,10 @@ from fieldplay_messages.streams import Stream
 
 SCAN = "sensor_msgs/msg/LaserScan"
 NONE = "none"
+
+
+class ProjectionWordError(Exception):
+    """A word that names nothing of the archive, or is no time; the message says what there is."""
 
 
 @dataclass(frozen=True, eq=False)

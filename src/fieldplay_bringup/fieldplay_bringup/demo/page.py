@@ -6,11 +6,11 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from fieldplay.report.builder import head_of, recorded, sections_of
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
 from fieldplay.report.html.pictures import fitted, photo
 from fieldplay.report.output import write_page
+from fieldplay.report.page import head_of, recorded, sections_of
 from fieldplay.report.sources.bag import BagSource
 from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
 from fieldplay_bringup.demo.heard import Heard
@@ -39,8 +39,8 @@ def write_pictures(folder: Path, bag: Path, truth: Path, height_m: Height, progr
     draw_map(drive, height_m, folder / "map.png")
     draw_errors(drive, ins_m, wheels_m, folder / "errors.png")
     draw_wheels(drive, folder / "wheels.png")
-    recording, panels = recorded(BagSource(bag), progress)
-    with BagViews(bag, recording.frames) as views:
+    overview, panels = recorded(BagSource(bag), progress)
+    with BagViews(bag, overview.frames) as views:
         views.draw_clouds("lidar/points", folder / "clouds.png")
         for camera in ("main_cam", "aux_cam"):
             views.draw_camera(camera, folder / f"{camera}.png")
@@ -54,10 +54,10 @@ def write_pictures(folder: Path, bag: Path, truth: Path, height_m: Height, progr
             f"{wheels_m[-1] * 100:.1f} cm ({wheels_m[-1] / way_m:.1%})",
         ),
     ]
-    sections = [_pictures(folder, figures), *sections_of(recording, panels)]
-    recording.subject = replace(recording.subject, title=TITLE, name="the demo")
+    sections = [_pictures(folder, figures), *sections_of(overview, panels)]
+    overview.subject = replace(overview.subject, title=TITLE, name="the demo")
     page = folder / "index.html"
-    write_page(page, page_of_sections("The demo · fieldplay", head_of(recording), sections))
+    write_page(page, page_of_sections("The demo · fieldplay", head_of(overview), sections))
     return page, figures
 
 

@@ -10,8 +10,8 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.report.html.plane import plane_of_points
-from fieldplay.report.panels.projection import Seen, frames_in_picture, lens_from_info
-from fieldplay.report.panels.relief import relief_of_points
+from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_info
+from fieldplay.report.panels.clouds import relief_of_points
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.cloud_points import points_from_cloud
 from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed
@@ -87,7 +87,7 @@ def _on_paper(pixels: Pixels) -> Pixels:
     return np.asarray(pixels[..., :3] * share + PAPER * (1 - share), np.uint8)
 
 
-def _draw_frames(pixels: Pixels, seen: Seen) -> None:
+def _draw_frames(pixels: Pixels, seen: FramesInPicture) -> None:
     """The axes of each frame, and a name for all that stand at one place."""
     height, width = pixels.shape[:2]
     size = np.array([width, height])

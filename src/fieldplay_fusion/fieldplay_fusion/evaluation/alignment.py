@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.evaluation.pairs import Pairs, yaw_of_ways
+from fieldplay_fusion.evaluation.pairs import PosePairs, yaw_of_ways
 from fieldplay_kinematics.transforms import Array, inverse_from_transform, rotation_about_axis, transform_from_rotation
 
 NONE, FIRST, YAW, SE3, SIM3 = "none", "first", "yaw", "se3", "sim3"
@@ -30,12 +30,12 @@ class Alignment:
         scaled[..., :3, 3] *= self.scale
         return np.asarray(self.transform @ scaled, np.float64)
 
-    def of_pairs(self, pairs: Pairs) -> Pairs:
+    def of_pairs(self, pairs: PosePairs) -> PosePairs:
         """Pairs with the estimate in the truth's frame."""
         return replace(pairs, estimate=self.of_poses(pairs.estimate))
 
 
-def alignment_of_pairs(kind: str, pairs: Pairs) -> Alignment:
+def alignment_of_pairs(kind: str, pairs: PosePairs) -> Alignment:
     """How the estimate is laid upon the truth, by pairs (n) whose rotations tell something, n > 0.
 
     `first` lays the first pose upon the first; `se3` and `sim3` make the squares of the distances least, the latter
@@ -67,7 +67,7 @@ def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignmen
     return Alignment(transform=transform_from_rotation(rotation, means[1] - scale * rotation @ means[0]), scale=scale)
 
 
-def _yaw(pairs: Pairs) -> Array:
+def _yaw(pairs: PosePairs) -> Array:
     """About z and along all axes; where z points up in one frame and down in the other, it is turned over first."""
     turned = np.asarray(pairs.truth[:, 2, :3] * pairs.estimate[:, 2, :3], np.float64).sum(axis=1)
     over = HALF_TURN if np.median(turned) < 0 else np.eye(4)

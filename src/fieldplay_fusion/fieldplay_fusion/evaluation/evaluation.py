@@ -9,7 +9,7 @@ import numpy as np
 
 from fieldplay_fusion.evaluation import pose_errors as compared
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, Alignment, alignment_of_pairs
-from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, Pairs, associated, with_headings
+from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, PosePairs, associated, with_headings
 from fieldplay_fusion.evaluation.pose_errors import Errors, LengthErrors
 from fieldplay_fusion.evaluation.trajectories import Trajectory, travelled_from_positions
 from fieldplay_kinematics.transforms import Array
@@ -59,7 +59,7 @@ class Evaluation:
     """What was found: pairs with the estimate in the truth's frame, and how far the truth had gone at each (n,)."""
 
     settings: EvaluationSettings
-    pairs: Pairs
+    pairs: PosePairs
     travelled_m: Array
     alignment: Alignment
     lengths_m: tuple[float, ...]
@@ -117,7 +117,9 @@ def evaluated(settings: EvaluationSettings, estimate: Trajectory, truth: Traject
     return evaluation_of_pairs(settings, pairs)
 
 
-def evaluation_of_pairs(settings: EvaluationSettings, pairs: Pairs, *, thinned_m: Array | None = None) -> Evaluation:
+def evaluation_of_pairs(
+    settings: EvaluationSettings, pairs: PosePairs, *, thinned_m: Array | None = None
+) -> Evaluation:
     """Compare pairs (n,), n > 0. Where most of them were left out before, thinned_m (n,) is how far the truth had gone.
 
     Then relative errors are divided by the way between two pairs, which may be longer than the length.

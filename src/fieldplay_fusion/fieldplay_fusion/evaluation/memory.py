@@ -11,7 +11,7 @@ import numpy as np
 
 from fieldplay_fusion.evaluation.alignment import FIRST, AlignmentError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
-from fieldplay_fusion.evaluation.pairs import Pairs, associated, no_pairs
+from fieldplay_fusion.evaluation.pairs import PosePairs, associated, no_pairs
 from fieldplay_fusion.evaluation.trajectories import Trajectory, places_along
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.stamps import NS_PER_S
@@ -27,19 +27,19 @@ class KeptPairs:
     """Pairs (k,) that lie a step apart, how far the truth had gone at each (k,), and the newest pair of all."""
 
     step_m: float
-    pairs: Pairs
+    pairs: PosePairs
     travelled_m: Array
-    newest: Pairs
+    newest: PosePairs
     newest_travelled_m: float = 0.0
 
-    def with_newest(self) -> tuple[Pairs, Array]:
+    def with_newest(self) -> tuple[PosePairs, Array]:
         """All that are kept and the newest."""
         if not len(self.newest) or self.newest.stamp_ns[0] <= self.pairs.stamp_ns[-1]:
             return self.pairs, self.travelled_m
         return self.pairs.and_then(self.newest), np.append(self.travelled_m, self.newest_travelled_m)
 
 
-def kept_of_pairs(before: KeptPairs, fresh: Pairs, *, most: int = MOST_PAIRS) -> KeptPairs:
+def kept_of_pairs(before: KeptPairs, fresh: PosePairs, *, most: int = MOST_PAIRS) -> KeptPairs:
     """What is kept after further pairs (n,): each that lies a step from the last; where they are too many, fewer."""
     if not len(fresh):
         return before
@@ -163,7 +163,7 @@ class RunningEvaluation:
         end_ns = (first_ns // self._period_ns + 1) * self._period_ns
         return end_ns if all(one.stamps[-1] >= end_ns for one in self._both) else None
 
-    def _take(self, end_ns: int) -> Pairs:
+    def _take(self, end_ns: int) -> PosePairs:
         """The pairs before a time at which both have arrived; of each the last pose before it stays."""
         begin_ns = end_ns - self._period_ns
         ranges = [(bisect_left(one.stamps, begin_ns), bisect_left(one.stamps, end_ns)) for one in self._both]

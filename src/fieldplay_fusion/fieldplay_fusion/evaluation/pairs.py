@@ -14,7 +14,7 @@ NO_WAY = 1e-12  # m2: a way of less tells no heading
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pairs:
+class PosePairs:
     """Poses of an estimate and of the truth (n, 4, 4), each in its own frame, at times (n,)."""
 
     stamp_ns: Stamps
@@ -25,13 +25,13 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.stamp_ns)
 
-    def only(self, which: Flags | NDArray[np.intp] | slice) -> "Pairs":
+    def only(self, which: Flags | NDArray[np.intp] | slice) -> "PosePairs":
         """Some of the pairs."""
         return replace(self, stamp_ns=self.stamp_ns[which], estimate=self.estimate[which], truth=self.truth[which])
 
-    def and_then(self, other: "Pairs") -> "Pairs":
+    def and_then(self, other: "PosePairs") -> "PosePairs":
         """These, and those after them."""
-        return Pairs(
+        return PosePairs(
             stamp_ns=np.concatenate([self.stamp_ns, other.stamp_ns]),
             estimate=np.concatenate([self.estimate, other.estimate]),
             truth=np.concatenate([self.truth, other.truth]),
@@ -39,14 +39,14 @@ class Pairs:
         )
 
 
-def no_pairs() -> Pairs:
+def no_pairs() -> PosePairs:
     """None yet."""
-    return Pairs(stamp_ns=np.zeros(0, np.int64), estimate=np.zeros((0, 4, 4)), truth=np.zeros((0, 4, 4)))
+    return PosePairs(stamp_ns=np.zeros(0, np.int64), estimate=np.zeros((0, 4, 4)), truth=np.zeros((0, 4, 4)))
 
 
 def associated(
     estimate: Trajectory, truth: Trajectory, *, within_s: float, method: str = INTERPOLATE, offset_s: float = 0.0
-) -> Pairs:
+) -> PosePairs:
     """Pairs at the times of the trajectory that has fewer poses; the truth's where they have as many.
 
     `interpolate` puts the other between its neighbours, which may lie 2 within_s apart; `nearest` takes that of its
@@ -63,7 +63,7 @@ def associated(
     of_fewer, of_more = fewer.poses[known], poses[known]
     pair = (of_fewer, of_more) if fewer is moved else (of_more, of_fewer)
     has_orientation = estimate.has_orientation and truth.has_orientation
-    return Pairs(stamp_ns=fewer.stamp_ns[known], estimate=pair[0], truth=pair[1], has_orientation=has_orientation)
+    return PosePairs(stamp_ns=fewer.stamp_ns[known], estimate=pair[0], truth=pair[1], has_orientation=has_orientation)
 
 
 def _nearest(trajectory: Trajectory, stamp_ns: Stamps, within_ns: float) -> tuple[Array, Flags]:
@@ -83,7 +83,7 @@ def yaw_of_ways(estimate_xy: Array, truth_xy: Array) -> float:
     return float(np.arctan2(across, along)) if np.hypot(along, across) > NO_WAY else 0.0
 
 
-def with_headings(pairs: Pairs, travelled_m: Array, *, reach_m: float) -> Pairs:
+def with_headings(pairs: PosePairs, travelled_m: Array, *, reach_m: float) -> PosePairs:
     """Pairs of which the truth has no orientation, with that of the estimate instead, turned about z to fit the way.
 
     Each is turned by the angle that lays the estimate's way upon the truth's, from reach_m before to reach_m after it.

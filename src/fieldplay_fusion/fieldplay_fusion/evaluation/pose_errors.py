@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.evaluation.pairs import Pairs
+from fieldplay_fusion.evaluation.pairs import PosePairs
 from fieldplay_kinematics.transforms import Array, transform_from_rotation
 
 Indices = NDArray[np.intp]
@@ -70,12 +70,12 @@ def statistics_of(errors: Array) -> Statistics:
     )
 
 
-def absolute_errors(pairs: Pairs) -> Errors:
+def absolute_errors(pairs: PosePairs) -> Errors:
     """Distances in m and angles in rad between the poses of pairs that are aligned (n,)."""
     return _errors(motion_between(pairs.truth, pairs.estimate), pairs.has_orientation)
 
 
-def axis_errors(pairs: Pairs) -> Array:
+def axis_errors(pairs: PosePairs) -> Array:
     """What the estimate has more than the truth along the axes of the truth's frame (n, 3), of aligned pairs."""
     return np.asarray(pairs.estimate[:, :3, 3] - pairs.truth[:, :3, 3], np.float64)
 
@@ -101,13 +101,13 @@ def steps_over_distance(positions_m: Array, delta_m: float) -> tuple[Indices, In
     return met_at[:-1], met_at[1:]
 
 
-def relative_pose_errors(pairs: Pairs, steps: tuple[Indices, Indices]) -> Errors:
+def relative_pose_errors(pairs: PosePairs, steps: tuple[Indices, Indices]) -> Errors:
     """Errors in m and rad of the motions over some steps (k,): RPE."""
     return _errors(_relative(pairs, *steps), pairs.has_orientation)
 
 
 def errors_over_length(
-    pairs: Pairs, travelled_m: Array, length_m: float, *, per_travelled: bool = False
+    pairs: PosePairs, travelled_m: Array, length_m: float, *, per_travelled: bool = False
 ) -> LengthErrors:
     """Errors over a length of the truth's way, from each pose that has so much way before it, after Kuemmerle et al.
 
@@ -138,7 +138,7 @@ def motion_between(first: Array, last: Array) -> Array:
     return transform_from_rotation(turned_back @ last[:, :3, :3], (turned_back @ apart)[..., 0])
 
 
-def _relative(pairs: Pairs, first: Indices, last: Indices) -> Array:
+def _relative(pairs: PosePairs, first: Indices, last: Indices) -> Array:
     of_truth = motion_between(pairs.truth[first], pairs.truth[last])
     return motion_between(of_truth, motion_between(pairs.estimate[first], pairs.estimate[last]))
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.html.breaks import break_labels, break_marks_across
 from fieldplay.report.html.charts import UNITS, path_of_points, x_labels, y_labels
+from fieldplay.report.html.cut_axis import break_labels, break_marks_across
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.pictures import Pixels, exact_drawing, gradient
 from fieldplay.report.html.ticks import Axis

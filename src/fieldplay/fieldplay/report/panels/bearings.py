@@ -4,17 +4,22 @@ from collections import Counter
 
 import numpy as np
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.charts import line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.html.ticks import count_text
-from fieldplay.report.panels.bearing_differences import difference_chart
-from fieldplay.report.panels.bearing_drawing import density_figure, shown_range_m, waterfall_figure
-from fieldplay.report.panels.bearing_grids import LaserSeen, RadarSeen
+from fieldplay.report.panels.bearing_figures import (
+    LaserSeen,
+    RadarSeen,
+    density_figure,
+    difference_chart,
+    shown_range_m,
+    waterfall_figure,
+)
 from fieldplay.report.panels.curves import Numbers
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.scans import SCAN
-from fieldplay.report.recording import Recording
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
@@ -52,19 +57,19 @@ class BearingPanel:
     def tell(self, findings: Findings) -> None:
         """Nothing: of what cannot be read the panels of scans, clouds and numbers tell."""
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """The figures, where a laser was heard, or a radar."""
-        lasers = {topic: seen for topic, seen in recording.in_order(self._lasers) if seen.rows is not None}
+        lasers = {topic: seen for topic, seen in overview.in_order(self._lasers) if seen.rows is not None}
         raw = {topic: seen for topic, seen in lasers.items() if _partner(topic, FILTERED) not in lasers}
-        radars = {t: seen for t, seen in recording.in_order(self._radars) if seen is not None and seen.rows.seen}
+        radars = {t: seen for t, seen in overview.in_order(self._radars) if seen is not None and seen.rows.seen}
         if not raw and not radars:
             return []
-        figures = self._figures(recording, dict(list(raw.items())[:MOST_SENSORS]), radars)
-        body = joined([*figures, self._told(recording)])
+        figures = self._figures(overview, dict(list(raw.items())[:MOST_SENSORS]), radars)
+        body = joined([*figures, self._told(overview)])
         return [Section("bearings", "Range sensors against bearing", body, LEAD)]
 
     def _figures(
-        self, recording: Recording, lasers: dict[Topic, LaserSeen], radars: dict[Topic, RadarSeen]
+        self, overview: Overview, lasers: dict[Topic, LaserSeen], radars: dict[Topic, RadarSeen]
     ) -> list[Html]:
         radar = next(iter(radars.values()), None)
         top_m = shown_range_m([radar.grid] if radar else [seen.grid for seen in lasers.values()])
@@ -75,23 +80,23 @@ class BearingPanel:
         ]
         densities += [density_figure(t.name, seen, self._frames, top_m=top_m) for t, seen in radars.items()]
         both: list[tuple[Topic, LaserSeen | RadarSeen]] = [*lasers.items(), *radars.items()]
-        falls = [waterfall_figure(recording, t.name, seen, top_m=top_m) for t, seen in both]
+        falls = [waterfall_figure(overview, t.name, seen, top_m=top_m) for t, seen in both]
         charts = [] if radar is None else difference_chart(self._frames, lasers, radar)
-        return [cards(densities, "wide"), cards(falls, "wide"), cards([*charts, *self._share_chart(recording)], "wide")]
+        return [cards(densities, "wide"), cards(falls, "wide"), cards([*charts, *self._share_chart(overview)], "wide")]
 
-    def _share_chart(self, recording: Recording) -> list[Html]:
-        curves = [curve for _, kept in recording.in_order(self._shares) for curve in kept.curves(recording)]
+    def _share_chart(self, overview: Overview) -> list[Html]:
+        curves = [curve for _, kept in overview.in_order(self._shares) for curve in kept.curves(overview)]
         if not curves:
             return []
         unit = "share of all returns"
-        return [line_chart("suspect returns", curves, unit=unit, x_axis=recording.time_axis())]
+        return [line_chart("suspect returns", curves, unit=unit, x_axis=overview.time_axis())]
 
-    def _told(self, recording: Recording) -> Html:
+    def _told(self, overview: Overview) -> Html:
         if not self._verdicts:
             return Html("")
         rows = [
             (topic.name.removesuffix(REPORT), ", ".join(f"{name}: {count_text(n)}" for name, n in told.most_common()))
-            for topic, told in recording.in_order(self._verdicts)
+            for topic, told in overview.in_order(self._verdicts)
         ]
         title = element(
             "figcaption", element("b", "What was reported of them"), element("span", "how often", class_="muted")

@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import fitted, photo
-from fieldplay.report.panels.projection import Lens, frames_in_picture, lens_from_info, overlay
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_from_info, overlay
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import decoded, time_of_header
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
@@ -77,10 +77,10 @@ class CameraPanel:
                 if picture.fault:
                     findings.add("unreadable_picture", topic.name, picture.fault)
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """A group for each camera."""
-        wanted = [item for item in recording.in_order(self._cameras) if not self._is_double(item[0])]
-        made = (self._group(recording, topic, camera) for topic, camera in wanted[:MOST_CAMERAS])
+        wanted = [item for item in overview.in_order(self._cameras) if not self._is_double(item[0])]
+        made = (self._group(overview, topic, camera) for topic, camera in wanted[:MOST_CAMERAS])
         groups = [group for group in made if group is not None]
         if not groups:
             return []
@@ -92,13 +92,13 @@ class CameraPanel:
         """Whether the pictures are there uncompressed too."""
         return Topic(_plain_name(topic), IMAGE) in self._cameras and topic.msgtype == COMPRESSED
 
-    def _group(self, recording: Recording, topic: Topic, camera: _Camera) -> Html | None:
+    def _group(self, overview: Overview, topic: Topic, camera: _Camera) -> Html | None:
         pictures = [picture for picture in _pictures(topic, camera) if picture.pixels is not None]
         if not pictures:
             return None
         lens = self._lens(topic)
         figures = [
-            _figure(recording, topic, picture, lens=None if index else lens) for index, picture in enumerate(pictures)
+            _figure(overview, topic, picture, lens=None if index else lens) for index, picture in enumerate(pictures)
         ]
         return joined(
             [element("h3", path_text(topic.name)), cards(figures, "photos" if len(figures) > 1 else "photos one")]
@@ -146,13 +146,13 @@ def _picture(topic: Topic, log_ns: int, data: NDArray[np.uint8], *, widest: int)
     return _Picture(log_ns, stamp_ns, frame, fitted(pixels, widest), (width, height))
 
 
-def _figure(recording: Recording, topic: Topic, picture: _Picture, *, lens: Lens | None) -> Html:
+def _figure(overview: Overview, topic: Topic, picture: _Picture, *, lens: Lens | None) -> Html:
     assert picture.pixels is not None
     width, height = picture.size
-    moment = f"at {recording.moment_text(picture.log_ns)}"
+    moment = f"at {overview.moment_text(picture.log_ns)}"
     seen = None
     if lens is not None and lens.size == picture.size:
-        seen = frames_in_picture(lens, picture.frame, frames=recording.frames, stamp_ns=picture.stamp_ns)
+        seen = frames_in_picture(lens, picture.frame, frames=overview.frames, stamp_ns=picture.stamp_ns)
     drawn = overlay(seen, width / height) if seen is not None else ""
     told = element("span", f"{width} × {height}" + (f", in {picture.frame}" if picture.frame else ""), class_="muted")
     caption = element("figcaption", element("b", moment), told, _key() if seen else "")

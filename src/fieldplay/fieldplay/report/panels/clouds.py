@@ -4,24 +4,34 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
-from fieldplay.report.html.pictures import drawing, gradient
+from fieldplay.report.html.pictures import Pixels, drawing, gradient
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import number_text
-from fieldplay.report.panel import tell_unreadable
-from fieldplay.report.panels.relief import relief_of_points
+from fieldplay.report.panels.overview import Overview, tell_unreadable
 from fieldplay.report.panels.trajectories import WORLDS
-from fieldplay.report.recording import Recording
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
 from fieldplay_messages.cdr.columns import decoded, time_of_header
+from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.thinning import Picks
+
+LARGEST, SMALLEST = 720, 240  # cells across
+POINTS_PER_CELL = 0.5
+LIGHT = (-0.5, 0.5, 0.7)  # towards the light: x, y and z
+EXAGGERATED = 1.2
+DARKEST, BRIGHTEST = 0.62, 1.25
+LEAST_HEIGHT_M = 0.05
+SMOOTHED_CELLS = 1.8
+
+Array = NDArray[np.float64]
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 KEPT_SWEEPS = 40
@@ -33,7 +43,67 @@ AROUND_M = 12.0
 FLAT_M = 1e-3  # all points at one height, as a radar or a laser that scans a plane has them
 LEAST_TURN = 1e-4  # of a quaternion's numbers
 
-Array = NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class CloudRelief:
+    """A picture (h, w, 4) in BGRA, transparent where there is nothing, and the heights that its colours reach."""
+
+    pixels: Pixels
+    low_m: float
+    high_m: float
+
+
+def relief_of_points(points: Array, plane: Plane) -> CloudRelief | None:
+    """The relief of points (n, 3) that lie on a piece of plane; None where none do."""
+    inside = (
+        (points[:, 0] >= plane.x_low) & (points[:, 0] < plane.x_high)
+        & (points[:, 1] > plane.y_low) & (points[:, 1] <= plane.y_high)
+    )  # fmt: skip
+    points = points[inside]
+    if not len(points):
+        return None
+    across = int(np.clip(np.sqrt(len(points) / POINTS_PER_CELL * plane.ratio), SMALLEST, LARGEST))
+    cell_m = plane.width / across
+    heights, weights = _grid(points, plane, cell_m, shape=(max(1, round(across / plane.ratio)), across))
+    there = weights > 0
+    low, high = (float(value) for value in np.percentile(heights[there], (1, 99)))
+    high = max(high, low + LEAST_HEIGHT_M)
+    colours = colour_map((heights - low) / (high - low)).astype(np.float64)
+    lit = np.clip(colours * _shade(heights, there, cell_m)[..., None], 0, 255)
+    pixels = np.zeros((*heights.shape, 4), np.uint8)
+    pixels[..., :3] = lit.astype(np.uint8)
+    pixels[..., 3] = np.where(there, 255, 0)
+    scale = max(1, round(LARGEST / across))
+    large = cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_NEAREST) if scale > 1 else pixels
+    return CloudRelief(np.asarray(large, np.uint8), low, high)
+
+
+def _grid(points: Array, plane: Plane, cell_m: float, *, shape: tuple[int, int]) -> tuple[Array, Array]:
+    """Mean heights (rows, columns) with the first row in the north, and weights, 0 where nothing is near."""
+    column = np.minimum(((points[:, 0] - plane.x_low) / cell_m).astype(int), shape[1] - 1)
+    row = np.minimum(((plane.y_high - points[:, 1]) / cell_m).astype(int), shape[0] - 1)
+    place = row * shape[1] + column
+    count = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    total = np.bincount(place, points[:, 2], minlength=shape[0] * shape[1]).reshape(shape)
+    spread_count = cv2.GaussianBlur(count, (0, 0), 1.0, borderType=cv2.BORDER_CONSTANT)
+    spread_total = cv2.GaussianBlur(total, (0, 0), 1.0, borderType=cv2.BORDER_CONSTANT)
+    near = np.asarray(spread_count) > 0.04
+    heights = np.divide(spread_total, spread_count, out=np.zeros(shape), where=near)
+    return heights, near.astype(np.float64)
+
+
+def _shade(heights: Array, there: NDArray[np.bool_], cell_m: float) -> Array:
+    """How bright each cell is: 1 on level ground."""
+    filled = np.where(there, heights, float(np.median(heights[there])))
+    smooth = np.asarray(cv2.GaussianBlur(filled, (0, 0), SMOOTHED_CELLS))
+    down, right = np.gradient(smooth, cell_m)
+    normal = np.stack([-right * EXAGGERATED, down * EXAGGERATED, np.ones_like(smooth)], axis=-1)
+    normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+    light = np.array(LIGHT) / np.linalg.norm(LIGHT)
+    bright: Array = np.clip(normal @ light / light[2], DARKEST, BRIGHTEST)
+    edge = cv2.erode(there.astype(np.uint8), np.ones((3, 3), np.uint8)) == 0  # a slope there is none
+    bright[np.asarray(edge)] = 1.0
+    return bright
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +154,13 @@ class CloudPanel:
                 else:
                     tell_unreadable(findings, topic, count)
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """For each topic the sweeps together and the first alone."""
         figures: list[Html] = []
-        for topic, kept in recording.in_order(self._topics)[:MOST_TOPICS]:
+        for topic, kept in overview.in_order(self._topics)[:MOST_TOPICS]:
             sweeps = [sweep for sweep in kept.picks.items() if len(sweep.points)]
             if sweeps:
-                figures += _figures(recording, topic, sweeps, count=kept.picks.seen)
+                figures += _figures(overview, topic, sweeps, count=kept.picks.seen)
         if not figures:
             return []
         left_out = len(self._topics) - MOST_TOPICS
@@ -115,15 +185,15 @@ def _sweep(kept: _Kept, log_ns: int, data: NDArray[np.uint8]) -> _Sweep | None:
     return _Sweep(log_ns, time_of_header(message, log_ns), frame, points[::step].copy())
 
 
-def _figures(recording: Recording, topic: Topic, sweeps: list[_Sweep], *, count: int) -> list[Html]:
+def _figures(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, count: int) -> list[Html]:
     figures = []
-    together = _together(recording.frames, sweeps) if len(sweeps) > 1 else None
+    together = _together(overview.frames, sweeps) if len(sweeps) > 1 else None
     if together is not None:
         told = f"{len(together.places)} of {count} clouds in {together.told}"
         plane = plane_of_points(_near_route(together.points[:, :2], together.places[:, :2]), room=0.02)
         figures.append(_figure(topic, told, plane, points=together.points, places=together.places))
     first = sweeps[0].points.astype(float)
-    told = f"one cloud at {recording.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
+    told = f"one cloud at {overview.moment_text(sweeps[0].log_ns)}, in {sweeps[0].frame}"
     plane = plane_of_points(_near(first[:, :2], np.zeros((1, 2))), room=0.02)
     is_world = sweeps[0].frame in WORLDS  # where no sensor stands at the origin
     figures.append(_figure(topic, told, plane, points=first, places=np.zeros((0 if is_world else 1, 3))))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.buckets import Buckets, drawn_width_ns
-from fieldplay.report.html.curve import Curve
-from fieldplay.report.recording import Recording
+from fieldplay.report.html.charts import Curve
+from fieldplay.report.panels.buckets import Buckets, drawn_width_ns
+from fieldplay.report.panels.overview import Overview
 
 Array = NDArray[np.float64]
 
@@ -47,10 +47,10 @@ class Numbers:
         self._last = joined[-1:]
         return whole
 
-    def curves(self, recording: Recording) -> list[Curve]:
+    def curves(self, overview: Overview) -> list[Curve]:
         """A curve of means for each column that has any, and the band between lowest and highest."""
-        buckets = self._buckets.widened(drawn_width_ns(self._buckets, recording.pieces_ns, DRAWN))
-        x = np.clip(recording.seconds(buckets.stamp_ns), 0.0, recording.duration_s)
+        buckets = self._buckets.widened(drawn_width_ns(self._buckets, overview.pieces_ns, DRAWN))
+        x = np.clip(overview.seconds(buckets.stamp_ns), 0.0, overview.duration_s)
         low, high, mean = buckets.low, buckets.high, buckets.mean
         return [
             Curve(

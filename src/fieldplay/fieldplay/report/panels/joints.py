@@ -4,15 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fieldplay.report.findings import Findings
-from fieldplay.report.html.charts import MOST_SERIES, line_chart
-from fieldplay.report.html.curve import Curve
+from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.ticks import many
-from fieldplay.report.panel import tell_unreadable
 from fieldplay.report.panels.curves import Numbers
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.sources.source import Findings
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Columns, Decoder
 
@@ -54,17 +52,17 @@ class JointPanel:
                     "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
                 )
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic, of as many joints as one can tell apart."""
-        axis = recording.time_axis()
+        axis = overview.time_axis()
         charts: list[Html] = []
         zero: list[str] = []
-        for topic, quantity, joints in self._charts(recording.in_order(self._numbers)):
-            note = recording.subject.notes.get(topic.name, "")
-            units = {**UNITS, **recording.subject.units.get(topic.name, {})}
+        for topic, quantity, joints in self._charts(overview.in_order(self._numbers)):
+            note = overview.subject.notes.get(topic.name, "")
+            units = {**UNITS, **overview.subject.units.get(topic.name, {})}
             names = [name for name, numbers in joints.items() if numbers.is_zero]
             zero += [f"{topic.name} ({quantity} of {', '.join(names)})"] if names else []
-            curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(recording)]
+            curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(overview)]
             for part in _groups(curves, quantity):
                 charts.append(
                     line_chart(

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.evaluation.figures import Named, error_figures
 from fieldplay.evaluation.text import summary_of
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
-from fieldplay.report.panels.odometry_drawing import Named, error_figures
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationError, EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.pose_topics import TYPES, poses_of_columns
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
@@ -69,14 +69,14 @@ class OdometryErrorPanel:
     def tell(self, findings: Findings) -> None:
         """Nothing: of what cannot be read the panel of the ways tells."""
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """Figures and a table, where there is a truth and another odometry of the same body."""
-        ordered = dict(recording.in_order(self._heard))
+        ordered = dict(overview.in_order(self._heard))
         truth = truth_of_names([topic.name for topic in ordered])
-        found = [] if truth is None else self._compared(Topic(truth, ODOMETRY), ordered, recording.start_ns)
+        found = [] if truth is None else self._compared(Topic(truth, ODOMETRY), ordered, overview.start_ns)
         if truth is None or not found:
             return []
-        figures = error_figures(found, recording.duration_s, recording.time_axis())
+        figures = error_figures(found, overview.duration_s, overview.time_axis())
         tables = [_table(one) for one in found]
         lead = f"Against {truth}. {LEAD}"
         return [

@@ -7,12 +7,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points
-from fieldplay.report.panel import tell_unreadable
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.sources.source import Findings
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import decoded
 from fieldplay_messages.thinning import Picks, middle_of
@@ -60,13 +59,13 @@ class ScanPanel:
         for topic, count in self._unreadable.items():
             tell_unreadable(findings, topic, count)
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """One scan of each topic."""
         figures = []
-        for topic, kept in recording.in_order(self._topics)[:MOST_TOPICS]:
+        for topic, kept in overview.in_order(self._topics)[:MOST_TOPICS]:
             scans = [scan for scan in kept.picks.items() if len(scan.points)]
             if scans:
-                figures.append(_figure(recording, topic, scans[middle_of([scan.log_ns for scan in scans])]))
+                figures.append(_figure(overview, topic, scans[middle_of([scan.log_ns for scan in scans])]))
         if not figures:
             return []
         left_out = len(self._topics) - MOST_TOPICS
@@ -87,9 +86,9 @@ class ScanPanel:
         return _Scan(log_ns, str(message.header.frame_id), points, len(ranges))
 
 
-def _figure(recording: Recording, topic: Topic, scan: _Scan) -> Html:
+def _figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:
     plane = plane_of_points(np.concatenate([scan.points, np.zeros((1, 2))]))
-    told = f"{len(scan.points)} of {scan.beams} beams at {recording.moment_text(scan.log_ns)}, in {scan.frame}"
+    told = f"{len(scan.points)} of {scan.beams} beams at {overview.moment_text(scan.log_ns)}, in {scan.frame}"
     caption = element("figcaption", element("b", path_text(topic.name)), element("span", told, class_="muted"))
     drawn = plane_drawing(plane, [dots(plane, scan.points, "s0")], [mark(plane, 0.0, 0.0, kind="sensor")])
     return element("figure", caption, drawn, class_="card")

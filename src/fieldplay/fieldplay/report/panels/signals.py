@@ -6,15 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
-from fieldplay.report.html.charts import line_chart
-from fieldplay.report.html.curve import Curve
+from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.ticks import many
-from fieldplay.report.panel import tell_unreadable
 from fieldplay.report.panels.curves import Numbers
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Columns, Decoder
@@ -136,20 +134,20 @@ class SignalPanel:
                 count = 0 if quantity.may_lack else numbers.not_a_number.total() + numbers.infinite.total()
                 findings.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """A chart for each quantity of each topic."""
-        axis = recording.time_axis()
+        axis = overview.time_axis()
         charts: list[Html] = []
         zero: list[str] = []
-        for topic, kept in recording.in_order(self._topics):
+        for topic, kept in overview.in_order(self._topics):
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):
-                curves = [curve for curve in numbers.curves(recording) if np.isfinite(curve.y).any()]
+                curves = [curve for curve in numbers.curves(overview) if np.isfinite(curve.y).any()]
                 if curves and numbers.is_zero:
                     zero.append(f"{topic.name} ({quantity.title})")
                 elif curves:
-                    curves = _held(recording, topic, curves) if quantity.is_state else curves
+                    curves = _held(overview, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
-                    note = recording.subject.notes.get(topic.name, "")
+                    note = overview.subject.notes.get(topic.name, "")
                     note = note and f"({note})"
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
@@ -167,7 +165,7 @@ class SignalPanel:
         ]
 
 
-def _held(recording: Recording, topic: Topic, curves: list[Curve]) -> list[Curve]:
+def _held(overview: Overview, topic: Topic, curves: list[Curve]) -> list[Curve]:
     """States in steps, where messages are rare: they come when a state changes."""
-    is_rare = recording.streams[topic].usual_ns >= NS_PER_S
+    is_rare = overview.streams[topic].usual_ns >= NS_PER_S
     return [replace(curve, is_held=is_rare) for curve in curves]

@@ -1,48 +1,142 @@
-"""All topics: a time line of when their messages came, and a table of how many and how often."""
+"""All topics: a time line of when their messages came, and a table of how many, how often and how long they paused."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.html.breaks import break_labels, break_marks
 from fieldplay.report.html.charts import UNITS, x_labels
-from fieldplay.report.html.cut_axis import gap_text, grid_step_s
+from fieldplay.report.html.cut_axis import break_labels, break_marks, gap_text, grid_step_s
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import Axis, count_text, duration_text, many, number_text
-from fieldplay.report.panels.densities import densities, pauses_of, told_of
-from fieldplay.report.recording import Recording
-from fieldplay.report.stream_times import StreamTimes
+from fieldplay.report.panels.buckets import drawn_width_ns
+from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.gaps import GAP_NS, GAP_STEPS
+from fieldplay_messages.pieces import clipped_intervals, length_within
+from fieldplay_messages.stamps import NS_PER_S
+
+DRAWN = 256  # of buckets
+LEAST_PER_STEP = 8  # messages in a step of a density: fewer look like a comb
+HIGH_SHARE = 0.9  # of the steps are not higher than what is drawn as the full height
+NEARLY_FULL = 0.93
+
+Array = NDArray[np.float64]
 
 HEIGHT = 100
 MOST_STEPS, SPARK_STEPS = 240, 48
 MOST_DATES = 9
 LEAST_PAUSE = 3  # units of width, so that a short gap is seen
 
-Array = NDArray[np.float64]
+
+class Steps(NamedTuple):
+    """A density in one piece of a recording: borders (n + 1,) in seconds, messages (n,) and the rate in each (n,)."""
+
+    edges: Array
+    counts: NDArray[np.int64]
+    rates: Array
 
 
-def stream_sections(recording: Recording) -> list[Section]:
+class StreamNumbers(NamedTuple):
+    """The numbers of a topic, gaps aside that the axes of time pass over; None where there is no such number."""
+
+    rate_hz: float | None
+    longest_gap_s: float | None
+    pauses: int
+
+
+def densities(overview: Overview, times: StreamTimes, most: int) -> list[tuple[Array, Array]]:
+    """By piece the borders of steps (n + 1,) in seconds, and the rate in each (n,) as a share of the highest."""
+    steps = _steps(overview, times, most)
+    filled = [piece.rates[piece.counts > 0] for piece in steps]
+    rates = np.sort(np.concatenate([np.zeros(0), *filled]))
+    highest = float(rates[int(HIGH_SHARE * (len(rates) - 1))]) if len(rates) else 0.0
+    return [(piece.edges, _shares(piece, highest)) for piece in steps]
+
+
+def _shares(piece: Steps, highest: float) -> Array:
+    # a step holds a message or two more or less by chance alone, which must not show
+    chance = 1 + 2 / np.maximum(piece.counts, 1)
+    shares: Array = np.clip(piece.rates * chance / highest, 0.0, 1.0) if highest > 0 else piece.rates
+    return np.where(shares > NEARLY_FULL, 1.0, shares)
+
+
+def _steps(overview: Overview, times: StreamTimes, most: int) -> list[Steps]:
+    """Buckets of one width, as many in a step as all pieces allow."""
+    pieces = clipped_intervals(overview.pieces_ns, times.first_ns or 0, times.last_ns or 0)
+    width = drawn_width_ns(times.buckets, pieces, DRAWN)
+    buckets = times.buckets.widened(width)
+    places = [np.arange(begin // width, end // width + 1) for begin, end in pieces.tolist()]
+    total = sum(map(len, places))
+    group = int(max(np.ceil(total / most), np.ceil(LEAST_PER_STEP * len(buckets.count) / max(times.count, 1)), 1))
+    found = []
+    for (begin, end), place in zip(pieces.tolist(), places, strict=True):
+        count = np.zeros(len(place) + -len(place) % group, np.int64)
+        inside = (buckets.span_ns[:, 0] >= begin) & (buckets.span_ns[:, 0] <= end)
+        count[buckets.place[inside] - place[0]] = buckets.count[inside]
+        counts = count.reshape(-1, group).sum(axis=1)
+        borders = np.clip((place[0] + np.arange(len(counts) + 1) * group) * width, begin, end)
+        edges = overview.seconds(borders)
+        lengths = np.diff(edges)
+        found.append(Steps(edges, counts, np.divide(counts, lengths, out=np.zeros(len(lengths)), where=lengths > 0)))
+    return found
+
+
+def told_of(overview: Overview, times: StreamTimes) -> StreamNumbers:
+    """Its rate, its longest gap and how often it paused."""
+    if len(overview.pieces_ns) < 2:
+        longest_s = times.longest_gap_ns / NS_PER_S if times.count > 1 else None
+        return StreamNumbers(times.rate_hz, longest_s, times.gap_count)
+    spans = times.buckets.span_ns
+    piece = np.searchsorted(overview.pieces_ns[:, 0], spans[:, 0], side="right")
+    firsts = np.flatnonzero(np.diff(piece, prepend=-1))
+    length_s = (
+        float((np.maximum.reduceat(spans[:, 1], firsts) - spans[firsts, 0]).sum()) / NS_PER_S if times.count else 0
+    )
+    rate_hz = (times.count - len(firsts)) / length_s if length_s > 0 else None
+    pauses = pauses_of(overview, times)
+    if times.stamps is not None:
+        gaps = [_within(overview, *pair) for pair in np.stack([times.stamps[:-1], times.stamps[1:]], -1).tolist()]
+    else:
+        gaps = [times.longest_step_ns, *(_within(overview, *pause) for pause in pauses)]
+    return StreamNumbers(rate_hz, max(gaps) / NS_PER_S if rate_hz is not None else None, len(pauses))
+
+
+def pauses_of(overview: Overview, times: StreamTimes) -> list[tuple[int, int]]:
+    """When the longest pauses began and ended (ns), but for those that are a gap of the whole recording."""
+    found = [(end - length, end) for end, length in times.gaps]
+    if len(overview.pieces_ns) < 2:
+        return found
+    least = max(GAP_NS, GAP_STEPS * times.usual_ns)
+    return [pause for pause in found if _within(overview, *pause) > least]
+
+
+def _within(overview: Overview, begin: int, end: int) -> int:
+    """How long anything was recorded between two moments."""
+    return length_within(overview.pieces_ns, begin, end)
+
+
+def stream_sections(overview: Overview) -> list[Section]:
     """The time line and the table."""
-    streams = list(recording.streams.items())
+    streams = list(overview.streams.items())
     if not streams:
         return []
-    axis = recording.time_axis(most=5, most_dates=MOST_DATES)
-    rows = [_track(recording, topic, times, axis=axis) for topic, times in streams]
+    axis = overview.time_axis(most=5, most_dates=MOST_DATES)
+    rows = [_track(overview, topic, times, axis=axis) for topic, times in streams]
     key = element(
         "p", element("i", class_="swatch"), "messages", element("i", class_="swatch pause"), "pause", class_="muted"
     )
     line = element("div", key, *_axis_rows(axis), *rows, _axis_row(axis), class_="clock card")
     return [
-        Section("timeline", "Time line", line, _lead(recording, axis)),
-        Section("streams", "Streams", element("div", _table(recording, streams), class_="card")),
+        Section("timeline", "Time line", line, _lead(overview, axis)),
+        Section("streams", "Streams", element("div", _table(overview, streams), class_="card")),
     ]
 
 
-def _lead(recording: Recording, axis: Axis) -> str:
-    gaps = sum(told_of(recording, times).pauses for times in recording.streams.values())
+def _lead(overview: Overview, axis: Axis) -> str:
+    gaps = sum(told_of(overview, times).pauses for times in overview.streams.values())
     told = f"{many(gaps, 'pause')} in all." if gaps else "No topic pauses."
     lead = (
         "How dense the messages of each topic are, each beside its own highest density. A pause is longer than ten "
@@ -51,7 +145,7 @@ def _lead(recording: Recording, axis: Axis) -> str:
     if not axis.breaks:
         return lead
     longest = gap_text(max(each.end - each.begin for each in axis.breaks))
-    step = gap_text(grid_step_s(recording.seconds(recording.pieces_ns)))
+    step = gap_text(grid_step_s(overview.seconds(overview.pieces_ns)))
     return (
         f"{lead} All axes of time pass over {many(len(axis.breaks), 'stretch')} without messages, of up to "
         f"{longest}: a dashed strip with the length stands for each, or the longest of many. Lines are {step} apart."
@@ -68,14 +162,14 @@ def _axis_row(axis: Axis) -> Html:
     return element("div", element("span"), x_labels(axis), class_="track axis")
 
 
-def _track(recording: Recording, topic: Topic, times: StreamTimes, *, axis: Axis) -> Html:
+def _track(overview: Overview, topic: Topic, times: StreamTimes, *, axis: Axis) -> Html:
     grid = element(
         "path",
         d=Html("".join(f"M{UNITS * axis.share(value):.0f} 0v{HEIGHT}" for value, _ in axis.ticks)),
         class_="grid",
     )
     marks = break_marks(axis, units=UNITS, height=HEIGHT, most=MOST_DATES)
-    drawn = [grid, _density(recording, times, axis, most=MOST_STEPS), _pauses(recording, times, axis), marks]
+    drawn = [grid, _density(overview, times, axis, most=MOST_STEPS), _pauses(overview, times, axis), marks]
     label = f"when {topic.name} came"
     picture = element(
         "svg", *drawn, viewBox=f"0 0 {UNITS} {HEIGHT}", preserveAspectRatio="none", role="img", aria_label=label
@@ -83,11 +177,11 @@ def _track(recording: Recording, topic: Topic, times: StreamTimes, *, axis: Axis
     return element("div", element("span", path_text(topic.name)), picture, class_="track")
 
 
-def _density(recording: Recording, times: StreamTimes, axis: Axis, *, most: int) -> Html:
+def _density(overview: Overview, times: StreamTimes, axis: Axis, *, most: int) -> Html:
     stamps = times.stamps
     if stamps is not None and times.count < most:
-        return _moments(UNITS * axis.shares(recording.seconds(stamps)))
-    skylines = (_skyline(UNITS * axis.shares(edges), heights) for edges, heights in densities(recording, times, most))
+        return _moments(UNITS * axis.shares(overview.seconds(stamps)))
+    skylines = (_skyline(UNITS * axis.shares(edges), heights) for edges, heights in densities(overview, times, most))
     return element("path", d=joined(skylines), class_="density")
 
 
@@ -106,16 +200,16 @@ def _skyline(x: Array, heights: Array) -> Html:
     return Html("".join([*steps, f"H{x[-1]:.1f}V{HEIGHT}Z"]))
 
 
-def _pauses(recording: Recording, times: StreamTimes, axis: Axis) -> Html:
+def _pauses(overview: Overview, times: StreamTimes, axis: Axis) -> Html:
     made = []
-    for pause in pauses_of(recording, times):
-        begin, end = UNITS * axis.shares(recording.seconds(np.array(pause)))
+    for pause in pauses_of(overview, times):
+        begin, end = UNITS * axis.shares(overview.seconds(np.array(pause)))
         width = max(end - begin, LEAST_PAUSE)
         made.append(f"M{begin:.1f} {HEIGHT}v-40h{width:.1f}v40z")
     return element("path", d=Html("".join(made)), class_="pause") if made else Html("")
 
 
-def _table(recording: Recording, streams: Sequence[tuple[Topic, StreamTimes]]) -> Html:
+def _table(overview: Overview, streams: Sequence[tuple[Topic, StreamTimes]]) -> Html:
     heads = [
         ("Topic", ""),
         ("Messages", "number"),
@@ -124,12 +218,12 @@ def _table(recording: Recording, streams: Sequence[tuple[Topic, StreamTimes]]) -
         ("Rate over time", "spark"),
     ]
     head = element("thead", element("tr", *(element("th", name, class_=kind or None) for name, kind in heads)))
-    rows = [_row(recording, topic, times) for topic, times in streams]
+    rows = [_row(overview, topic, times) for topic, times in streams]
     return element("table", head, element("tbody", *rows), class_="streams")
 
 
-def _row(recording: Recording, topic: Topic, times: StreamTimes) -> Html:
-    told = told_of(recording, times)
+def _row(overview: Overview, topic: Topic, times: StreamTimes) -> Html:
+    told = told_of(overview, times)
     rate = "–" if told.rate_hz is None else f"{number_text(told.rate_hz)} Hz"
     gap = "–" if told.longest_gap_s is None else duration_text(told.longest_gap_s)
     name = joined(
@@ -144,14 +238,14 @@ def _row(recording: Recording, topic: Topic, times: StreamTimes) -> Html:
         element("td", count_text(times.count), class_="number", data_head="messages"),
         element("td", rate, class_="number", data_head="rate"),
         element("td", gap, class_="number alarm" if told.pauses else "number", data_head="largest gap"),
-        element("td", _spark(recording, times), class_="spark"),
+        element("td", _spark(overview, times), class_="spark"),
     )
 
 
-def _spark(recording: Recording, times: StreamTimes) -> Html:
+def _spark(overview: Overview, times: StreamTimes) -> Html:
     if not times.count:
         return Html("")
-    axis = recording.time_axis()
-    drawn = _density(recording, times, axis, most=SPARK_STEPS)
+    axis = overview.time_axis()
+    drawn = _density(overview, times, axis, most=SPARK_STEPS)
     marks = break_marks(axis, units=UNITS, height=HEIGHT)
     return element("svg", drawn, marks, viewBox=f"0 0 {UNITS} {HEIGHT}", preserveAspectRatio="none", aria_hidden="true")

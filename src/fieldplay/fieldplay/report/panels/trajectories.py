@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import many
-from fieldplay.report.panel import tell_unreadable
-from fieldplay.report.panels.route import Route
-from fieldplay.report.panels.routes import route_section
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.report.panels.routes import Route, route_section
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages.batches import Batch, Topic
@@ -98,14 +96,14 @@ class TrajectoryPanel:
                 names = ", ".join(f"'{name}'" for name in kept.frames)
                 findings.add("frame_changes", topic.name, f"expected one frame in all headers, got {names}")
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """One map for all that moves in the same world, and one for each other frame."""
         routes = [
-            route for topic, kept in recording.in_order(self._topics) if (route := _route(topic, kept)) is not None
+            route for topic, kept in overview.in_order(self._topics) if (route := _route(topic, kept)) is not None
         ]
         if not any(route.is_pose for route in routes):
-            routes += _routes_of_tf(recording.frames)
-        section = route_section(recording, _grouped(routes, recording.frames))
+            routes += _routes_of_tf(overview.frames)
+        section = route_section(overview, _grouped(routes, overview.frames))
         return [section] if section else []
 
 

@@ -5,12 +5,11 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import many, number_text
-from fieldplay.report.panel import tell_unreadable
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Columns, Decoder
@@ -52,14 +51,14 @@ class TransformPanel:
         if self._frames.edges and len(roots := roots_of(self._frames)) > 1:
             findings.note(f"tf: {len(roots)} trees that nothing joins, with the roots {', '.join(roots)}")
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """The tree as rows, each with its rails to the left."""
         if not self._frames.edges:
             return []
         moving = sum(not edge.is_static for edge in self._frames.parents.values())
         count = len(self._frames.names)
         lead = f"{count} frames, {moving} of them moving in their parent; x y z in the parent in metres, as first seen."
-        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, recording.pieces_ns)]
+        rows = [row for root in roots_of(self._frames) for row in _rows(self._frames, root, overview.pieces_ns)]
         more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
         tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
         return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.ticks import many
-from fieldplay.report.source import Subject
-from fieldplay.report.sources.archive import size_of_files
 from fieldplay.report.sources.mcap import McapFile, StoredMessage
 from fieldplay.report.sources.sqlite import SqliteFile
+from fieldplay.sources.archive import size_of_files
+from fieldplay.sources.source import Findings, Subject
 from fieldplay_archive.spec import LOADER
 from fieldplay_messages.bags.folder import METADATA
 from fieldplay_messages.batches import Batch, Progress, Topic, batch_of_messages, parts_of_lengths

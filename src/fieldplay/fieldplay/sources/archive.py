@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.findings import Findings
-from fieldplay.report.source import Subject
+from fieldplay.sources.source import Findings, Subject
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.dates import utc_text
-from fieldplay.report.findings import Findings
 from fieldplay.report.html.charts import legend_of
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import duration_text, number_text
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Decoder
@@ -79,7 +79,7 @@ class ArmPanel:
     def tell(self, findings: Findings) -> None:
         """The panel of measurements tells what is wrong with them."""
 
-    def sections(self, recording: Recording) -> list[Section]:
+    def sections(self, overview: Overview) -> list[Section]:
         """Two views of each motion."""
         motions = [(arm, motion) for arm in _arms(self._frames) for motion in self._motions(arm)]
         if not motions:

@@ -1,11 +1,49 @@
-"""What a page is made from: batches of messages, whether they come of an archive or of a bag."""
+"""What can be opened, an archive or a bag, as its messages; and what was found wrong with it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fieldplay.report.findings import Findings
 from fieldplay_messages.batches import Batch, Progress, Topic
+
+KEPT_PER_KIND = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One problem: where, and what is wrong there."""
+
+    kind: str
+    place: str
+    message: str
+
+
+class Findings:
+    """Problems as they are found, and notes."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.kept: dict[str, list[Problem]] = {}
+        self.notes: list[str] = []
+
+    def add(self, kind: str, place: str, message: str, *, count: int = 1) -> None:
+        """Tell of a problem, which may stand for many of its kind at its place."""
+        if count <= 0:
+            return
+        self.counts[kind] += count
+        kept = self.kept.setdefault(kind, [])
+        if len(kept) < KEPT_PER_KIND:
+            kept.append(Problem(kind=kind, place=place, message=message))
+
+    def note(self, text: str) -> None:
+        """Tell of what is no problem, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    @property
+    def total(self) -> int:
+        return self.counts.total()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,25 +1,115 @@
-"""Figures of planar range sensors: how often each bearing gave each range, and the ranges over time."""
+"""What range sensors met, by bearing and range: what is kept of it, and the figures of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html
 from fieldplay.report.html.raster import cells_of_shares, curve_over, key, ramp, raster_figure
 from fieldplay.report.html.ticks import Axis, count_text, many, number_axis, number_text
-from fieldplay.report.panels.bearing_grids import BEARINGS, CELL_M, PER_DEG, RANGES, SECTORS, Grid, LaserSeen, RadarSeen
-from fieldplay.report.recording import Recording
+from fieldplay.report.panels.overview import Overview
+from fieldplay_fusion.integrity_radar import mounting_from_base, seen_by_radar
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.columns import Columns
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.thinning import ThinRows
 
-Seen = LaserSeen | RadarSeen
+PER_DEG, CELL_M = 2, 0.25
+BEARINGS, RANGES = 360 * PER_DEG, 320  # cells, up to 80 m
+OFF_EDGE = 0.25  # of a cell, so that beams at quarters of a degree do not lie on edges
+KEPT_ROWS = 200
+SECTORS = 360  # of a revolution
+SECTOR_REACH = 2  # to either side of a return, so that there is no gap between those of a radar
+MOST_BEAMS = 2000
+
+Counts = NDArray[np.int64]
+
 SHOWN_SHARE, STEP_M, MOST_M = 0.99, 5.0, 80.0
 TICKS_DEG = range(180, -181, -45)
 LEAST_LEVEL = 0.5  # of a sensor's z axis upwards or downwards; else it stands on its edge
 QUANTILES = (0.1, 0.5, 0.9)
 ROWS = 160  # of a picture over time
+
+NEAREST_M, FARTHEST_M, BIN_M = -15.0, 15.0, 0.5
+NEAR_IN_TIME_NS = NS_PER_S
+
+
+@dataclass(eq=False)
+class BearingCounts:
+    """How many returns met each cell (BEARINGS, RANGES); bearings from -180 degrees on, about the sensor's z axis."""
+
+    counts: Counts = field(default_factory=lambda: np.zeros((BEARINGS, RANGES), np.int64))
+
+    def add(self, bearing_rad: Array, range_m: Array) -> None:
+        """Further returns (n,)."""
+        column = np.floor(np.degrees(bearing_rad) * PER_DEG + OFF_EDGE).astype(np.int64) + BEARINGS // 2
+        row = np.floor(range_m / CELL_M).astype(np.int64)
+        inside = (row >= 0) & (row < RANGES)
+        place = column[inside] % BEARINGS * RANGES + row[inside]
+        np.add.at(self.counts.reshape(-1), place, 1)
+
+
+@dataclass(eq=False)
+class LaserSeen:
+    """Scans of a laser: all in a grid, a few as rows of where they begin and their ranges."""
+
+    frame: str = ""
+    step_rad: float = 0.0
+    grid: BearingCounts = field(default_factory=BearingCounts)
+    rows: ThinRows | None = None
+    _beams: int = 0
+
+    def add(self, columns: Columns) -> None:
+        """Further scans."""
+        ranges = columns.rows["ranges"].astype(np.float64)
+        if ranges.ndim != 2 or not 0 < ranges.shape[1] <= MOST_BEAMS:
+            return
+        low, high, begins, steps = columns.numbers("range_min", "range_max", "angle_min", "angle_increment").T
+        ranges[~((ranges >= low[:, None]) & (ranges <= high[:, None]))] = np.nan
+        good = np.isfinite(begins) & np.isfinite(steps) & (np.abs(begins) < 10) & (np.abs(steps) < 1)
+        ranges, begins, steps = ranges[good], begins[good], steps[good]
+        if not len(ranges):
+            return
+        self.frame, self.step_rad = columns.text("header.frame_id").lstrip("/"), float(steps[-1])
+        met = np.isfinite(ranges)
+        angles = begins[:, None] + steps[:, None] * np.arange(ranges.shape[1])
+        self.grid.add(angles[met], ranges[met])
+        self._keep(columns.time_ns()[good], begins, ranges)
+
+    def _keep(self, stamp_ns: NDArray[np.int64], begins: Array, ranges: Array) -> None:
+        if self.rows is None:
+            self._beams = ranges.shape[1] + 1  # scans may differ by one
+            self.rows = ThinRows(1 + self._beams, KEPT_ROWS)
+        filled = np.full((len(ranges), self._beams), np.nan)
+        filled[:, : ranges.shape[1]] = ranges[:, : self._beams]
+        self.rows.add(stamp_ns, np.concatenate([begins[:, None], filled], axis=1))
+
+
+@dataclass(eq=False)
+class RadarSeen:
+    """Revolutions of a radar: all returns in a grid, a few revolutions as the nearest range in each sector."""
+
+    frame: str = ""
+    grid: BearingCounts = field(default_factory=BearingCounts)
+    rows: ThinRows = field(default_factory=lambda: ThinRows(SECTORS, KEPT_ROWS))
+
+    def add(self, stamp_ns: int, frame: str, points: Array) -> None:
+        """A revolution with its points (n, 3)."""
+        self.frame = frame
+        bearing, range_m = np.arctan2(points[:, 1], points[:, 0]), np.linalg.norm(points, axis=1)
+        self.grid.add(bearing, range_m)
+        nearest = np.full(SECTORS, np.nan)
+        around = np.floor(np.degrees(bearing)).astype(np.int64)[:, None] + np.arange(-SECTOR_REACH, SECTOR_REACH + 1)
+        np.fmin.at(nearest, around % SECTORS, range_m[:, None])
+        self.rows.add(np.array([stamp_ns], np.int64), nearest[None])
+
+
+RangeSensor = LaserSeen | RadarSeen
 
 
 @dataclass(frozen=True)
@@ -36,7 +126,7 @@ class _Level:
         return found
 
 
-def shown_range_m(grids: Sequence[Grid]) -> float:
+def shown_range_m(grids: Sequence[BearingCounts]) -> float:
     """How far figures reach: as nearly all returns of some sensors do."""
     counts = np.sum([grid.counts.sum(axis=0) for grid in grids], axis=0)
     reached = np.searchsorted(np.cumsum(counts), SHOWN_SHARE * counts.sum()) + 1
@@ -44,7 +134,7 @@ def shown_range_m(grids: Sequence[Grid]) -> float:
 
 
 def density_figure(
-    name: str, seen: Seen, frames: Frames, *, top_m: float, radar: RadarSeen | None = None,
+    name: str, seen: RangeSensor, frames: Frames, *, top_m: float, radar: RadarSeen | None = None,
     filtered: LaserSeen | None = None,
 ) -> Html:  # fmt: skip
     """All returns by bearing and range, those that a filter took out in a colour, and the radar's ranges over them."""
@@ -68,14 +158,14 @@ def density_figure(
     return raster_figure(name, told, pixels, axes=axes, layers=layers, foot=ramp("few", "many", keys))
 
 
-def waterfall_figure(recording: Recording, name: str, seen: Seen, *, top_m: float) -> Html:
+def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m: float) -> Html:
     """The ranges of each bearing over time, from the top down."""
-    level = _level(recording.frames, seen.frame)
+    level = _level(overview.frames, seen.frame)
     x_axis, columns = _bearings(seen.grid.counts, level, step=PER_DEG)
     own_deg = (columns + 0.5) / PER_DEG - 180.0
     stamp_ns, ranges = _ranges_at(seen, own_deg)
-    down = recording.time_axis()
-    pictured = _evenly(recording.seconds(stamp_ns), ranges, down)
+    down = overview.time_axis()
+    pictured = _evenly(overview.seconds(stamp_ns), ranges, down)
     pixels = cells_of_shares(np.minimum(pictured / top_m, 1.0))
     told = f"ranges over time, of {count_text(len(stamp_ns))} of {many(seen.rows.seen if seen.rows else 0, 'scan')}"
     return raster_figure(name, told, pixels, axes=(x_axis, down.turned()), foot=ramp("0 m", f"{number_text(top_m)} m"))
@@ -133,7 +223,7 @@ def _radar_curves(radar: RadarSeen, level: _Level, axes: tuple[Axis, Axis]) -> l
     return curves
 
 
-def _ranges_at(seen: Seen, own_deg: Array) -> tuple[NDArray[np.int64], Array]:
+def _ranges_at(seen: RangeSensor, own_deg: Array) -> tuple[NDArray[np.int64], Array]:
     """The times (n,) of what was kept, and the ranges (n, k) at bearings (k,) of the sensor's own."""
     if isinstance(seen, RadarSeen):
         stamp_ns, values = seen.rows.rows()
@@ -160,3 +250,41 @@ def _evenly(seconds: Array, ranges: Array, axis: Axis) -> Array:
     step = float(np.median(steps[np.isfinite(steps)])) if np.isfinite(steps).any() else 0.0
     near = np.abs(seconds[nearest] - wanted) <= max(2 * usual, step)
     return np.where(near[:, None], ranges[nearest], np.nan)
+
+
+def difference_chart(frames: Frames, lasers: Mapping[Topic, LaserSeen], radar: RadarSeen) -> list[Html]:
+    """Shares of the returns by their distance from what the radar says, where tf tells where the sensors are."""
+    edges = np.arange(NEAREST_M, FARTHEST_M + BIN_M / 2, BIN_M)
+    curves = []
+    for topic, seen in lasers.items():
+        differences = _differences(frames, seen, radar)
+        if len(differences):
+            counts, _ = np.histogram(np.clip(differences, NEAREST_M, FARTHEST_M), edges)
+            curves.append(Curve(topic.name, (edges[1:] + edges[:-1]) / 2, 100.0 * counts / counts.sum()))
+    if not curves:
+        return []
+    x_title = "m; on the left the laser is in front, and the ends hold all that lies beyond them"
+    axis = number_axis(NEAREST_M, FARTHEST_M)
+    return [line_chart("laser minus radar", curves, unit="% of returns", x_axis=axis, x_title=x_title)]
+
+
+def _differences(frames: Frames, seen: LaserSeen, radar: RadarSeen) -> Array:
+    """Laser minus radar (n,), of the scans that were kept and the revolutions nearest to them in time."""
+    moment = np.zeros(1, np.int64)
+    found = frames.transform(radar.frame, seen.frame, moment)
+    if found is None or not frames.are_fixed(radar.frame, seen.frame) or seen.rows is None:
+        return np.zeros(0)
+    (radar_stamps, sectors), (stamp_ns, values) = radar.rows.rows(), seen.rows.rows()
+    after = np.clip(np.searchsorted(radar_stamps, stamp_ns), 1, max(len(radar_stamps) - 1, 1))
+    after = np.minimum(after, len(radar_stamps) - 1)
+    before = np.maximum(after - 1, 0)
+    closer = stamp_ns - radar_stamps[before] <= radar_stamps[after] - stamp_ns
+    nearest = np.where(closer, before, after)
+    near = np.abs(radar_stamps[nearest] - stamp_ns) <= NEAR_IN_TIME_NS
+    angles = values[near, :1] + seen.step_rad * np.arange(values.shape[1] - 1)
+    ranges = values[near, 1:]
+    met = np.isfinite(ranges)
+    placed = seen_by_radar(mounting_from_base(found[0][0], np.eye(4)), angles, np.where(met, ranges, 0.0))
+    radar_m = np.take_along_axis(sectors[nearest[near]], placed.bin, axis=1)
+    difference = placed.range_m - radar_m
+    return np.asarray(difference[met & np.isfinite(radar_m)], np.float64)

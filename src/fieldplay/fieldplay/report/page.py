@@ -1,0 +1,142 @@
+"""From a source to a page: one pass through its messages, then each panel draws what it kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fieldplay.dates import utc_text
+from fieldplay.report.html.markup import Html, element, joined
+from fieldplay.report.html.page import Section, page_of_sections
+from fieldplay.report.html.ticks import count_text, duration_text, many, size_text
+from fieldplay.report.panels.arms import ArmPanel
+from fieldplay.report.panels.bearings import BearingPanel
+from fieldplay.report.panels.cameras import CameraPanel
+from fieldplay.report.panels.clouds import CloudPanel
+from fieldplay.report.panels.joints import JointPanel
+from fieldplay.report.panels.odometry_errors import OdometryErrorPanel
+from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
+from fieldplay.report.panels.scans import ScanPanel
+from fieldplay.report.panels.signals import SignalPanel
+from fieldplay.report.panels.streams import stream_sections
+from fieldplay.report.panels.trajectories import TrajectoryPanel
+from fieldplay.report.panels.transforms import TransformPanel
+from fieldplay.sources.source import Problem, Source
+from fieldplay_messages.batches import Progress
+
+VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
+
+
+# What one looks for first.
+
+
+def recorded(source: Source, progress: Progress) -> tuple[Overview, list[Panel]]:
+    """Read a source once: what is known of it, and the panels that have heard its messages."""
+    overview = Overview(subject=source.subject, findings=source.findings)
+    frames = overview.frames
+    views: list[Panel] = [TrajectoryPanel(frames), OdometryErrorPanel(frames), ArmPanel(frames)]
+    views += [CameraPanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
+    panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
+    types = {msgtype for panel in panels for msgtype in panel.msgtypes}
+    by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}
+    for topic in source.topics:
+        overview.streams[topic] = StreamTimes()
+    for batch in source.batches(progress):
+        overview.streams.setdefault(batch.topic, StreamTimes()).add(batch.stamp_ns)
+        for panel in by_type.get(batch.topic.msgtype, ()) if batch.parts else ():
+            panel.add(batch)
+    for topic in source.topics:
+        overview.streams.setdefault(topic, StreamTimes())
+    for times in overview.streams.values():
+        times.take_in()
+    return overview, panels
+
+
+def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
+    """All sections of the page, in order: what one looks for first, then the details, then what is wrong."""
+    for panel in panels:
+        panel.tell(overview.findings)
+    _tell_empty(overview)
+    views = [section for panel in panels if isinstance(panel, VIEWS) for section in panel.sections(overview)]
+    details = [section for panel in panels if not isinstance(panel, VIEWS) for section in panel.sections(overview)]
+    return [*views, *stream_sections(overview), *details, *problem_sections(overview)]
+
+
+def page_of(source: Source, progress: Progress) -> Html:
+    """The page about a source."""
+    with np.errstate(over="ignore", invalid="ignore"):  # damaged messages may hold any number
+        overview, panels = recorded(source, progress)
+        sections = sections_of(overview, panels)
+    return page_of_sections(f"{overview.subject.name} · fieldplay", head_of(overview), sections)
+
+
+def head_of(overview: Overview) -> Html:
+    """The top of the page: what it is about, in a few numbers."""
+    subject, findings = overview.subject, overview.findings
+    problems = findings.total
+    day, _, clock = (utc_text(overview.start_ns) if overview.message_count else "no day – ").partition(" ")
+    tiles = [
+        _duration_tile(overview),
+        (f"UTC on {day}", clock, ""),
+        ("topics", count_text(len(overview.streams)), ""),
+        ("messages", count_text(overview.message_count), ""),
+        ("on disk", size_text(subject.size_bytes), ""),
+        ("problems", count_text(problems) if problems else "none", "alarm" if problems else "fine"),
+    ]
+    shown = (
+        element(
+            "a" if kind else "div",
+            element("b", value),
+            element("span", name),
+            class_=f"tile {kind}".strip(),
+            href="#problems" if kind else None,
+        )
+        for name, value, kind in tiles
+    )
+    name = subject.kind if subject.title == subject.name else f"{subject.name} · {subject.kind}"
+    facts = " · ".join(f"{fact} {value}" for fact, value in subject.facts)
+    return element(
+        "header",
+        element("div", name, class_="eyebrow"),
+        element("h1", subject.title),
+        element("p", facts, class_="lead") if facts else "",
+        element("div", *shown, class_="tiles"),
+    )
+
+
+def _duration_tile(overview: Overview) -> tuple[str, str, str]:
+    """From the first to the last message; where axes pass over gaps, how much there is between these, too."""
+    if len(overview.pieces_ns) < 2:
+        return "duration", duration_text(overview.duration_s), ""
+    pieces = many(len(overview.pieces_ns), "piece")
+    return f"in {pieces}, over {duration_text(overview.duration_s)}", duration_text(overview.recorded_s), ""
+
+
+def _tell_empty(overview: Overview) -> None:
+    findings = overview.findings
+    if not overview.message_count:
+        findings.add("nothing_recorded", overview.subject.name, "it holds no message at all")
+        return
+    for topic, times in overview.streams.items():
+        if not times.count:
+            findings.note(f"{topic.name}: no message")
+
+
+def problem_sections(overview: Overview) -> list[Section]:
+    """All kinds of problems, the most frequent first; and the notes."""
+    findings = overview.findings
+    kinds = [_kind(kind, count, findings.kept[kind]) for kind, count in findings.counts.most_common()]
+    nothing = element("p", "Nothing was found to be wrong.")
+    sections = [Section("problems", "Problems", element("div", *(kinds or [nothing]), class_="card"))]
+    if findings.notes:
+        notes = element("ul", *(element("li", note) for note in findings.notes), class_="notes")
+        sections.append(Section("notes", "Notes", element("div", notes, class_="card")))
+    return sections
+
+
+def _kind(kind: str, count: int, kept: list[Problem]) -> Html:
+    title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
+    items = [element("li", element("span", finding.place, class_="place"), ": ", finding.message) for finding in kept]
+    more = count - len(kept)
+    if more > 0 and len(kept) > 1:
+        items.append(element("li", f"and {count_text(more)} more", class_="muted"))
+    return element("div", joined([title, element("ul", *items)]), class_="kind")

@@ -1,0 +1,190 @@
+"""What is known once all was read, which every panel may draw from; and what a panel is."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.dates import utc_text
+from fieldplay.report.html.cut_axis import cut_time_axis, is_dated
+from fieldplay.report.html.page import Section
+from fieldplay.report.html.ticks import Axis, many, number_text, time_axis
+from fieldplay.report.panels.buckets import Buckets
+from fieldplay.sources.source import Findings, Subject
+from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.gaps import GapFinder
+from fieldplay_messages.pieces import pieces_of_intervals
+from fieldplay_messages.stamps import NS_PER_S
+
+KEPT_GAPS = 200
+KEPT_BUCKETS = 2048
+KEPT_STAMPS = 96
+TAKEN_IN = 256
+
+Kept = TypeVar("Kept")
+
+
+class StreamTimes:
+    """The times of one topic, batch by batch. What is added in small pieces counts once it is taken in."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+        self.longest_gap_ns = 0
+        self.gaps: list[tuple[int, int]] = []  # when the pause ended, and how long it was; the longest of them
+        self.gap_count = 0
+        self.longest_step_ns = 0  # that is no pause
+        self._in_gaps_ns = 0
+        self.buckets = Buckets(limit=KEPT_BUCKETS)
+        self.few_stamps: list[int] = []
+        self._gap_finder = GapFinder()
+        self._waiting: list[NDArray[np.int64]] = []
+        self._waiting_count = 0
+
+    def add(self, stamp_ns: NDArray[np.int64]) -> None:
+        """Further times (n,), in order; they are taken in some hundred at a time, which is quicker."""
+        self._waiting.append(stamp_ns)
+        self._waiting_count += len(stamp_ns)
+        if self._waiting_count >= TAKEN_IN:
+            self.take_in()
+
+    def take_in(self) -> None:
+        """Let all that was added count."""
+        if not self._waiting_count:
+            return
+        stamp_ns = np.concatenate(self._waiting)
+        self._waiting, self._waiting_count = [], 0
+        steps = np.diff(stamp_ns, prepend=stamp_ns[:1] if self.last_ns is None else self.last_ns)
+        self.longest_gap_ns = max(self.longest_gap_ns, int(steps.max()))
+        first, last = int(stamp_ns[0]), int(stamp_ns[-1])
+        self.first_ns = first if self.first_ns is None else min(self.first_ns, first)
+        self.last_ns = last if self.last_ns is None else max(self.last_ns, last)
+        self.count += len(stamp_ns)
+        self.buckets.add(stamp_ns)
+        if len(self.few_stamps) < KEPT_STAMPS:
+            self.few_stamps += stamp_ns[: KEPT_STAMPS - len(self.few_stamps)].tolist()
+        self._note_gaps(stamp_ns, steps)
+
+    @property
+    def duration_s(self) -> float:
+        return ((self.last_ns or 0) - (self.first_ns or 0)) / NS_PER_S
+
+    @property
+    def rate_hz(self) -> float | None:
+        """The mean rate, where there is one."""
+        return (self.count - 1) / self.duration_s if self.count > 1 and self.duration_s > 0 else None
+
+    @property
+    def usual_ns(self) -> float:
+        """The mean step from message to message, pauses aside."""
+        steps = max(self.count - 1 - self.gap_count, 1)
+        return max((self.last_ns or 0) - (self.first_ns or 0) - self._in_gaps_ns, 0) / steps
+
+    @property
+    def stamps(self) -> NDArray[np.int64] | None:
+        """All times, where they are few."""
+        return np.array(self.few_stamps, np.int64) if self.count <= KEPT_STAMPS else None
+
+    def _note_gaps(self, stamp_ns: NDArray[np.int64], steps: NDArray[np.int64]) -> None:
+        rows = self._gap_finder.gaps(stamp_ns)
+        steps[[row for row, _ in rows]] = 0
+        self.longest_step_ns = max(self.longest_step_ns, int(steps.max()))
+        if rows:
+            self.gap_count += len(rows)
+            self._in_gaps_ns += sum(length for _, length in rows)
+            found = [(int(stamp_ns[row]), length) for row, length in rows]
+            self.gaps = sorted(self.gaps + found, key=lambda gap: -gap[1])[:KEPT_GAPS]
+
+
+@dataclass(kw_only=True, eq=False)
+class Overview:
+    """The times of all topics, the tf tree, and what was found wrong."""
+
+    subject: Subject
+    streams: dict[Topic, StreamTimes] = field(default_factory=dict)
+    frames: Frames = field(default_factory=Frames)
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def start_ns(self) -> int:
+        """The time of the very first message."""
+        return min((times.first_ns for times in self.streams.values() if times.first_ns is not None), default=0)
+
+    @property
+    def end_ns(self) -> int:
+        """The time of the very last message."""
+        return max((times.last_ns for times in self.streams.values() if times.last_ns is not None), default=0)
+
+    @property
+    def duration_s(self) -> float:
+        return (self.end_ns - self.start_ns) / NS_PER_S
+
+    @property
+    def message_count(self) -> int:
+        return sum(times.count for times in self.streams.values())
+
+    @cached_property
+    def pieces_ns(self) -> NDArray[np.int64]:
+        """From when to when it has messages (k, 2), gaps aside that axes of time pass over; once all is read."""
+        heard = [times for times in self.streams.values() if times.count]
+        busiest = max(heard, key=lambda times: times.count, default=StreamTimes())
+        intervals = [np.zeros((0, 2), np.int64), *(times.buckets.span_ns for times in heard)]
+        skip_ns = round(self.subject.skip_gaps_s * NS_PER_S)
+        return pieces_of_intervals(np.concatenate(intervals), skip_gaps_ns=skip_ns, usual_ns=busiest.usual_ns)
+
+    @property
+    def recorded_s(self) -> float:
+        """How long its pieces are together."""
+        return float(np.diff(self.pieces_ns).sum()) / NS_PER_S
+
+    def time_axis(self, *, most: int = 4, most_dates: int = 4) -> Axis:
+        """The axis of seconds since the start, with up to so many labels; those of dates are wider."""
+        if len(self.pieces_ns) < 2:
+            return time_axis(self.duration_s, most=most)
+        return cut_time_axis(self.seconds(self.pieces_ns), start_ns=self.start_ns, most=most_dates)
+
+    def moment_text(self, stamp_ns: int) -> str:
+        """A time as seconds since the start, or in UTC where axes of time have dates."""
+        axis = self.time_axis()
+        if axis.breaks and is_dated(axis.high, self.start_ns):
+            return f"{utc_text(stamp_ns)} UTC"
+        return f"{number_text(round((stamp_ns - self.start_ns) / NS_PER_S, 3), 4)} s"
+
+    def in_order(self, kept: Mapping[Topic, Kept]) -> list[tuple[Topic, Kept]]:
+        """What a panel kept of topics, in the order of the source and not in that of the first messages."""
+        places = {topic: place for place, topic in enumerate(self.streams)}
+        return sorted(kept.items(), key=lambda item: places.get(item[0], len(places)))
+
+    def seconds(self, stamp_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Times of any shape as seconds since the start."""
+        seconds: NDArray[np.float64] = (stamp_ns - self.start_ns) / NS_PER_S
+        return seconds
+
+
+class Panel(Protocol):
+    """One family of messages. It keeps no more than it will draw."""
+
+    @property
+    def msgtypes(self) -> Collection[str]:
+        """The types whose messages it wants."""
+
+    def add(self, batch: Batch) -> None:
+        """Further messages of a topic."""
+
+    def tell(self, findings: Findings) -> None:
+        """Say what was wrong with the messages, once all were heard."""
+
+    def sections(self, overview: Overview) -> list[Section]:
+        """What to show; nothing where there was nothing to hear."""
+
+
+def tell_unreadable(findings: Findings, topic: Topic, count: int) -> None:
+    """Messages that are not of the type that their topic says."""
+    findings.add(
+        "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
+    )
