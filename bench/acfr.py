@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from convert import best, scratch
 
-from fieldplay_archive.opening import spec_of_dataset
+from fieldplay_archive.datasets import spec_of_dataset
 from fieldplay_archive.tables.marked_lines import MarkedLines, rows_from_lines
 from fieldplay_archive.tables.number_rows import NumberRows
 from fieldplay_archive.tables.table import BLOCK_SIZE

@@ -14,7 +14,8 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics import robots
 from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay_kinematics.dh import end_from_joints

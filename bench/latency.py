@@ -17,7 +17,8 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import spec_from_file
 
 RATE_HZ = 50
 DEPTH = QoSProfile(depth=200)

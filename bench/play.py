@@ -61,7 +61,7 @@ def listen(archive: str) -> None:
     import rclpy
     from rclpy.executors import ExternalShutdownException
 
-    from fieldplay_archive.opening import open_dataset
+    from fieldplay_archive.datasets import open_dataset
     from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive
     from fieldplay_archive.outlets.selection import Selection
     from fieldplay_player.live_sink import message_class, profile

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from archive_messages import Messages, messages_of, notes_of
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_messages.errors import Defect
 
 __all__ = ["Messages", "defects_of", "messages_of", "notes_of", "places_of"]

@@ -4,7 +4,8 @@ from typing import Any
 
 import yaml
 
-from fieldplay_archive.spec import LOADER, dataset_files
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import LOADER
 
 
 def described() -> dict[str, Any]:

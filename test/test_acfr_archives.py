@@ -15,7 +15,7 @@ from tiny_rosario import TinyRosario
 from written import numbers
 
 from fieldplay.cli.main import main
-from fieldplay_archive.opening import detected_spec, open_dataset
+from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
 

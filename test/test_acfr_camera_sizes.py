@@ -12,8 +12,8 @@ from archive_messages import messages_of, notes_of
 from tiny_acfr import TinyAcfr
 from tiny_acfr_places import GREYS, bmp_of
 
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.formats.bmp import pixels_from_bmp
-from fieldplay_archive.opening import open_dataset
 
 FX, FY, CX, CY = 1023.094873083798120, 1020.891695892045050, 643.139025535655492, 482.455417980580421
 IMAGE, INFO = "visual_camera/image_raw", "visual_camera/camera_info"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tiny_acfr import TinyAcfr
 from tiny_acfr_places import GREYS, bmp_of
 
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.formats.bmp import pixels_from_bmp
-from fieldplay_archive.opening import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.calibration import camera_from_matlab
 from fieldplay_messages.errors import ArchiveError, ParameterError

@@ -12,7 +12,7 @@ from archive_messages import Messages, messages_of
 from scipy.spatial.transform import Rotation
 from tiny_acfr import LASERS, TinyAcfr
 
-from fieldplay_archive.opening import open_dataset, spec_of_dataset
+from fieldplay_archive.datasets import open_dataset, spec_of_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
 from fieldplay_messages.errors import ArchiveError, Defect

@@ -10,7 +10,7 @@ import tiny_acfr as tiny
 from archive_messages import Messages, messages_of
 from tiny_acfr import TinyAcfr
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 
 PAYLOAD = Selection(topics="payload/.*")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tiny_acfr import TinyAcfr
 from tiny_acfr_places import TAU
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.radar import RangeEquation, metres, peak_bins
 from fieldplay_archive.tables.table import BLOCK_SIZE

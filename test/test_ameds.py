@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from fieldplay.conversion import BagOptions, convert
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 
 START_NS = 1656931512 * 10**9

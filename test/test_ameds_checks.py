@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.cli.main import main
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.tables import table as tables
 from fieldplay_archive.tables.table import Rows

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from archive_messages import messages_of
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect

@@ -13,7 +13,7 @@ from sampled import sampled
 from scipy.spatial.transform import Rotation
 from tiny_ida import Motion, TinyIda
 
-from fieldplay_archive.opening import detected_spec, open_dataset
+from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions

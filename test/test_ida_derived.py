@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from written import derived_messages, numbers
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.lander_arm_rows import ArmReading

@@ -9,7 +9,7 @@ import tiny_ida as tiny
 from ida_messages import Messages, defects_of, messages_of, notes_of, places_of
 from tiny_ida import Motion, TinyIda
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.ida.products import name_from_file, reading_ns
 

@@ -11,7 +11,7 @@ import tiny_sherpatt as tiny
 
 from fieldplay.cli import play as playing
 from fieldplay.cli.main import main
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_player.options import PlayOptions
 
 

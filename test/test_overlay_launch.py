@@ -14,7 +14,7 @@ from tiny_acfr import TinyAcfr
 
 import launch_testing
 from fieldplay.projection.projection import Wanted, projected
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

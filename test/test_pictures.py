@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 
 from fieldplay.conversion import BagOptions, convert
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 
 

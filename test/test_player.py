@@ -28,7 +28,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.conversion import BagOptions, convert
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"

@@ -13,8 +13,8 @@ from tiny_acfr import TinyAcfr
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Projected, Wanted, projected
 from fieldplay.projection.sensors import SCAN
-from fieldplay_archive.opening import open_dataset
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.datasets import dataset_files, open_dataset
+from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import transform_from_published
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sampled import alone
 
 from fieldplay.projection.projection import Projected, Wanted, projected
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 # The static scene of the report from the laser: range in m, bearing in degrees, + to the right; the left frame pole

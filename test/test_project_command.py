@@ -15,7 +15,7 @@ from tiny_ameds import START, TinyAmeds
 
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Projected, Wanted, projected
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
 from fieldplay_samples.sensors.camera_rays import camera_from_numbers, pixels_from_points
 

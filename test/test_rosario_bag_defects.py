@@ -13,7 +13,7 @@ from archive_messages import messages_of
 from tiny_rosario_bag import TinyBag
 
 from fieldplay.cli.main import main
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import OLDER, RECTIFIED, TRANSFORMS, TinyBag
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError

@@ -9,7 +9,7 @@ import pytest
 import tiny_rosario as tiny
 from tiny_rosario import TinyRosario
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_messages.errors import Defect
 

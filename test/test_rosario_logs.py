@@ -10,7 +10,7 @@ import tiny_rosario as tiny
 from archive_messages import Messages, messages_of, notes_of, text_of
 from tiny_rosario import TinyRosario
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect

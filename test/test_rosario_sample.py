@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions

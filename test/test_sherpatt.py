@@ -20,7 +20,7 @@ from sherpatt_messages import (
     static_frames,
 )
 
-from fieldplay_archive.opening import detected_spec, open_dataset
+from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
 

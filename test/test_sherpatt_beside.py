@@ -8,7 +8,7 @@ import pytest
 import tiny_sherpatt as tiny
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 
 OTHER = {("imu", "sherpaTT_body"): {"translation": [0.0, 0.0, 0.0], "rotation": [0, 0, 0, 1]}}
 PART = "recording_20181202_000000000.msg"

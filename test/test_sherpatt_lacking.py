@@ -6,7 +6,7 @@ import pytest
 import tiny_sherpatt as tiny
 
 from fieldplay.cli.main import main
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.player_state import beginning

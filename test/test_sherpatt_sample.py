@@ -10,7 +10,7 @@ from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 from sherpatt_messages import Messages, defects_of, matrix_of, messages_in, messages_of, notes_of, static_frames
 
-from fieldplay_archive.opening import detected_spec
+from fieldplay_archive.datasets import detected_spec
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions
 

@@ -7,7 +7,7 @@ import pytest
 import tiny_sherpatt as tiny
 from sherpatt_messages import defects_of
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_messages.errors import ArchiveError
 
 BODY = "sherpaTT_body"

@@ -8,7 +8,7 @@ import pytest
 import tiny_sherpatt as tiny
 from sherpatt_messages import messages_of
 
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 
 ROS_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
 STATE = ("int32_t", [7] * tiny.COUNT)

@@ -11,7 +11,8 @@ from fieldplay.projection.choice import nearest_rows
 from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay.projection.sensors import ProjectionWordError
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Record, Temperature

@@ -1,16 +1,14 @@
-"""What a dataset is, as its YAML says: the shape that every description of a dataset has."""
+"""What a dataset is, as its YAML says: the shape that every description has, and how one is read."""
 
-import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
-from fieldplay_archive.files.name_patterns import name_from_patterns
-from fieldplay_archive.files.plain_data import build
 from fieldplay_archive.tables.header_units import Expected
 from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec
 from fieldplay_archive.tables.nmea import NmeaSpec
@@ -19,7 +17,13 @@ from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.spec import Camera, StreamSpec
 
-DATASETS = "datasets"
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+OPTIONAL = re.compile(r"\([^()]*\)\?|(?<!\\)[^)\\*+?]\?")
+ONE_OF = re.compile(r"\(([^()|]*)(?:\|[^()]*)?\)")
+ANYTHING = re.compile(r"(?:\.|\\[dwDWS])[*+]")
+T = TypeVar("T", bound="DataclassInstance")
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as quick, where PyYAML was built with it
 
 
@@ -221,27 +225,92 @@ def spec_from_file(path: Path) -> DatasetSpec:
     return spec
 
 
-def dataset_files() -> dict[str, Path]:
-    """The descriptions of all datasets by name: the user's own, else those installed, else those of the source."""
-    found: dict[str, Path] = {}
-    for folder in (*_own_folders(), *(folder / DATASETS for folder in config_folders())):
-        for path in sorted(folder.glob("*.yaml")):
-            found.setdefault(path.stem, path)
-    return found
+def build(kind: type[T], data: Any, where: str) -> T:
+    """An instance of a dataclass from a mapping; unknown, missing or wrongly typed entries are refused."""
+    if not isinstance(data, Mapping):
+        raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
+    known = {item.name: item for item in fields(kind)}
+    for name in data:
+        if name not in known:
+            raise ArchiveError(f"{where}.{name}: there is no such entry; expected one of {', '.join(sorted(known))}")
+    hints = get_type_hints(kind)
+    values = {}
+    for name, item in known.items():
+        if name in data:
+            values[name] = _value(hints[name], data[name], f"{where}.{name}")
+        elif item.default is MISSING and item.default_factory is MISSING:
+            raise ArchiveError(f"{where}: expected an entry '{name}', got none")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise ArchiveError(f"{where}: {error}") from None
 
 
-def config_folders() -> Iterator[Path]:
-    """The folders `config` that may be there: those installed, then that of the source."""
-    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        yield Path(prefix, "share", "fieldplay_bringup", "config")
-    yield Path(__file__).resolve().parents[3] / "config"
+def _value(hint: Any, data: Any, where: str) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return data
+    if origin in (Union, UnionType):
+        return _one_of(arguments, data, where)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return build(hint, data, where)
+    if origin is tuple:
+        return _tuple(arguments, data, where)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(arguments, data, where)
+    if hint is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
+        raise ArchiveError(f"{where}: expected {hint.__name__}, got {_shown(data)}")
+    return data
 
 
-def robot_file(name: str) -> Path | None:
-    """The model of a robot, installed or of the source; none where there is no such file."""
-    files = (folder.parent / "urdf" / f"{name}.urdf" for folder in config_folders())
-    return next((file for file in files if name and file.is_file()), None)
+def _one_of(hints: tuple[Any, ...], data: Any, where: str) -> Any:
+    if data is None and NoneType in hints:
+        return None
+    choices = [hint for hint in hints if hint is not NoneType]
+    for hint in choices:
+        try:
+            return _value(hint, data, where)
+        except ArchiveError:
+            if hint is choices[-1]:
+                raise
+    return None
 
 
-def _own_folders() -> Iterator[Path]:
-    yield from map(Path, filter(None, os.environ.get("FIELDPLAY_DATASETS", "").split(os.pathsep)))
+def _tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(data, Sequence) or isinstance(data, str):
+        raise ArchiveError(f"{where}: expected a list, got {_shown(data)}")
+    if arguments[-1] is Ellipsis:
+        arguments = (arguments[0],) * len(data)
+    if len(arguments) != len(data):
+        raise ArchiveError(f"{where}: expected {len(arguments)} entries, got {len(data)}")
+    return tuple(
+        _value(hint, item, f"{where}[{i}]") for i, (hint, item) in enumerate(zip(arguments, data, strict=True))
+    )
+
+
+def _mapping(arguments: tuple[Any, ...], data: Any, where: str) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
+    return {
+        _value(arguments[0], key, where): _value(arguments[1], item, f"{where}.{key}") for key, item in data.items()
+    }
+
+
+def _shown(data: Any) -> str:
+    text = repr(data)
+    return f"{type(data).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
+
+
+def name_from_patterns(files: str, folder: str = "") -> str:
+    """The first name that patterns stand for, `*` for any signs: `imu*.log` for the logs or texts of an IMU."""
+    name = _name_from_pattern(files)
+    return f"{_name_from_pattern(folder)}/{name}" if folder else name
+
+
+def _name_from_pattern(pattern: str) -> str:
+    text = ANYTHING.sub("*", pattern)
+    while (shorter := ONE_OF.sub(r"\1", OPTIONAL.sub("", text))) != text:
+        text = shorter
+    return re.sub(r"\\(.)", r"\1", text.partition("|")[0])

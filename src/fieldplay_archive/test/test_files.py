@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay_archive.files import inflation as inflating
-from fieldplay_archive.files import zip_members as zipped
+from fieldplay_archive.files import inflation as zipped
 from fieldplay_archive.files.containers import ListedFiles, leaves_archive, open_files
 from fieldplay_messages.errors import ArchiveError, Defect
 

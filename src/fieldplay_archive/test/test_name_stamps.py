@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.files.name_stamps import Fraction, shares_a_second, stamps_from_names
+from fieldplay_archive.row_files import Fraction, shares_a_second, stamps_from_names
 from fieldplay_messages.errors import ArchiveError
 
 

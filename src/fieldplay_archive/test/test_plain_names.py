@@ -2,7 +2,7 @@
 
 import pytest
 
-from fieldplay_archive.files.name_patterns import name_from_patterns
+from fieldplay_archive.spec import name_from_patterns
 
 
 @pytest.mark.parametrize(

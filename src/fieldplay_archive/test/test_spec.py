@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.files.plain_data import build
-from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import DatasetSpec, build, spec_from_file
 from fieldplay_messages.errors import ArchiveError
 
 GOOD: dict[str, Any] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from fieldplay_archive.formats.xml_tree import DEEPEST, LARGEST, tree_from_xml
+from fieldplay_archive.formats.pds4 import DEEPEST, LARGEST, tree_from_xml
 from fieldplay_messages.errors import ArchiveError
 
 

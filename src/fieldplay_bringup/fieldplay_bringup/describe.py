@@ -9,9 +9,9 @@ import yaml
 from ament_index_python.packages import get_package_share_directory
 
 from fieldplay.projection.projection import overlay_parameters
-from fieldplay_archive.opening import spec_of_dataset
+from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
-from fieldplay_archive.spec import DatasetSpec, Parameter, robot_file
+from fieldplay_archive.spec import DatasetSpec, Parameter
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown

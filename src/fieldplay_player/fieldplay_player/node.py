@@ -23,7 +23,7 @@ from rosbag2_interfaces import srv
 from std_msgs.msg import String
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos

@@ -17,13 +17,13 @@ from fieldplay import summaries as inspection
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.progress import progress_bar
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import dataset_files, open_dataset
 from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_archive.spec import dataset_files, spec_from_file
+from fieldplay_archive.spec import spec_from_file
 from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
 from fieldplay_player.errors import PlayError
 

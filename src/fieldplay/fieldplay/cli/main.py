@@ -18,7 +18,7 @@ from fieldplay.cli.evaluation import add_evaluating, evaluate
 from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.projection import add_projecting, project
 from fieldplay.cli.report import report
-from fieldplay_archive.spec import dataset_files
+from fieldplay_archive.datasets import dataset_files
 from fieldplay_messages.errors import ArchiveError, BagError, ParameterError
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2

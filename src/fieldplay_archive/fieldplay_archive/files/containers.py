@@ -1,27 +1,67 @@
-"""The files of an archive, in a folder or in a zip that is read in place."""
+"""The files of an archive, in a folder or in a zip that is read in place; how to unpack what is not."""
 
 import io
 import lzma
 import os
 import re
+import shlex
 import stat
 import struct
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from fieldplay_archive.files.packed_archives import how_to_unpack
-from fieldplay_archive.files.zip_members import READ_SIZE, SeekableMember
+from fieldplay_archive.files.inflation import READ_SIZE, SeekableMember
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
+TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
+PART = re.compile(r"(?P<whole>.+)\.\d{2,3}", re.IGNORECASE)
+OTHERS = re.compile(r".+\.(7z|rar)", re.IGNORECASE)
+ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")  # with members, and without
+SHOWN = 8  # bytes of what is no zip
+ZIP = re.compile(r".+\.zip", re.IGNORECASE)
 # What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
 ZIP_FAULTS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
 ZIP_START = b"PK\x03\x04"
+
+
+def how_to_unpack(path: Path, names: Sequence[str]) -> str:
+    """What to do where a path holds nothing but packed files, by the names in it; nothing said where it holds none."""
+    for name in names:
+        place = shlex.quote(str(path / name if path.is_dir() else path))
+        part = PART.fullmatch(name)
+        if part and TAR.fullmatch(part["whole"]):
+            whole = str(path / name if path.is_dir() else path).removesuffix(name[len(part["whole"]) :])
+            return f"join its parts and unpack them first: cat {shlex.quote(whole)}.* | tar x{_filter(part['whole'])}"
+        if TAR.fullmatch(name):
+            return f"a tar is not read in place, unpack it first: tar xf {place}"
+        if OTHERS.fullmatch(name):
+            return f"it is not read in place, unpack it first: {place}"
+        if ZIP.fullmatch(name) and path.is_dir():
+            return f"give the zip in it itself: {place}"
+        if ZIP.fullmatch(name):
+            zipped = f"a zip in a zip is not read in place, unpack it first: unzip {shlex.quote(str(path))}"
+            return _why_no_zip(path) or zipped
+    return ""
+
+
+def _filter(name: str) -> str:
+    """The letter by which tar is told how something is packed that comes through a pipe."""
+    letters = {"gz": "z", "tgz": "z", "bz2": "j", "tbz": "j", "tbz2": "j", "xz": "J", "txz": "J"}
+    return letters.get(name.lower().rpartition(".")[2], "")
+
+
+def _why_no_zip(path: Path) -> str:
+    """What a file that is called a zip is instead; nothing said of one that begins as zips do."""
+    with path.open("rb") as file:
+        begin = file.read(SHOWN)
+    got = f"it begins with {begin!r}" if begin else "it is empty"
+    return "" if begin.startswith(ZIPPED) else f"it is called a zip and is none, {got}: load it once more, or rename it"
 
 
 class Files(AbstractContextManager["Files"], ABC):

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.datasets import robot_file
 from fieldplay_archive.outlets.derived import Place, feeds_of_derived
 from fieldplay_archive.outlets.moving_frames import check_switches, feed_of_moving_frame, sends_odom_tf, streams_on_tf
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
-from fieldplay_archive.spec import robot_file
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window

@@ -12,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.cli.progress import progress_bar
 from fieldplay.conversion import BagOptions, convert
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.opening import open_dataset
+from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_bringup.demo.heard import Heard, differences, digest

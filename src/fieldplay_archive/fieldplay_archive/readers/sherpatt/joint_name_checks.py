@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.datasets import robot_file
 from fieldplay_archive.outlets.derived.joint_transforms import renaming_of
-from fieldplay_archive.spec import robot_file
 from fieldplay_kinematics.joint_names import renamed
 from fieldplay_kinematics.urdf_model import MOVING, model_from_text
 from fieldplay_messages import records

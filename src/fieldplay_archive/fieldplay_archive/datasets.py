@@ -1,18 +1,19 @@
-"""Finds out which dataset an archive is of, and opens it."""
+"""The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
 
+import os
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, last_part, open_files
-from fieldplay_archive.files.packed_archives import how_to_unpack
-from fieldplay_archive.spec import DatasetSpec, dataset_files, spec_from_file
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, last_part, open_files
+from fieldplay_archive.spec import DatasetSpec, spec_from_file
 from fieldplay_messages.errors import ArchiveError
 
+DATASETS = "datasets"
 REASONS = 5  # why nothing can be read, at most
 
 
@@ -92,3 +93,29 @@ def _opened(path: Path) -> Files:
     if path.is_file() and not (zipfile.is_zipfile(path) or begins_as_zip(path)):
         return ListedFiles(path.parent, [path.name])
     return open_files(path, lambda defect: None)
+
+
+def dataset_files() -> dict[str, Path]:
+    """The descriptions of all datasets by name: the user's own, else those installed, else those of the source."""
+    found: dict[str, Path] = {}
+    for folder in (*_own_folders(), *(folder / DATASETS for folder in config_folders())):
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def config_folders() -> Iterator[Path]:
+    """The folders `config` that may be there: those installed, then that of the source."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        yield Path(prefix, "share", "fieldplay_bringup", "config")
+    yield Path(__file__).resolve().parents[3] / "config"
+
+
+def robot_file(name: str) -> Path | None:
+    """The model of a robot, installed or of the source; none where there is no such file."""
+    files = (folder.parent / "urdf" / f"{name}.urdf" for folder in config_folders())
+    return next((file for file in files if name and file.is_file()), None)
+
+
+def _own_folders() -> Iterator[Path]:
+    yield from map(Path, filter(None, os.environ.get("FIELDPLAY_DATASETS", "").split(os.pathsep)))
