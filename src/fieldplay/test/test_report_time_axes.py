@@ -17,7 +17,7 @@ from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.streams import stream_sections, told_of
 from fieldplay.sources.source import Subject
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.pieces import joined_intervals, length_within, pieces_of_intervals
+from fieldplay_messages.gaps import joined_intervals, length_within, pieces_of_intervals
 
 SECOND = 10**9
 DAY_S = 86_400.0

@@ -1,6 +1,6 @@
 """Which scan a picture gets, and when it gets it."""
 
-from fieldplay_fusion.nearest_pairs import MOST_WAITING, NearestPairs, PictureAndScan
+from fieldplay_fusion.projection.nearest_pairs import MOST_WAITING, NearestPairs, PictureAndScan
 
 MS = 1_000_000
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_fusion.projection_points import points_from_cloud, points_from_scan
+from fieldplay_fusion.projection.points import points_from_cloud, points_from_scan
 
 QUARTER = np.pi / 2
 

@@ -11,9 +11,9 @@ from fieldplay_kinematics.transforms import (
     rotation_from_quaternion,
     transform_from_rotation,
 )
-from fieldplay_messages.pieces import clipped_intervals
+from fieldplay_messages.gaps import clipped_intervals
+from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.thinning import ThinRows
 
 KEPT_TRANSFORMS = 8192  # of each moving frame
 LEAST_REACH_NS = NS_PER_S  # a transform holds so long before and after its time

@@ -13,7 +13,7 @@ from fieldplay.projection.motion import AUTO
 from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected
 from fieldplay.projection.sensors import ProjectionWordError
 from fieldplay.whole_files import write_whole
-from fieldplay_fusion.projection_drawing import ColourScale, overlay
+from fieldplay_fusion.projection.overlays import ColourScale, overlay
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 LONGEST_S = 1e6

@@ -29,7 +29,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
-from fieldplay_fusion.projection import (
+from fieldplay_fusion.projection.cameras import (
     CameraModel,
     Projection,
     camera_from_numbers,

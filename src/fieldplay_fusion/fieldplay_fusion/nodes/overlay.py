@@ -14,11 +14,11 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
-from fieldplay_fusion.nearest_pairs import NearestPairs
 from fieldplay_fusion.nodes import overlay_messages as messages
 from fieldplay_fusion.nodes.overlay_places import Places
-from fieldplay_fusion.projection import CameraModel, camera_of_size, projection_from_points
-from fieldplay_fusion.projection_drawing import overlay, scale_of_ranges
+from fieldplay_fusion.projection.cameras import CameraModel, camera_of_size, projection_from_points
+from fieldplay_fusion.projection.nearest_pairs import NearestPairs
+from fieldplay_fusion.projection.overlays import overlay, scale_of_ranges
 from fieldplay_kinematics.nodes.messages import careful, given, ns_of
 from fieldplay_kinematics.nodes.running import run
 from fieldplay_messages.cdr.picture_pixels import PictureError

@@ -7,9 +7,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, PointCloud2
 from std_msgs.msg import Header
 
-from fieldplay_fusion.projection import CameraModel, camera_from_numbers
-from fieldplay_fusion.projection_drawing import ColourScale
-from fieldplay_fusion.projection_points import SensorPoints, points_from_cloud, points_from_scan
+from fieldplay_fusion.projection.cameras import CameraModel, camera_from_numbers
+from fieldplay_fusion.projection.overlays import ColourScale
+from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_kinematics.nodes.messages import given
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.cdr.picture_pixels import Pixels, pixels_from_compressed, pixels_from_image

@@ -21,8 +21,8 @@ from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.thinning import ThinRows
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOOL, LINKS = "tool_cylindrical", ("link_1", "link_2", "link_3", "effector")

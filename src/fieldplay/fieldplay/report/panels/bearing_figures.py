@@ -16,8 +16,8 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.columns import Columns
+from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.thinning import ThinRows
 
 PER_DEG, CELL_M = 2, 0.25
 BEARINGS, RANGES = 360 * PER_DEG, 320  # cells, up to 80 m

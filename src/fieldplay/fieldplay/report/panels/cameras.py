@@ -15,7 +15,7 @@ from fieldplay.sources.source import Findings
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import decoded, time_of_header
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
-from fieldplay_messages.thinning import Picks, middle_of
+from fieldplay_messages.picks import Picks, middle_of
 
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 LARGE, SMALL = 960, 560  # pixels of width

@@ -21,7 +21,7 @@ from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
 from fieldplay_messages.cdr.columns import decoded, time_of_header
 from fieldplay_messages.colour_map import colour_map
-from fieldplay_messages.thinning import Picks
+from fieldplay_messages.picks import Picks
 
 LARGEST, SMALLEST = 720, 240  # cells across
 POINTS_PER_CELL = 0.5

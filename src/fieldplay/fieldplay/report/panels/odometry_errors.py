@@ -20,8 +20,8 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.thinning import ThinRows
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 KEPT = 4000

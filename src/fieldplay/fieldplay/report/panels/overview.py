@@ -16,8 +16,7 @@ from fieldplay.report.panels.buckets import Buckets
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.gaps import GapFinder
-from fieldplay_messages.pieces import pieces_of_intervals
+from fieldplay_messages.gaps import GapFinder, pieces_of_intervals
 from fieldplay_messages.stamps import NS_PER_S
 
 KEPT_GAPS = 200

@@ -12,7 +12,7 @@ from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.html.plane import mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import Axis, number_axis, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay_messages.pieces import length_within
+from fieldplay_messages.gaps import length_within
 from fieldplay_messages.stamps import NS_PER_S
 
 SMOOTHED_S = 1.0

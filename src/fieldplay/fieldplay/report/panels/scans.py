@@ -14,7 +14,7 @@ from fieldplay.report.panels.overview import Overview, tell_unreadable
 from fieldplay.sources.source import Findings
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import decoded
-from fieldplay_messages.thinning import Picks, middle_of
+from fieldplay_messages.picks import Picks, middle_of
 
 SCAN = "sensor_msgs/msg/LaserScan"
 MOST_TOPICS = 12

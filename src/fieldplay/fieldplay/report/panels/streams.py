@@ -14,8 +14,7 @@ from fieldplay.report.html.ticks import Axis, count_text, duration_text, many, n
 from fieldplay.report.panels.buckets import drawn_width_ns
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.gaps import GAP_NS, GAP_STEPS
-from fieldplay_messages.pieces import clipped_intervals, length_within
+from fieldplay_messages.gaps import GAP_NS, GAP_STEPS, clipped_intervals, length_within
 from fieldplay_messages.stamps import NS_PER_S
 
 DRAWN = 256  # of buckets

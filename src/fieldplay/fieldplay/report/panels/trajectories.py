@@ -16,7 +16,7 @@ from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.columns import Columns, Decoder, decoded
-from fieldplay_messages.thinning import ThinRows
+from fieldplay_messages.picks import ThinRows
 
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 POSITIONS: Mapping[str, str] = {  # where a position stands in a message

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay_fusion.projection import Projection
-from fieldplay_fusion.projection_drawing import (
+from fieldplay_fusion.projection.cameras import Projection
+from fieldplay_fusion.projection.overlays import (
     ColourScale,
     colours_from_shares,
     overlay,

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.projection import Projection
+from fieldplay_fusion.projection.cameras import Projection
 from fieldplay_messages.colour_map import colour_map
 
 Array = NDArray[np.float64]

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_fusion.projection import CameraModel, camera_from_numbers, camera_of_size, projection_from_points
+from fieldplay_fusion.projection.cameras import CameraModel, camera_from_numbers, camera_of_size, projection_from_points
 
 Array = NDArray[np.float64]
 

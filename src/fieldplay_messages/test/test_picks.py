@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fieldplay.report.panels.buckets import Buckets, drawn_width_ns
 from fieldplay.report.panels.overview import StreamTimes
-from fieldplay_messages.thinning import Picks, ThinRows, middle_of
+from fieldplay_messages.picks import Picks, ThinRows, middle_of
 
 SECOND = 10**9
 DAY = 86_400 * SECOND
