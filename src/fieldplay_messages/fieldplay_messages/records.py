@@ -226,9 +226,11 @@ class ClockReading(Record):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batteries(Record):
-    """Voltages of a battery."""
+    """Voltages of a battery, perhaps its current and its charge as a share."""
 
     voltage_v: Numbers
+    current_a: Numbers | None = None
+    percentage: Numbers | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

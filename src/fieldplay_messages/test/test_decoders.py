@@ -9,9 +9,10 @@ from rosbags.typesys.stores.ros2_jazzy import sensor_msgs__msg__PointField as Po
 
 from fieldplay_messages import records
 from fieldplay_messages.batches import Part, parts_of_lengths
-from fieldplay_messages.cdr.decoders import CLOUD, DECODERS, RecordDecoder
+from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.encoders import ENCODERS
 from fieldplay_messages.cdr.layout import typestore
+from fieldplay_messages.cdr.record_decoder import CLOUD, RecordDecoder
 from fieldplay_messages.feeds.feed import messages_of_record
 from fieldplay_messages.feeds.paths import PATH
 from fieldplay_messages.records import Record, _shapes
@@ -89,7 +90,7 @@ def test_a_record_comes_back_as_it_went_out(kind: type[Record], msgtype: str) ->
 
 
 def test_every_type_that_is_written_can_be_read() -> None:
-    assert set(DECODERS) == {msgtype for _, msgtype in PAIRS}
+    assert set(DECODERS) >= {msgtype for _, msgtype in PAIRS}
     with pytest.raises(ValueError, match="expected a type of messages that become records, got std_msgs/msg/String"):
         RecordDecoder("std_msgs/msg/String")
 

@@ -18,8 +18,12 @@ class CloudError(Exception):
 
 def points_from_cloud(message: Any) -> NDArray[np.float32]:
     """The points (n, 3) of a sensor_msgs/PointCloud2 that are finite and not at the sensor itself."""
-    records = rows_of_cloud(message, only="xyz")
-    points = np.stack([records[axis].astype(np.float32) for axis in "xyz"], axis=1)
+    return points_from_rows(rows_of_cloud(message, only="xyz"))
+
+
+def points_from_rows(rows: NDArray[np.void]) -> NDArray[np.float32]:
+    """The same of points (n,) with the fields x, y, z."""
+    points = np.stack([rows[axis].astype(np.float32) for axis in "xyz"], axis=1)
     good = (np.abs(points) < FARTHEST_M).all(axis=1) & (points != 0).any(axis=1)
     kept: NDArray[np.float32] = points[good]
     return kept

@@ -1,19 +1,17 @@
 """Messages become records: the way back from the encoders, all messages of one layout at once."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Callable
+from functools import partial
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages import records
-from fieldplay_messages.batches import Part
-from fieldplay_messages.cdr.cloud_points import rows_of_cloud
-from fieldplay_messages.cdr.columns import Columns, Decoder, decoded, time_of_header
+from fieldplay_messages.cdr.columns import Columns
 from fieldplay_messages.cdr.encoders import ABSENT, COVARIANCE_APPROXIMATED
 from fieldplay_messages.stamps import NS_PER_S
 
-CLOUD = "sensor_msgs/msg/PointCloud2"
 STAMP = "header.stamp"
 
 Array = NDArray[np.float64]
@@ -29,60 +27,6 @@ class Times(TypedDict):
 Decode = Callable[[Columns, Times], records.Record]
 
 DECODERS: dict[str, Decode] = {}
-
-
-class DecodedRecord(NamedTuple):
-    """Messages as a record, and the frames that they name, empty where they name none."""
-
-    record: records.Record
-    frame: str
-    child_frame: str
-
-
-class RecordDecoder:
-    """Makes records of the messages of a type; what cannot be read is left out and counted.
-
-    Their times are those of their headers, or those of the log where a message has none; they leave at those of the
-    log. Messages whose texts or lengths differ become records of their own. ValueError tells of a message that can be
-    read but makes no sense, as with more positions than joints.
-    """
-
-    def __init__(self, msgtype: str) -> None:
-        if msgtype != CLOUD and msgtype not in DECODERS:
-            raise ValueError(f"expected a type of messages that become records, got {msgtype}")
-        self._msgtype = msgtype
-        self._decoder = Decoder(msgtype)
-        self.failed = 0
-
-    def records(self, parts: Iterable[Part]) -> Iterator[DecodedRecord]:
-        """The messages of some parts, layout by layout."""
-        if self._msgtype == CLOUD:
-            for part in parts:
-                yield from self._clouds(part)
-            return
-        for columns in self._decoder.columns(parts):
-            has_stamp = f"{STAMP}.sec" in (columns.rows.dtype.names or ())
-            stamp_ns = columns.time_ns() if has_stamp else columns.stamp_ns
-            times = Times(stamp_ns=stamp_ns, order_ns=columns.stamp_ns)
-            frames = columns.text("header.frame_id"), columns.text("child_frame_id")
-            yield DecodedRecord(DECODERS[self._msgtype](columns, times), *frames)
-        self.failed = self._decoder.failed
-
-    def _clouds(self, part: Part) -> Iterator[DecodedRecord]:
-        """Message by message, since their lengths may all differ."""
-        for log_ns, data in zip(part.stamp_ns.tolist(), part.data, strict=True):
-            message = decoded(CLOUD, data)
-            if message is None:
-                self.failed += 1
-                continue
-            stamp_ns = np.array([time_of_header(message, log_ns)])
-            load = _points_of(message)
-            made = records.Clouds(stamp_ns=stamp_ns, order_ns=np.array([log_ns]), names=("",), load=load)
-            yield DecodedRecord(made, str(message.header.frame_id), "")
-
-
-def _points_of(message: Any) -> Callable[[int], NDArray[np.void]]:
-    return lambda _: rows_of_cloud(message)
 
 
 def decodes(*msgtypes: str) -> Callable[[Decode], Decode]:
@@ -264,21 +208,35 @@ def _wrench(columns: Columns, times: Times) -> records.Record:
 
 @decodes("sensor_msgs/msg/JointState")
 def _joints(columns: Columns, times: Times) -> records.Record:
-    names = columns.texts["name"]
-    lists = (_list(columns, name) for name in ("position", "velocity", "effort"))
-    position, velocity, effort = (values if values.shape[1] else None for values in lists)
+    """Of a list with more or fewer numbers than joints those that have a joint, NaN for the others."""
+    told = columns.texts["name"]
+    names = () if isinstance(told, str | int) else tuple(told)
+    position, velocity, effort = (_per_joint(columns, name, len(names)) for name in ("position", "velocity", "effort"))
     return records.Joints(
         **times,
-        names=() if isinstance(names, str | int) else tuple(names),
+        names=names,
         position=position,
         velocity=velocity,
         effort=effort,
     )
 
 
+def _per_joint(columns: Columns, path: str, count: int) -> Array | None:
+    values = _list(columns, path)
+    if not values.shape[1]:
+        return None
+    missing = max(count - values.shape[1], 0)
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)[:, :count]
+
+
 @decodes("sensor_msgs/msg/BatteryState")
 def _batteries(columns: Columns, times: Times) -> records.Record:
-    return records.Batteries(**times, voltage_v=_column(columns, "voltage"))
+    return records.Batteries(
+        **times,
+        voltage_v=_column(columns, "voltage"),
+        current_a=_column(columns, "current"),
+        percentage=_column(columns, "percentage"),
+    )
 
 
 @decodes("sensor_msgs/msg/LaserScan")
@@ -320,12 +278,13 @@ def _code(columns: Columns, times: Times) -> records.Record:
     return records.Code(**times, code=columns.rows["data"].astype(np.uint8))
 
 
-@decodes("std_msgs/msg/Float64", "std_msgs/msg/Float32")
+@decodes("std_msgs/msg/Float64", "std_msgs/msg/Float32", "std_msgs/msg/UInt64")
 def _scalars(columns: Columns, times: Times) -> records.Record:
     return records.Scalars(**times, values=_column(columns, "data"))
 
 
-@decodes("std_msgs/msg/Int64", "std_msgs/msg/Int32", "std_msgs/msg/Bool")
+@decodes("std_msgs/msg/Int64", "std_msgs/msg/Int32", "std_msgs/msg/Int16", "std_msgs/msg/Int8", "std_msgs/msg/Bool")
+@decodes("std_msgs/msg/UInt32", "std_msgs/msg/UInt16")
 def _integers(columns: Columns, times: Times) -> records.Record:
     return records.Integers(**times, values=columns.rows["data"].astype(np.int64))
 
@@ -339,3 +298,40 @@ def _values(columns: Columns, times: Times) -> records.Record:
 def _clock(columns: Columns, times: Times) -> records.Record:
     shown_ns = columns.rows["time_ref.sec"] * np.int64(NS_PER_S) + columns.rows["time_ref.nanosec"]
     return records.ClockReading(**times, time_ns=shown_ns.astype(np.int64), source=columns.text("source"))
+
+
+# Types that no archive becomes, but that bags of others hold.
+
+
+def _measured(columns: Columns, times: Times, *, path: str) -> records.Record:
+    return records.Scalars(**times, values=_column(columns, path))
+
+
+decodes("sensor_msgs/msg/RelativeHumidity")(partial(_measured, path="relative_humidity"))
+decodes("sensor_msgs/msg/Illuminance")(partial(_measured, path="illuminance"))
+decodes("sensor_msgs/msg/Range")(partial(_measured, path="range"))
+
+
+@decodes("geometry_msgs/msg/Twist")
+def _plain_twist(columns: Columns, times: Times) -> records.Record:
+    linear, angular = columns.axes("linear"), columns.axes("angular")
+    return records.Twist(**times, linear_velocity_m_s=linear, angular_velocity_rad_s=angular)
+
+
+@decodes("geometry_msgs/msg/AccelWithCovarianceStamped")
+def _acceleration_with_covariance(columns: Columns, times: Times) -> records.Record:
+    linear, angular = columns.axes("accel.accel.linear"), columns.axes("accel.accel.angular")
+    return records.Acceleration(**times, linear_m_s2=linear, angular_rad_s2=angular)
+
+
+@decodes("geometry_msgs/msg/TransformStamped")
+def _transform(columns: Columns, times: Times) -> records.Record:
+    position, turn = columns.axes("transform.translation"), columns.axes("transform.rotation", "xyzw")
+    return records.Pose(**times, position_m=position, orientation_xyzw=turn)
+
+
+@decodes("geometry_msgs/msg/PointStamped")
+def _point(columns: Columns, times: Times) -> records.Record:
+    """Quaternions of length 0, as no rotation is told."""
+    position = columns.axes("point")
+    return records.Pose(**times, position_m=position, orientation_xyzw=np.zeros((len(position), 4)))

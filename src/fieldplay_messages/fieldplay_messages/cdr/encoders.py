@@ -205,8 +205,10 @@ def _joints(record: records.Joints, stream: StreamSpec) -> Bytes:
 @encodes(records.Batteries, "sensor_msgs/msg/BatteryState")
 def _batteries(record: records.Batteries, stream: StreamSpec) -> Bytes:
     data, rows = stamped_rows(stream.type, record, stream.frame)
-    for name in ("temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
+    for name in ("temperature", "charge", "capacity", "design_capacity"):
         rows[name] = np.nan  # not measured
+    rows["current"] = np.nan if record.current_a is None else record.current_a
+    rows["percentage"] = np.nan if record.percentage is None else record.percentage
     rows["voltage"], rows["present"] = record.voltage_v, 1
     return data
 
