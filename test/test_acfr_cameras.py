@@ -18,7 +18,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.formats.bmp import pixels_from_bmp
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.calibration import camera_from_matlab
-from fieldplay_messages.errors import ArchiveError, ParameterError
+from fieldplay_messages.errors import ArchiveError, UsageError
 
 Bytes = NDArray[np.uint8]
 VISUAL, IR = "visual_camera/image_raw", "ir_camera/image_raw"
@@ -270,7 +270,7 @@ def test_where_they_were_clipped_is_not_known_unless_told(archive: TinyAcfr) -> 
     warning = noted(notes_of(archive.root), "warning: ir_camera: pictures of 511 x 398 are clipped")
     assert "the principal point is that of ir_clip_x_px=64, ir_clip_y_px=41" in warning
     assert not [defect for defect in inspected(archive)[1] if defect.stream == "ir_camera_image_raw"]
-    with pytest.raises(ParameterError, match="parameter ir_clip_x_px: expected 0 to 129, or -1 for unknown, got 130"):
+    with pytest.raises(UsageError, match="parameter ir_clip_x_px: expected 0 to 129, or -1 for unknown, got 130"):
         notes_of(archive.root, ir_clip_x_px=130)
 
 

@@ -71,7 +71,7 @@ def test_an_output_that_cannot_be_written_is_named_as_the_user_named_it(name: st
     out = NOWHERE / name
     code, printed, err = run("chunk" if ".msg" in name else "export", log, out)
     assert (code, printed, err.count("\n")) == (1, "", 1)
-    assert err.startswith(f"fieldplay: {out}: cannot be written: ")
+    assert err.startswith(f"fieldplay: cannot write {out}: ")
     assert "partial" not in err and "Errno" not in err
 
 

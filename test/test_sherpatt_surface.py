@@ -14,7 +14,7 @@ from fieldplay_archive.files.containers import FolderFiles
 from fieldplay_archive.readers.sherpatt.surface import add_surface
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_messages import records
-from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.streams import HeldStream
 
 SPEC = spec_from_file(Path(__file__).parents[1] / "config" / "datasets" / "sherpatt.yaml")
@@ -166,7 +166,7 @@ def test_parts_and_distances_are_as_wanted(
     ],
 )
 def test_parameters_that_cannot_be_are_refused(tmp_path: Path, parameters: Mapping[str, Any], told: str) -> None:
-    with pytest.raises(ParameterError, match=told):
+    with pytest.raises(UsageError, match=told):
         opened(tmp_path, slope(), **parameters)
 
 

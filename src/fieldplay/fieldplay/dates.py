@@ -3,15 +3,11 @@
 import re
 from datetime import datetime, timedelta, timezone
 
-from fieldplay_messages.errors import UserError
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.stamps import DIGITS_NS, NS_PER_S, StampError, ns_from_text
 
 UNIX_FROM_S = 100_000_000  # from here on a number is a Unix time; recordings are shorter
 UTC = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?(Z|\+00(?::?00)?)?", re.IGNORECASE)
-
-
-class TimeTextError(UserError):
-    """A text that is no time."""
 
 
 def utc_text(stamp_ns: int) -> str:
@@ -32,7 +28,7 @@ def time_of_text(text: str, begin_ns: int) -> int:
         ns = ns_from_text(text)
     except StampError:
         message = "expected seconds from the begin, a Unix time or a time as 2008-10-15T06:09:05.437Z (UTC)"
-        raise TimeTextError(f"{message}, got '{text}'") from None
+        raise UsageError(f"{message}, got '{text}'") from None
     return ns if ns >= UNIX_FROM_S * NS_PER_S else begin_ns + ns
 
 
@@ -40,7 +36,7 @@ def _ns_of_utc(text: str, day: str, clock: str, fraction: str | None) -> int:
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=timezone.utc)
     except ValueError as error:
-        raise TimeTextError(f"'{text}' is no time: {error}") from None
+        raise UsageError(f"'{text}' is no time: {error}") from None
     return int(moment.timestamp()) * NS_PER_S + int((fraction or "0").ljust(DIGITS_NS, "0"))
 
 

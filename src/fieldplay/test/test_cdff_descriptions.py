@@ -10,8 +10,7 @@ from fieldplay.cdff.description.catalogue import published, with_own
 from fieldplay.cdff.description.checks import check_description
 from fieldplay.cdff.description.model import Description, End
 from fieldplay.cdff.description.reader import description_of_text
-from fieldplay.cdff.errors import DescriptionError
-from fieldplay_messages.errors import Defect
+from fieldplay_messages.errors import ArchiveError, Defect
 
 FAULTY = "faulty.yaml"
 FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())
@@ -181,5 +180,5 @@ def test_the_catalogue_is_complete() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_description_is_an_error_that_says_so(text: str, message: str) -> None:
-    with pytest.raises(DescriptionError, match=message):
+    with pytest.raises(ArchiveError, match=message):
         read(text)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform
 
-from fieldplay.evaluation.ways import EvaluationWordError, frames_of_word
+from fieldplay.evaluation.ways import frames_of_word
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.errors import UsageError
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"
@@ -101,5 +102,5 @@ def test_a_path_without_poses_is_no_way() -> None:
 
 @pytest.mark.parametrize("word", ["tf:", "tf:map", "tf:map.", "tf:.base_link"])
 def test_a_transform_needs_two_names(word: str) -> None:
-    with pytest.raises(EvaluationWordError, match=r"tf:PARENT\.CHILD"):
+    with pytest.raises(UsageError, match=r"tf:PARENT\.CHILD"):
         frames_of_word(word)

@@ -166,7 +166,7 @@ def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(os, "replace", interrupt)
+    monkeypatch.setattr(os, "rename", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write_page(tmp_path / "new" / "deep" / "page.html", "<p>")
     assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,7 @@ from fieldplay_archive.tables.header_units import Expected
 from fieldplay_archive.tables.revolutions import RevolutionFinder
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
-from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
@@ -201,7 +201,7 @@ def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str,
     for name, value in chosen.items():
         if name not in spec.parameters:
             known = ", ".join(sorted(spec.parameters)) or "none"
-            raise ParameterError(f"{spec.name} has no parameter '{name}'; it has {known}")
+            raise UsageError(f"{spec.name} has no parameter '{name}'; it has {known}")
         values[name] = _parameter_value(name, value, spec.parameters[name])
     return values
 
@@ -212,11 +212,11 @@ def _parameter_value(name: str, value: Any, parameter: Parameter) -> Any:
         for choice in parameter.choices:
             if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                 return choice
-        raise ParameterError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
+        raise UsageError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
     if isinstance(parameter.default, float) and not isinstance(value, bool):
         with suppress(TypeError, ValueError, OverflowError):  # YAML takes 1e-3 for a text
             if math.isfinite(float(value)):
                 return float(value)
     elif type(value) is type(parameter.default):
         return value
-    raise ParameterError(f"parameter {name}: expected a value such as {parameter.default!r}, got {value!r}")
+    raise UsageError(f"parameter {name}: expected a value such as {parameter.default!r}, got {value!r}")

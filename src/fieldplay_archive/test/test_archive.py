@@ -8,7 +8,7 @@ import pytest
 from fieldplay_archive.archive import KEPT_PER_KIND, Archive, DefectLog, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, open_files
 from fieldplay_archive.spec import DatasetSpec, Parameter, TableFiles
-from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.errors import Defect, UsageError, UserError
 from fieldplay_messages.spec import StreamSpec
 
 START = 1656931512
@@ -180,6 +180,6 @@ def test_a_parameter_takes_what_its_default_is_like(name: str, value: Any, taken
      ("flag", 1, "got 1"), ("word", 7, "got 7")],
 )  # fmt: skip
 def test_a_parameter_refuses_what_is_not(name: str, value: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(UsageError, match=message):
         chosen_parameters(SPEC, {name: value})
-    assert issubclass(ParameterError, ArchiveError)
+    assert issubclass(UsageError, UserError)

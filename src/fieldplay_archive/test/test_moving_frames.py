@@ -17,7 +17,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay_messages import records
 from fieldplay_messages.cdr.restamp import moved_transforms
-from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
@@ -233,7 +233,7 @@ def test_a_frame_of_the_static_tree_is_not_moved() -> None:
 
 
 def test_a_switch_that_is_not_there_is_wrong_usage() -> None:
-    with pytest.raises(ParameterError, match="made has no switch 'odom'; there are: nav_tf, odom_tf"):
+    with pytest.raises(UsageError, match="made has no switch 'odom'; there are: nav_tf, odom_tf"):
         feeds_of_archive(argo(), Selection(tf={"odom": True}))
 
 

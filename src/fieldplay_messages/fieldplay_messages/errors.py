@@ -8,12 +8,12 @@ class UserError(Exception):
     """What cannot be done, in words fit for a user: the command line shows them without a traceback."""
 
 
+class UsageError(UserError):
+    """What was asked for cannot be, or is not there: wrong usage, not a wrong archive."""
+
+
 class ArchiveError(UserError):
     """An archive that cannot be read at all, or a part of it that cannot."""
-
-
-class ParameterError(ArchiveError):
-    """A parameter that a dataset does not have, or a value that it cannot take: wrong usage, not a wrong archive."""
 
 
 class BagError(UserError):

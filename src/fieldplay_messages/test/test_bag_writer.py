@@ -15,7 +15,7 @@ from rosbags.rosbag2 import Reader
 from fieldplay_messages.bags.channels import channel_of_type
 from fieldplay_messages.bags.mcap_writer import McapStorage
 from fieldplay_messages.bags.writer import BagWriter
-from fieldplay_messages.errors import BagError
+from fieldplay_messages.errors import BagError, UserError
 from fieldplay_messages.feeds.messages import Messages, messages_of_channel
 from fieldplay_messages.feeds.payloads import RowPayloads
 
@@ -169,7 +169,7 @@ def test_a_target_that_comes_up_meanwhile_is_kept(tmp_path: Path) -> None:
 def test_two_writers_of_one_bag_do_not_mix(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag") as bag:
         bag.add_channel(channel_of_type("/a", "sensor_msgs/msg/Imu"))
-        with pytest.raises(BagError, match="is being written already"):
+        with pytest.raises(UserError, match="is being written already"):
             write(tmp_path / "bag")
         bag.write(batch(5))
     assert count_in(tmp_path / "bag") == 5
@@ -252,7 +252,7 @@ def test_what_there_is_not_is_refused(tmp_path: Path, options: dict[str, str], c
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BagError, match="file is no folder"):
+    with pytest.raises(UserError, match="file is no folder"):
         write(tmp_path / "file" / "bag")
     with pytest.raises(BagError, match=r"cannot write the bag .*: File name too long"):
         write(tmp_path / ("x" * 250))

@@ -15,9 +15,9 @@ from rosgraph_msgs.msg import Clock
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.errors import PlayError
 from fieldplay_player.options import Listener
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
 
@@ -97,7 +97,7 @@ def message_class(msgtype: str) -> Any:
     try:
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):
-        raise PlayError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
+        raise UsageError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
 
 
 def profile(offer: Offer | Qos) -> QoSProfile:

@@ -27,10 +27,9 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
-from fieldplay_messages.errors import ArchiveError, BagError
+from fieldplay_messages.errors import UsageError, UserError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.dds_profile import use_profile
-from fieldplay_player.errors import PlayError
 from fieldplay_player.live_sink import LiveTopics, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.ends import letting_go
@@ -160,7 +159,7 @@ class Player(Node):
         try:
             text = urdf.read_text()
         except (OSError, UnicodeDecodeError) as error:
-            raise PlayError(f"urdf: {urdf}: {error}") from None
+            raise UsageError(f"urdf: {urdf}: {error}") from None
         offer = profile(Qos(durability="transient_local", depth=1))
         self._description = self.create_publisher(String, "robot_description", offer)
         self._description.publish(String(data=text))
@@ -195,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         return _play_what_is_given()
-    except (ArchiveError, BagError, PlayError, OSError) as error:
+    except (UserError, OSError) as error:
         sys.stderr.write(f"{NAME}: {error}\n")
         return FAILED
     except _Interrupted:
@@ -216,7 +215,7 @@ def _play_what_is_given() -> int:
     values, namespace = given_values()
     options = options_of_parameters(values, namespace)
     if not values["archive"]:
-        raise PlayError("archive: expected the folder or file to play, got nothing")
+        raise UsageError("archive: expected the folder or file to play, got nothing")
     return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options)
 
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import yaml
 
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.pictures import Images
-from fieldplay_player.errors import PlayError
 from fieldplay_player.options import READ_AHEAD_MB, Listener, PlayOptions
 
 ASSIGN = ":="
@@ -53,10 +53,10 @@ PARAMETERS = {
 
 
 def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
-    """What the values of all parameters ask for; PlayError names one that makes no sense."""
+    """What the values of all parameters ask for; UsageError names one that makes no sense."""
     given = {name: _typed(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
     if given["images"] not in get_args(Images):
-        raise PlayError(f"images: expected one of {', '.join(get_args(Images))}, got {given['images']!r}")
+        raise UsageError(f"images: expected one of {', '.join(get_args(Images))}, got {given['images']!r}")
     selection = Selection(
         start_s=given["start"],
         duration_s=None if given["duration"] < 0 else given["duration"],
@@ -91,11 +91,11 @@ def dataset_parameters(value: Any) -> dict[str, Any]:
     for text in filter(None, [value] if isinstance(value, str) else value):
         name, assign, content = str(text).partition(ASSIGN)
         if not (name and assign):
-            raise PlayError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
+            raise UsageError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
         try:
             found[name] = yaml.safe_load(content) if content else ""
         except yaml.YAMLError as error:
-            raise PlayError(f"dataset_parameters: {name}: {error}") from None
+            raise UsageError(f"dataset_parameters: {name}: {error}") from None
     return found
 
 
@@ -113,7 +113,7 @@ def _typed(name: str, value: Any, default: Any) -> Any:
 
 def _checked(name: str, value: Any, good: bool, expected: str) -> Any:
     if not good:
-        raise PlayError(f"{name}: expected {expected}, got {value!r}")
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")
     return value
 
 

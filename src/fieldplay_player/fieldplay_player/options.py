@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_player.errors import PlayError
+from fieldplay_messages.errors import UsageError
 
 LoopStamps = Literal["restart", "continue"]
 Stamps = Literal["archive", "now"]
@@ -88,4 +88,4 @@ def _is_regex(text: str) -> bool:
 
 def _check(name: str, value: object, good: bool, expected: str) -> None:
     if not good:
-        raise PlayError(f"{name}: expected {expected}, got {value!r}")
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")

@@ -7,9 +7,9 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.cdr.restamp import Restamp, restamp_of_type
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.errors import PlayError
 from fieldplay_player.read_ahead import ReadAhead, Workers
 from fieldplay_player.works import Message, Run, messages_of_span, works
 
@@ -41,7 +41,7 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
     last_ns = max(span.last_ns for feed in moving for span in feed.spans)
     if window.first_ns > last_ns:
         length_s = (last_ns - window.archive_ns) / NS_PER_S
-        raise PlayError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
+        raise UsageError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
     program = Program(
         standing=[message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)],
         restamps=[restamp_of_type(feed.msgtype) for feed in feeds],

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.errors import PlayError
 
 CHOICES = {
     "reliability": ("reliable", "best_effort"),
@@ -40,9 +40,9 @@ def overrides_from_file(path: Path) -> dict[str, Override]:
     try:
         data = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PlayError(f"qos_overrides: {path}: {error}") from None
+        raise UsageError(f"qos_overrides: {path}: {error}") from None
     if not isinstance(data, dict):
-        raise PlayError(f"qos_overrides: {path}: expected topics, each with its policies")
+        raise UsageError(f"qos_overrides: {path}: expected topics, each with its policies")
     return {_topic(path, topic): _override(f"{path}: {topic}", entries) for topic, entries in data.items()}
 
 
@@ -55,13 +55,13 @@ def offer_of(qos: Qos, override: Override) -> Offer:
 
 def _topic(path: Path, topic: object) -> str:
     if not isinstance(topic, str) or not topic.startswith("/"):
-        raise PlayError(f"qos_overrides: {path}: expected a topic with its leading slash, got {topic!r}")
+        raise UsageError(f"qos_overrides: {path}: expected a topic with its leading slash, got {topic!r}")
     return topic
 
 
 def _override(place: str, entries: object) -> Override:
     if not isinstance(entries, dict):
-        raise PlayError(f"qos_overrides: {place}: expected policies, got {entries!r}")
+        raise UsageError(f"qos_overrides: {place}: expected policies, got {entries!r}")
     return dict(_policy(f"{place}.{name}", name, value) for name, value in entries.items())
 
 
@@ -77,7 +77,7 @@ def _policy(place: str, name: object, value: Any) -> tuple[str, Any]:
     }
     if name not in checks:
         known = ", ".join([*CHOICES, *DURATIONS, *map(str, checks)])
-        raise PlayError(f"qos_overrides: {place}: there is no such policy; there are {known}")
+        raise UsageError(f"qos_overrides: {place}: there is no such policy; there are {known}")
     is_good, expected = checks[name]
     return str(name), _good(place, value, is_good(value), expected)
 
@@ -91,5 +91,5 @@ def _duration_ns(place: str, value: Any) -> int:
 
 def _good(place: str, value: Any, good: bool, expected: str) -> Any:
     if not good:
-        raise PlayError(f"qos_overrides: {place}: expected {expected}, got {value!r}")
+        raise UsageError(f"qos_overrides: {place}: expected {expected}, got {value!r}")
     return value

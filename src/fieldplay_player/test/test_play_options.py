@@ -8,7 +8,7 @@ import pytest
 from fieldplay.cli.main import make_parser
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.bags.channels import Qos
-from fieldplay_player.errors import PlayError
+from fieldplay_messages.errors import UsageError
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.qos_overrides import Offer, offer_of, overrides_from_file
@@ -32,7 +32,7 @@ DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
     ],
 )
 def test_options_without_sense_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlayError, match=message.replace("[", r"\[")):
+    with pytest.raises(UsageError, match=message.replace("[", r"\[")):
         PlayOptions(**options)
 
 
@@ -79,13 +79,13 @@ def test_the_command_line_passes_over_gaps_only_where_it_is_told_to() -> None:
     ],
 )
 def test_values_of_parameters_without_sense_are_refused(values: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlayError, match=message):
+    with pytest.raises(UsageError, match=message):
         options_of_parameters(DEFAULTS | values, None)
 
 
 def test_switches_are_on_or_off() -> None:
     assert switches_of_parameters({"nav_tf": False, "odom_tf": True}) == {"nav_tf": False, "odom_tf": True}
-    with pytest.raises(PlayError, match="nav_tf: expected true or false, got 'no'"):
+    with pytest.raises(UsageError, match="nav_tf: expected true or false, got 'no'"):
         switches_of_parameters({"nav_tf": "no"})
 
 
@@ -121,10 +121,10 @@ def test_an_override_replaces_what_it_names(tmp_path: Path) -> None:
 def test_a_file_of_overrides_is_refused_with_the_place(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "qos.yaml"
     path.write_text(text)
-    with pytest.raises(PlayError, match=message):
+    with pytest.raises(UsageError, match=message):
         overrides_from_file(path)
 
 
 def test_a_file_of_overrides_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PlayError, match=r"qos_overrides: .*nowhere\.yaml"):
+    with pytest.raises(UsageError, match=r"qos_overrides: .*nowhere\.yaml"):
         overrides_from_file(tmp_path / "nowhere.yaml")

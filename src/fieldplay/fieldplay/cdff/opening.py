@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from fieldplay.cdff.errors import WordError
 from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, begins_as_zip
 from fieldplay_archive.logs.log import Log, files_of, log_names
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report, UsageError
 
 Note = Callable[[str], None]
 
@@ -57,12 +56,12 @@ def _listed(paths: Sequence[Path], report: Report, note: Note) -> Files:
 
 def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
     if path.is_file() and begins_as_zip(path):
-        raise WordError(f"{path}: a zip is read alone; unpack it to join it with others")
+        raise UsageError(f"{path}: a zip is read alone; unpack it to join it with others")
     return [path / name for name in log_names(FolderFiles(path, report), note)] if path.is_dir() else [path]
 
 
 def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
-    """The streams that are asked for, all if none is; a leading / may be left out. WordError for others names all.
+    """The streams that are asked for, all if none is; a leading / may be left out. UsageError for others names all.
 
     ArchiveError where there are none at all.
     """
@@ -72,5 +71,5 @@ def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
     unknown = [name for name, there in zip(names, found, strict=True) if not there]
     if unknown:
         present = ", ".join(log.streams) or "none"
-        raise WordError(f"there is no stream {', '.join(unknown)}; there are {present}")
+        raise UsageError(f"there is no stream {', '.join(unknown)}; there are {present}")
     return list(dict.fromkeys(found)) if names else list(log.streams)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.times import utc_text
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.streams import LogStream
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, UsageError
 
 INDENT = "  "
 FEW = 3  # items of a long list that are shown
@@ -31,15 +30,15 @@ def row_of(stream: LogStream, *, index: int | None, time_ns: int | None) -> int:
     Samples are compared by their own times where they have them, else by when they were logged.
     """
     if not len(stream):
-        raise WordError(f"{stream.name} has no samples")
+        raise UsageError(f"{stream.name} has no samples")
     if time_ns is None:
         row = index or 0
         if not -len(stream) <= row < len(stream):
-            raise WordError(f"{stream.name} has no sample {row}; it has {len(stream)}")
+            raise UsageError(f"{stream.name} has no sample {row}; it has {len(stream)}")
         return row % len(stream)
     nearest = min(filter(None, (_nearest(stream, rows, time_ns) for rows in stream.ranges())), default=None)
     if nearest is None:
-        raise WordError(f"{stream.name} has no times; choose a sample by --index")
+        raise UsageError(f"{stream.name} has no times; choose a sample by --index")
     return nearest[1]
 
 

@@ -6,10 +6,10 @@ from datetime import datetime, timezone
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.cdff.errors import WordError
-from fieldplay.dates import TimeTextError, time_of_text
+from fieldplay.dates import time_of_text
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.stamps import NS_PER_S
 
 INDEX_BELOW = 10**8  # a whole number from here on is a time:
@@ -29,14 +29,14 @@ def index_of_word(word: str) -> int | None:
 def time_of_word(word: str, begin_ns: int) -> int:
     """Nanoseconds of a time in one of the forms above; a whole number counts as seconds."""
     if word.startswith("-"):
-        raise WordError(f"expected a time from the begin on, got '{word}'")
+        raise UsageError(f"expected a time from the begin on, got '{word}'")
     if WHOLE.fullmatch(word) and int(word) >= MICROSECONDS_FROM:
         value = int(word)
         return min(value if value >= NANOSECONDS_FROM else value * 1000, np.iinfo(np.int64).max)
     try:
         return time_of_text(word.removesuffix("s"), begin_ns)
-    except TimeTextError:
-        raise WordError(f"{EXPECTED}, got '{word}'") from None
+    except UsageError:
+        raise UsageError(f"{EXPECTED}, got '{word}'") from None
 
 
 def begin_of(log: Log) -> int:

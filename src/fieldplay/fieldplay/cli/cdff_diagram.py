@@ -14,12 +14,11 @@ from fieldplay.cdff.description.reader import description_of_file
 from fieldplay.cdff.drawing.diagram import picture_of
 from fieldplay.cdff.drawing.shapes import Picture
 from fieldplay.cdff.drawing.svg import svg_of
-from fieldplay.cdff.errors import DescriptionError
 from fieldplay.cli.cdff_opening import opened_with_faults, tell_faults
-from fieldplay.cli.commands import UsageError, print_line, require_place, tell
+from fieldplay.cli.commands import print_line, require_place, tell
 from fieldplay.report.html.ticks import many
-from fieldplay.whole_files import write_whole
-from fieldplay_messages.errors import Defect
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.outputs import write_whole
 
 DONE, FAULTY = 0, 1
 SVG, PNG = ".svg", ".png"
@@ -83,7 +82,7 @@ def _beside(file: Path, description: Description, faults: list[Defect]) -> Itera
             continue
         try:
             found = description_of_file(path, faults.append)
-        except (DescriptionError, OSError) as error:
+        except (ArchiveError, OSError) as error:
             faults.append(Defect(file=path.name, kind="unreadable_dfn", message=f"it cannot be used: {error}"))
             continue
         if found.kind == DFN:

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.cdff import index_state, summary
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.opening import chosen_streams
-from fieldplay.cdff.outputs import whole_file, whole_folder
 from fieldplay.cdff.parts_of_logs import PACKED, Cut, rows_of_cut, write_cut
 from fieldplay.cdff.plain_data import plain_of
 from fieldplay.cdff.sample_text import Limits, lines_of, lines_of_sample, named_entries, row_of
 from fieldplay.cdff.tables.cells import lists_of_word
 from fieldplay.cdff.tables.export import CSV, PARQUET, TableOptions, export_stream
 from fieldplay.cdff.times import begin_of, time_of_word
-from fieldplay.cli.cdff_opening import opened_with_faults, require_there, tell_faults, words_as_usage
-from fieldplay.cli.commands import Command, UsageError, print_line, require_place, tell
+from fieldplay.cli.cdff_opening import opened_with_faults, require_there, tell_faults
+from fieldplay.cli.commands import Command, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
 from fieldplay.report.html.ticks import many, size_text
 from fieldplay_archive.files.containers import FolderFiles
 from fieldplay_archive.logs.streams import LogStream
-from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.outputs import whole
 
 DONE, FAULTY = 0, 1
 LOG_SUFFIXES = (".msg", ".msg.zz")
@@ -48,7 +47,7 @@ def info(chosen: argparse.Namespace) -> int:
 def show(chosen: argparse.Namespace) -> int:
     """One sample of a stream, or of each."""
     limits = Limits(depth=chosen.depth, items=chosen.max_list)
-    with opened_with_faults([chosen.archive]) as (log, faults), words_as_usage():
+    with opened_with_faults([chosen.archive]) as (log, faults):
         if not log.streams and not chosen.stream:
             _show_settings(log.settings, limits, as_json=chosen.json)
             return DONE
@@ -87,7 +86,7 @@ def _rows(
     for stream in streams:
         try:
             yield stream, row_of(stream, index=index, time_ns=time_ns)
-        except WordError as error:
+        except UsageError as error:
             if is_named:
                 raise
             tell(f"fieldplay: {error}")
@@ -129,7 +128,7 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
     if not chosen.out.name.lower().endswith(LOG_SUFFIXES):
         raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(LOG_SUFFIXES)}")
     _require_file_place(chosen, logs)
-    with opened_with_faults(logs) as (log, faults), words_as_usage():
+    with opened_with_faults(logs) as (log, faults):
         if _is_refused(chosen, faults):
             return FAULTY
         streams = chosen_streams(log, names)
@@ -137,7 +136,7 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
         if not any(len(own) for own in rows):
             tell("fieldplay: no sample lies in this stretch; nothing is written")
             return FAULTY
-        with progress_bar("writing", "MB", sys.stderr) as bar, whole_file(chosen.out) as partial:
+        with progress_bar("writing", "MB", sys.stderr) as bar, whole(chosen.out) as partial:
             write_cut(log, streams, rows, out=partial, progress=bar)
     packed = ", packed" if chosen.out.name.lower().endswith(PACKED) else ""
     counts = f"{many(sum(map(len, rows)), 'sample')} of {many(len(streams), 'stream')}"
@@ -153,14 +152,14 @@ def export(chosen: argparse.Namespace) -> int:
         raise UsageError(f"{chosen.out}: expected a name that ends in {CSV} or {PARQUET}, or a new folder")
     _require_file_place(chosen, [chosen.archive], is_folder=not is_file)
     options = TableOptions(lists=lists_of_word(chosen.lists), clock=chosen.time)
-    with opened_with_faults([chosen.archive]) as (log, faults), words_as_usage():
+    with opened_with_faults([chosen.archive]) as (log, faults):
         if _is_refused(chosen, faults):
             return FAULTY
         names = chosen_streams(log, chosen.streams)
         if is_file and len(names) != 1:
             there = f"; there are {', '.join(log.streams)}" if not chosen.streams else ""
             raise UsageError(f"{chosen.out} is for one stream, and these are {len(names)}: name a folder{there}")
-        with whole_file(chosen.out) if is_file else whole_folder(chosen.out) as partial:
+        with whole(chosen.out, is_folder=not is_file) as partial:
             places = [partial] if is_file else _places(partial, names, f".{chosen.format}")
             lines = [
                 _export_one(log.streams[name], place, options, faults=faults)

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.opening import opened_logs
-from fieldplay.cli.commands import UsageError, fault_of_place, tell
+from fieldplay.cli.commands import fault_of_place, tell
 from fieldplay.cli.progress import progress_bar
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.opening_progress import watched_opening
-from fieldplay_messages.errors import Defect
+from fieldplay_messages.errors import Defect, UsageError
 
 
 @contextmanager
@@ -20,21 +19,12 @@ def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect
     require_there(paths)
     faults: list[Defect] = []
     notes: list[str] = []
-    with ExitStack() as stack, words_as_usage():
+    with ExitStack() as stack:
         with progress_bar("reading", "MB", sys.stderr) as bar, watched_opening(bar):
             log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
         for note in notes:
             tell(f"fieldplay: note: {note}")
         yield log, faults
-
-
-@contextmanager
-def words_as_usage() -> Iterator[None]:
-    """What is no stream, no time and the like is wrong usage."""
-    try:
-        yield
-    except WordError as error:
-        raise UsageError(str(error)) from None
 
 
 def require_there(paths: Sequence[Path]) -> None:

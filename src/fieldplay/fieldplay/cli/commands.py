@@ -24,16 +24,11 @@ from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import spec_from_file
-from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
-from fieldplay_player.errors import PlayError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 
 Command = Callable[[argparse.Namespace], int]
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
-
-
-class UsageError(Exception):
-    """The command was asked for what cannot be."""
 
 
 def list_datasets(_: argparse.Namespace) -> int:
@@ -71,7 +66,7 @@ def check(chosen: argparse.Namespace) -> int:
             _print_check(chosen, archive, playable)
             return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
     except ArchiveError as error:
-        if not chosen.json or isinstance(error, ParameterError):
+        if not chosen.json:
             raise
         defect = Defect(file=chosen.archive.name, kind="unreadable_archive", message=str(error))
         _print_json({"dataset": chosen.dataset, "archive": str(chosen.archive), "playable": False}, [defect])
@@ -133,10 +128,7 @@ def play(chosen: argparse.Namespace) -> int:
         from fieldplay.cli.play import play_archive
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
-    try:
-        return play_archive(chosen, _selection(chosen))
-    except PlayError as error:
-        raise UsageError(str(error)) from None
+    return play_archive(chosen, _selection(chosen))
 
 
 def print_line(text: str) -> None:

@@ -11,25 +11,25 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay.cli.commands import UsageError, opened, print_line, require_place, tell
+from fieldplay.cli.commands import opened, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
-from fieldplay.evaluation.ways import Compared, EvaluationWordError, chosen_topic, compared, read_ways, wanted_topics
+from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways, wanted_topics
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay.sources.archive import ArchiveSource
 from fieldplay.sources.source import Source
-from fieldplay.whole_files import write_whole
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, AlignmentError
-from fieldplay_fusion.evaluation.evaluation import EvaluationError, EvaluationSettings
+from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.errors import UsageError
+from fieldplay_messages.outputs import write_whole
 
 PICTURE = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
-NOTHING_USABLE = 1
 EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
 PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
@@ -78,18 +78,12 @@ def evaluate(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
     settings = _settings(chosen)
     _require_places(chosen)
-    try:
-        with _source(chosen) as (source, names), progress_bar("reading", "messages", sys.stderr) as bar:
-            ways = read_ways(source, names[0], names[1], progress=bar)
-            for line in _problems(source, names):
-                tell(line)
-        found = compared(ways, settings, lever=_lever(chosen.lever), tell=_told)
-        _tell_doubts(found, chosen.lengths)
-    except EvaluationWordError as error:
-        raise UsageError(str(error)) from None
-    except (EvaluationError, AlignmentError) as error:
-        tell(f"fieldplay: {error}")
-        return NOTHING_USABLE
+    with _source(chosen) as (source, names), progress_bar("reading", "messages", sys.stderr) as bar:
+        ways = read_ways(source, names[0], names[1], progress=bar)
+        for line in _problems(source, names):
+            tell(line)
+    found = compared(ways, settings, lever=_lever(chosen.lever), tell=_told)
+    _tell_doubts(found, chosen.lengths)
     _write(chosen, found)
     for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
         print_line(line)

@@ -19,7 +19,7 @@ from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.projection import add_projecting, project
 from fieldplay.cli.report import report
 from fieldplay_archive.datasets import dataset_files
-from fieldplay_messages.errors import ArchiveError, BagError, ParameterError
+from fieldplay_messages.errors import UsageError, UserError
 
 DONE, NOTHING_USABLE, WRONG_USAGE = 0, 1, 2
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interrupts_at_once():
             return _run(chosen)
-    except (commands.UsageError, ParameterError) as error:
+    except UsageError as error:
         chosen.parser.error(str(error))
         return WRONG_USAGE  # error() has ended the program, with this code
     except Interrupted as end:
@@ -58,9 +58,9 @@ def _run(chosen: argparse.Namespace) -> int:
         code: int = chosen.run(chosen)
         sys.stdout.flush()
         return code
-    except ParameterError:
+    except UsageError:
         raise
-    except (ArchiveError, BagError) as error:
+    except UserError as error:
         commands.tell(f"fieldplay: {error}")
     except BrokenPipeError:
         raise

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import cv2
 
-from fieldplay.cli.commands import UsageError, opened, print_line, require_place, tell
+from fieldplay.cli.commands import opened, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
-from fieldplay.dates import TimeTextError
 from fieldplay.projection.motion import AUTO
 from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected
-from fieldplay.projection.sensors import ProjectionWordError
-from fieldplay.whole_files import write_whole
 from fieldplay_fusion.projection.overlays import ColourScale, overlay
+from fieldplay_messages.errors import UsageError
+from fieldplay_messages.outputs import write_whole
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 LONGEST_S = 1e6
@@ -64,19 +63,13 @@ def add_projecting(parser: argparse.ArgumentParser) -> None:
 def project(chosen: argparse.Namespace) -> int:
     """A laser's points in a camera's picture."""
     scale = _require_options(chosen)
-    try:
-        with (
-            opened(chosen) as archive,
-            progress_bar("projecting", "steps", sys.stderr) as bar,
-        ):
-            found = projected(archive, _wanted(chosen), step=bar, tell=_told)
-            ranges_m, caption = found.ranges_m, caption_of(found)
-            drawn = overlay(
-                found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
-            )
-            bar(1.0, 4)
-    except (ProjectionWordError, TimeTextError) as error:
-        raise UsageError(str(error)) from None
+    with opened(chosen) as archive, progress_bar("projecting", "steps", sys.stderr) as bar:
+        found = projected(archive, _wanted(chosen), step=bar, tell=_told)
+        ranges_m, caption = found.ranges_m, caption_of(found)
+        drawn = overlay(
+            found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
+        )
+        bar(1.0, 4)
     write_whole(chosen.out, cv2.imencode(chosen.out.suffix.lower(), drawn)[1].tobytes())
     for line in lines_of(found, str(chosen.out)):
         print_line(line)

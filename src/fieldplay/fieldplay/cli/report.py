@@ -5,22 +5,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fieldplay.cli.commands import UsageError, opened, print_line
+from fieldplay.cli.commands import opened, print_line
 from fieldplay.cli.progress import progress_bar
 from fieldplay.report.html.ticks import size_text
-from fieldplay.report.output import ReportPlaceError, require_place, write_page
+from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
 from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay.sources.archive import ArchiveSource
 from fieldplay.sources.source import Source
+from fieldplay_messages.errors import UsageError
 
 
 def report(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
-    try:
-        require_place(chosen.archive, chosen.out)
-    except ReportPlaceError as error:
-        raise UsageError(str(error)) from None
+    require_place(chosen.archive, chosen.out)
     with _source(chosen) as source:
         with progress_bar("reading", "messages", sys.stderr) as bar:
             page = page_of(source, bar)

@@ -5,8 +5,9 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from fieldplay.cli.commands import UsageError, print_line, tell
+from fieldplay.cli.commands import print_line, tell
 from fieldplay.cli.progress import progress_bar
+from fieldplay_messages.errors import UsageError
 from fieldplay_samples.errors import SampleError
 from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, write_sample
 

@@ -14,13 +14,10 @@ from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.batches import Progress, Topic
+from fieldplay_messages.errors import UsageError
 
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
-
-
-class EvaluationWordError(Exception):
-    """What was asked for is not in the archive or bag; the message is fit for a user."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,16 +46,16 @@ def chosen_topic(word: str, topics: Sequence[Topic]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise EvaluationWordError(f"'{word}' may be {' or '.join(found)}: give all of its name")
+        raise UsageError(f"'{word}' may be {' or '.join(found)}: give all of its name")
     there = ", ".join(names) or "none"
-    raise EvaluationWordError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD")
+    raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD")
 
 
 def frames_of_word(word: str) -> tuple[str, str]:
     """Parent and child of tf:PARENT.CHILD."""
     parent, dot, child = word.removeprefix(TF_WORD).partition(".")
     if not (parent and dot and child):
-        raise EvaluationWordError(f"expected tf:PARENT.CHILD, such as tf:map.base_link, got '{word}'")
+        raise UsageError(f"expected tf:PARENT.CHILD, such as tf:map.base_link, got '{word}'")
     return parent, child
 
 
@@ -88,7 +85,7 @@ def read_ways(source: Source, estimate: str, truth: str, *, progress: Progress) 
 def _way(rows: dict[str, PoseRows], name: str) -> Way:
     way = rows[name].way() if name in rows else None
     if way is None or not len(way.trajectory):
-        raise EvaluationWordError(f"{name}: no pose in it")
+        raise UsageError(f"{name}: no pose in it")
     return way
 
 
@@ -102,7 +99,7 @@ def _way_of_tf(frames: Frames, word: str) -> Way:
     found = frames.transform(parent, child, stamp_ns)
     if found is None or not found[1].any():
         known = ", ".join(frames.names) or "none"
-        raise EvaluationWordError(f"{word}: tf does not tell how {child} moves in {parent}; its frames are: {known}")
+        raise UsageError(f"{word}: tf does not tell how {child} moves in {parent}; its frames are: {known}")
     poses, there = found
     turns = quaternion_from_rotation(poses[there][:, :3, :3])
     trajectory = trajectory_from_rows(stamp_ns[there], poses[there][:, :3, 3], turns)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.projection.sensors import ProjectionWordError
 from fieldplay.report.panels.transforms import TF, TransformPanel
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
@@ -16,7 +15,7 @@ from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import Array, inverse_from_transform
 from fieldplay_messages import records
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.records import Record
@@ -146,5 +145,5 @@ def fixed_frame(frames: Frames, sensor: str, wanted: str) -> str:
         root = frames.path_to_root(sensor)[-1]
         return "" if frames.are_fixed(root, sensor) else root
     if wanted not in frames.names:
-        raise ProjectionWordError(f"there is no frame '{wanted}'; there are {', '.join(sorted(frames.names))}")
+        raise UsageError(f"there is no frame '{wanted}'; there are {', '.join(sorted(frames.names))}")
     return wanted

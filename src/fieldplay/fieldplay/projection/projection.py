@@ -18,7 +18,6 @@ from fieldplay.projection.motion import (
 )
 from fieldplay.projection.sensors import (
     SCAN,
-    ProjectionWordError,
     Sensor,
     camera_of_name,
     camera_stream,
@@ -39,6 +38,7 @@ from fieldplay_fusion.projection.cameras import (
 from fieldplay_kinematics.extrinsics import transform_from_published
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -133,7 +133,7 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
     found = own_transform(spec, camera, laser) if extrinsics != TF else None
     if extrinsics == OWN and found is None:
         pairs = ", ".join(f"{row.child} in {row.parent}" for row in spec.projections) or "none"
-        raise ProjectionWordError(f"{spec.name} has no row of its own for {laser} in {camera}; it has {pairs}")
+        raise UsageError(f"{spec.name} has no row of its own for {laser} in {camera}; it has {pairs}")
     return found
 
 
@@ -193,7 +193,7 @@ def overlay_parameters(spec: DatasetSpec, pair: str, *, images: str) -> dict[str
     """The node's parameters for a pair `LASER,CAMERA`, the pictures sent as raw, compressed or both."""
     laser, comma, camera = (word.strip() for word in pair.partition(","))
     if not (laser and comma and camera):
-        raise ProjectionWordError(f"overlay: expected LASER,CAMERA, got '{pair}'")
+        raise UsageError(f"overlay: expected LASER,CAMERA, got '{pair}'")
     ids = {stream.id for stream in spec.streams}
     points, pictures = laser_stream(spec, laser, ids), camera_stream(spec, camera, ids)
     parameters: dict[str, Any] = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.clouds import CLOUD
 from fieldplay_messages.feeds.pictures import RAW
 from fieldplay_messages.spec import Camera, StreamSpec
@@ -12,10 +13,6 @@ from fieldplay_messages.streams import Stream
 
 SCAN = "sensor_msgs/msg/LaserScan"
 NONE = "none"
-
-
-class ProjectionWordError(Exception):
-    """A word that names nothing of the archive, or is no time; the message says what there is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +63,7 @@ def _named(
                 return stream
     missing = [stream for stream in known if wanted in (*_full_names(stream), *_short_names(stream))]
     what = f"there is nothing of {missing[0].topic}" if missing else f"there is no {kind} '{name}'"
-    raise ProjectionWordError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_listed(able)}")
+    raise UsageError(f"{what}; there {'is' if len(able) == 1 else 'are'} {_listed(able)}")
 
 
 def _full_names(spec: StreamSpec) -> tuple[str, ...]:

@@ -4,24 +4,21 @@ import os
 from pathlib import Path
 
 from fieldplay.report.html.page import GENERATOR
-from fieldplay.whole_files import write_whole
+from fieldplay_messages.errors import UsageError
+from fieldplay_messages.outputs import write_whole
 
 SUFFIX = ".html"
 LOOKED_AT = 2048  # bytes in which the sign of an earlier page stands
 
 
-class ReportPlaceError(Exception):
-    """The page cannot stand where it is wanted; the message is fit for a user."""
-
-
 def require_place(source: Path, out: Path) -> None:
     """The page must be an .html file outside of what it is about, and new, or a page like it."""
     if out.suffix.lower() != SUFFIX:
-        raise ReportPlaceError(f"{out}: expected a name that ends in {SUFFIX}")
+        raise UsageError(f"{out}: expected a name that ends in {SUFFIX}")
     if out.resolve().is_relative_to(source.resolve()):
-        raise ReportPlaceError(f"{out} lies in what it is to be about, which is never written to")
+        raise UsageError(f"{out} lies in what it is to be about, which is never written to")
     if os.path.lexists(out) and not is_report(out):
-        raise ReportPlaceError(f"{out} exists and is no page of fieldplay: it is not replaced")
+        raise UsageError(f"{out} exists and is no page of fieldplay: it is not replaced")
 
 
 def is_report(path: Path) -> bool:

@@ -11,7 +11,7 @@ from fieldplay_archive.outlets.derived.pose_messages import TF
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages import records
-from fieldplay_messages.errors import ParameterError
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.spec import ALWAYS, StreamSpec
 from fieldplay_messages.streams import Stream
@@ -37,12 +37,12 @@ def live_switches(spec: DatasetSpec) -> dict[str, bool]:
 
 
 def check_switches(spec: DatasetSpec, selection: Selection) -> None:
-    """ParameterError names a switch that the dataset does not have."""
+    """UsageError names a switch that the dataset does not have."""
     known = switches(spec)
     for name in selection.tf:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
-            raise ParameterError(f"tf: {spec.name} has no switch '{name}'; there are: {there}")
+            raise UsageError(f"tf: {spec.name} has no switch '{name}'; there are: {there}")
 
 
 def sends_odom_tf(spec: DatasetSpec, selection: Selection) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation.pairs import PosePairs, yaw_of_ways
 from fieldplay_kinematics.transforms import Array, inverse_from_transform, rotation_about_axis, transform_from_rotation
 
@@ -11,10 +12,6 @@ NONE, FIRST, YAW, SE3, SIM3 = "none", "first", "yaw", "se3", "sim3"
 KINDS = (FIRST, SE3, SIM3, YAW, NONE)
 LEAST_SPREAD = 1e-9  # of the second direction in which positions spread, beside the first
 HALF_TURN = np.diag([1.0, -1.0, -1.0, 1.0])  # from z up to z down
-
-
-class AlignmentError(ValueError):
-    """The positions do not tell the alignment that was wanted."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +41,7 @@ def alignment_of_pairs(kind: str, pairs: PosePairs) -> Alignment:
     if kind not in KINDS:
         raise ValueError(f"alignment: expected {', '.join(KINDS)}, got '{kind}'")
     if not len(pairs):
-        raise AlignmentError("no poses to align by")
+        raise FusionError("no poses to align by")
     if kind == NONE:
         return Alignment(transform=np.eye(4))
     if kind == FIRST:
@@ -60,7 +57,7 @@ def umeyama(points: Array, onto: Array, *, with_scale: bool = False) -> Alignmen
     one, other = points - means[0], onto - means[1]
     left, spread, right = np.linalg.svd(other.T @ one / len(points))
     if not spread[1] > LEAST_SPREAD * max(spread[0], LEAST_SPREAD):
-        raise AlignmentError("the positions lie on a line, about which any rotation fits: align by first or yaw")
+        raise FusionError("the positions lie on a line, about which any rotation fits: align by first or yaw")
     signs = np.array([1.0, 1.0, np.sign(np.linalg.det(left) * np.linalg.det(right))])
     rotation = (left * signs) @ right
     scale = float(spread @ signs / (one**2).sum(axis=1).mean()) if with_scale else 1.0

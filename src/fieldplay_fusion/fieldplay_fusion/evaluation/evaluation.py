@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation import pose_errors as compared
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, Alignment, alignment_of_pairs
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, PosePairs, associated, with_headings
@@ -18,10 +19,6 @@ ROUND = (1.0, 2.0, 5.0)
 LEAST_LENGTH_M = 0.5
 SHARES = (1 / 500, 1 / 2)  # of the way, between which lengths are chosen where none are given
 STEPS_PER_LENGTH, LEAST_STEP_M = 10, 0.1  # by which the way is measured: more than satellites tremble
-
-
-class EvaluationError(ValueError):
-    """The two cannot be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +110,7 @@ def evaluated(settings: EvaluationSettings, estimate: Trajectory, truth: Traject
     method, offset_s = settings.association, settings.offset_s
     pairs = associated(estimate, truth, within_s=settings.within_s, method=method, offset_s=offset_s)
     if len(pairs) < 2:
-        raise EvaluationError(f"expected poses of both at the same times, {_times_apart(estimate, truth, settings)}")
+        raise FusionError(f"expected poses of both at the same times, {_times_apart(estimate, truth, settings)}")
     return evaluation_of_pairs(settings, pairs)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.evaluation.alignment import FIRST, AlignmentError
+from fieldplay_fusion.errors import FusionError
+from fieldplay_fusion.evaluation.alignment import FIRST
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
 from fieldplay_fusion.evaluation.pairs import PosePairs, associated, no_pairs
 from fieldplay_fusion.evaluation.trajectories import Trajectory, places_along
@@ -185,6 +186,6 @@ class RunningEvaluation:
         pairs, travelled = self.kept.with_newest()
         try:
             evaluation = evaluation_of_pairs(self._settings, pairs, thinned_m=travelled)
-        except AlignmentError:
+        except FusionError:
             evaluation = evaluation_of_pairs(replace(self._settings, alignment=FIRST), pairs, thinned_m=travelled)
         return PeriodReport(evaluation=evaluation, position_error_m=float(evaluation.absolute.translation[-1]))

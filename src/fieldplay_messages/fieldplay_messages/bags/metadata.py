@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fieldplay_messages.bags.channels import Channel, Qos
 from fieldplay_messages.bags.contents import Contents
 
+METADATA = "metadata.yaml"
 VERSION = 9
 ROS_DISTRO = "jazzy"
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.bags.channels import Channel
 from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.folder import METADATA, PartialFolder
 from fieldplay_messages.bags.mcap_writer import CHUNK_SIZE, Compression, McapStorage
-from fieldplay_messages.bags.metadata import metadata_text
+from fieldplay_messages.bags.metadata import METADATA, metadata_text
 from fieldplay_messages.bags.sqlite_writer import SqliteStorage
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import Messages
+from fieldplay_messages.outputs import Partial
 
 StorageName = Literal["mcap", "sqlite3"]
 
@@ -71,7 +71,7 @@ class BagWriter:
 
     def __enter__(self) -> "BagWriter":
         with self._told():
-            self._folder = PartialFolder(self.path, overwrite=self._overwrite)
+            self._folder = Partial(self.path, is_folder=True, check=self._require_place)
             try:
                 self._storage = self._create_storage(self._folder.path / self._file_name)
             except BaseException:  # an interrupt leaves nothing behind either
@@ -104,6 +104,16 @@ class BagWriter:
             with self._told():
                 self._contents.add(messages)
                 self._storage.write(messages)
+
+    def _require_place(self) -> None:
+        """BagError where another bag may not be replaced, or what stands there is no bag."""
+        if not os.path.lexists(self.path):
+            return
+        if not self._overwrite:
+            raise BagError(f"{self.path} exists already")
+        is_bag = self.path.is_dir() and ((self.path / METADATA).exists() or not any(self.path.iterdir()))
+        if not is_bag:
+            raise BagError(f"{self.path} exists and is no bag: it is not overwritten")
 
     @property
     def _file_name(self) -> str:

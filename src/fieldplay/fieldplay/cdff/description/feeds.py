@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from fieldplay.cdff.description.model import Description
 from fieldplay.cdff.description.port_types import Feed
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.opening import chosen_streams
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.types.table import BITS
+from fieldplay_messages.errors import UsageError
 
 PART = re.compile(r"[/.]")
 
@@ -17,7 +17,7 @@ PART = re.compile(r"[/.]")
 def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, Feed]:
     """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
 
-    WordError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
+    UsageError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
     """
     named = dict(_given(log, description, word) for word in words)
     for port in description.inputs:
@@ -30,10 +30,10 @@ def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> di
 def _given(log: Log, description: Description, word: str) -> tuple[str, str]:
     port, equals, stream = word.partition("=")
     if not (port and equals and stream):
-        raise WordError(f"--stream: expected PORT=STREAM, got '{word}'")
+        raise UsageError(f"--stream: expected PORT=STREAM, got '{word}'")
     inputs = [each.name for each in description.inputs]
     if port not in inputs:
-        raise WordError(f"--stream: {description.name} has no input {port}; it has {', '.join(inputs) or 'none'}")
+        raise UsageError(f"--stream: {description.name} has no input {port}; it has {', '.join(inputs) or 'none'}")
     return port, chosen_streams(log, [stream])[0]
 
 

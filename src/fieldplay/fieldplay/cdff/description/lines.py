@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
-from fieldplay.cdff.errors import DescriptionError
-from fieldplay_messages.errors import Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 TAB_WIDTH = 8
 Fields = Mapping[str, "Value"]
@@ -104,33 +103,33 @@ class YamlReader:
         self._report(Defect(file=self.file, row=line, kind=kind, message=message))
 
     def content(self) -> Value:
-        """The whole, with tabs as spaces where YAML does not allow tabs; DescriptionError where all fails."""
+        """The whole, with tabs as spaces where YAML does not allow tabs; ArchiveError where all fails."""
         try:
             node = self._composed(self._text)
         except yaml.MarkedYAMLError as error:
             rows = [row for row, line in enumerate(self._text.splitlines(), 1) if "\t" in _indent(line)]
             if not rows:
-                raise DescriptionError(self._told(error)) from None
+                raise ArchiveError(self._told(error)) from None
             for row in rows:
                 self.complain(row, "tab", "a tab stands before the text, where YAML allows spaces alone; taken as such")
             node = self._composed_without_tabs()
         except yaml.YAMLError as error:
-            raise DescriptionError(f"{self.file}: expected YAML: {error}") from None
+            raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
         if node is None:
-            raise DescriptionError(f"{self.file}: expected a description, got an empty file")
+            raise ArchiveError(f"{self.file}: expected a description, got an empty file")
         return Value(node, self)
 
     def _composed_without_tabs(self) -> yaml.Node | None:
         try:
             return self._composed(self._text.expandtabs(TAB_WIDTH))
         except yaml.MarkedYAMLError as error:
-            raise DescriptionError(self._told(error)) from None
+            raise ArchiveError(self._told(error)) from None
 
     def _composed(self, text: str) -> yaml.Node | None:
         try:
             node: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
         except RecursionError:
-            raise DescriptionError(f"{self.file}: expected a description, got one that is nested too deep") from None
+            raise ArchiveError(f"{self.file}: expected a description, got one that is nested too deep") from None
         return node
 
     def _told(self, error: yaml.MarkedYAMLError) -> str:

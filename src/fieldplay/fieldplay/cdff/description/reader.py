@@ -21,8 +21,7 @@ from fieldplay.cdff.description.model import (
     Port,
     Step,
 )
-from fieldplay.cdff.errors import DescriptionError
-from fieldplay_messages.errors import Report
+from fieldplay_messages.errors import ArchiveError, Report
 
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
@@ -34,15 +33,15 @@ MISSPELLED = "asnlScc"  # with the letter l
 
 
 def description_of_file(path: Path, report: Report) -> Description:
-    """The description in a file; DescriptionError where it is none at all."""
+    """The description in a file; ArchiveError where it is none at all."""
     with path.open("rb") as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise DescriptionError(f"{path.name}: expected a description of {LARGEST} bytes at most")
+        raise ArchiveError(f"{path.name}: expected a description of {LARGEST} bytes at most")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DescriptionError(f"{path.name}: expected text in UTF-8: {error}") from None
+        raise ArchiveError(f"{path.name}: expected text in UTF-8: {error}") from None
     return description_of_text(path.name, text, report)
 
 
@@ -52,7 +51,7 @@ def description_of_text(file: str, text: str, report: Report) -> Description:
     content = reader.content()
     fields = content.fields("the description", TOP, mandatory=("name", "doc")) if content.is_map else {}
     if not fields.keys() & {"input_ports", "output_ports", "dfns", "implementations"}:
-        raise DescriptionError(f"{file}: expected a description with name, doc and ports, got {content.form}")
+        raise ArchiveError(f"{file}: expected a description with name, doc and ports, got {content.form}")
     return _description(reader, fields)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.plain_data import json_of
+from fieldplay_messages.errors import UsageError
 
 Cells = dict[str, Any]
 MOST_TOLD = 20
@@ -29,7 +29,7 @@ class Lists:
         return known
 
     def require_known(self) -> None:
-        """WordError, once samples were gone through, if names were given that none of their lists has.
+        """UsageError, once samples were gone through, if names were given that none of their lists has.
 
         What is within a list without columns is not known.
         """
@@ -41,7 +41,7 @@ class Lists:
             lists = list(dict.fromkeys(_name(path) for path in self._known))
             more = f" and {len(lists) - MOST_TOLD} more" if len(lists) > MOST_TOLD else ""
             told = ", ".join(lists[:MOST_TOLD]) + more if lists else "none"
-            raise WordError(f"there is no list {', '.join(unknown)}; there are {told}")
+            raise UsageError(f"there is no list {', '.join(unknown)}; there are {told}")
 
     def item_paths(self, path: str, count: int) -> list[str]:
         """The names of a list's items, so many or more."""

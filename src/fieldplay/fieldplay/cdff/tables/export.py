@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from fieldplay.cdff.errors import WordError
 from fieldplay.cdff.tables.cells import Lists, cells_of
 from fieldplay.cdff.tables.columns import (
     TYPES,
@@ -27,7 +26,7 @@ from fieldplay.cdff.tables.columns import (
 from fieldplay.cdff.tables.writers import CsvWriter, ParquetWriter
 from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report, UsageError
 
 CSV, PARQUET = ".csv", ".parquet"
 LOG, SAMPLE = "log", "sample"
@@ -89,7 +88,7 @@ def _write(
     stream: LogStream, out: Path, options: TableOptions, *, columns: Columns, progress: Progress, report: Report
 ) -> None:
     if len(columns) > MOST_COLUMNS:
-        raise WordError(
+        raise UsageError(
             f"{stream.name}: {len(columns)} columns are more than the {MOST_COLUMNS} that a table may have here: "
             "choose fewer --lists"
         )

@@ -13,7 +13,8 @@ from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings
-from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationError, EvaluationSettings, evaluated
+from fieldplay_fusion.errors import FusionError
+from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.pose_topics import TYPES, poses_of_columns
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
@@ -118,7 +119,7 @@ def _evaluated(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:
     within_s = max(0.25, *(2e-9 * _usual_ns(one.stamp_ns) for one in (estimate, truth)))
     try:
         found = evaluated(EvaluationSettings(within_s=within_s), estimate, truth)
-    except EvaluationError:
+    except FusionError:
         return None
     return found if found.travelled_m[-1] >= LEAST_WAY_M else None
 

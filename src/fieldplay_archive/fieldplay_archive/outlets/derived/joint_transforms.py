@@ -12,7 +12,7 @@ from fieldplay_kinematics.transforms import Array
 from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import UrdfModel, model_from_text
 from fieldplay_messages import records
-from fieldplay_messages.errors import ArchiveError, ParameterError
+from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.feed import Feed, RowMessages, SizedMessages, SpanMessages
 from fieldplay_messages.streams import Stream
 
@@ -36,11 +36,11 @@ def joint_transforms(spec: DerivedSpec, streams: Sequence[Stream], place: Place)
 
 
 def renaming_of(spec: DerivedSpec) -> Renaming:
-    """What the joints of the log are called in the model; ParameterError where that cannot be understood."""
+    """What the joints of the log are called in the model; UsageError where that cannot be understood."""
     try:
         return renaming_from_text(str(spec.settings.get("joint_names", "")))
     except ValueError as error:
-        raise ParameterError(str(error)) from None
+        raise UsageError(str(error)) from None
 
 
 def _model(place: Place) -> UrdfModel:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
-from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.spec import Camera
 
 VISUAL, IR = "visual_camera", "ir_camera"
@@ -156,5 +156,5 @@ def _clip(archive: Archive, camera: Camera) -> tuple[int, int]:
 def _chosen_clip(archive: Archive, name: str, most: int) -> int:
     value: int = archive.parameters[name]
     if not UNKNOWN <= value <= most:
-        raise ParameterError(f"parameter {name}: expected 0 to {most}, or {UNKNOWN} for unknown, got {value}")
+        raise UsageError(f"parameter {name}: expected 0 to {most}, or {UNKNOWN} for unknown, got {value}")
     return most // 2 if value == UNKNOWN else value

@@ -18,7 +18,7 @@ from fieldplay_archive.tables.table import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
-from fieldplay_messages.errors import Defect, ParameterError
+from fieldplay_messages.errors import Defect, UsageError
 from fieldplay_messages.streams import Stream
 
 NAV = "nav"
@@ -134,7 +134,7 @@ def origin_from_text(text: str, first_m: tuple[float, float, float]) -> tuple[fl
     except ValueError:
         east = north = up = np.nan
     if not np.isfinite([east, north, up]).all():
-        raise ParameterError(f"parameter map_origin: expected '{FIRST}' or east,north,up in metres, got '{text}'")
+        raise UsageError(f"parameter map_origin: expected '{FIRST}' or east,north,up in metres, got '{text}'")
     return east, north, up
 
 

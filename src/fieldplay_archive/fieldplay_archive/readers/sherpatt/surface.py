@@ -20,7 +20,7 @@ from fieldplay_archive.readers.sherpatt.surface_checks import (
 )
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages import records
-from fieldplay_messages.errors import ArchiveError, Defect, ParameterError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.streams import HeldStream, Stream
 
 KEY = "surface"
@@ -92,8 +92,6 @@ def open_surface(archive: Archive, files: Files, streams: Mapping[str, Stream]) 
         archive.notes.append(f"{other}: a second surface model, which is not read")
     try:
         surface = _surface(archive, files, names[0], start_of_body(archive, streams))
-    except ParameterError:
-        raise
     except ArchiveError as error:
         archive.defects(Defect(file=names[0], kind="unreadable_surface", stream=KEY, message=str(error)))
         return {}
@@ -152,7 +150,7 @@ def _stretch(archive: Archive, name: str, known: str | None, count: int) -> Indi
     if first < min(end, count):
         return np.arange(first, min(end, count))
     if given:
-        raise ParameterError(f"{name}: expected such as 0-{count}, of {count}, got '{given}'")
+        raise UsageError(f"{name}: expected such as 0-{count}, of {count}, got '{given}'")
     archive.notes.append(f"{name}: what is known of the surface model, {known}, lies beyond its {count}: all are taken")
     return np.arange(count)
 
@@ -186,7 +184,7 @@ def _start_pixel(given: str, known: str | None, raster: Raster) -> tuple[Numbers
         offset = np.array([float(number) for number in on_grid.groups()]) - corner
     else:
         form = "'south 327.0 east 272.72' or 'easting 400327.0 northing 3440272.72'"
-        raise ParameterError(f"surface_start: expected such as {form}, got '{text}'")
+        raise UsageError(f"surface_start: expected such as {form}, got '{text}'")
     return np.linalg.solve(turned, offset), ""
 
 
