@@ -1,6 +1,5 @@
 """An archive becomes a rosbag2 bag."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from fieldplay_messages.bags.mcap_writer import Compression
 from fieldplay_messages.bags.writer import BagWriter, StorageName
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.batches import batches
-
-Progress = Callable[[float, int], None]
+from fieldplay_messages.progress import Progress, unwatched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,7 @@ class Converted:
 
 
 def convert(
-    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress | None = None
+    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress = unwatched
 ) -> Converted:
     """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
     _refuse_defects(archive, options)
@@ -57,8 +55,7 @@ def convert(
         for batch in batches(feeds, channels, window):
             writer.write(batch)
             done += len(batch)
-            if progress is not None:
-                progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
+            progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
         _refuse_defects(archive, options)
         counts = writer.counts
         standing = {feed.topic for feed in feeds if feed.standing}

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from fieldplay.dates import utc_text
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import INFO, MOVING, feeds_of_archive
-from fieldplay_archive.outlets.checks import Progress
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.progress import Progress, unwatched
 from fieldplay_messages.stamps import NS_PER_S
 
 BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
@@ -66,7 +66,7 @@ class _Times:
         return round((self.count - 1 - self.gaps) * NS_PER_S / length_ns, 3) if length_ns > 0 else None
 
 
-def summaries(archive: Archive, selection: Selection, *, progress: Progress | None = None) -> list[StreamSummary]:
+def summaries(archive: Archive, selection: Selection, *, progress: Progress = unwatched) -> list[StreamSummary]:
     """All topics but the static tree, in the order of the dataset's description."""
     times = _times(archive, progress)
     order = {name: index for index, name in enumerate(archive.streams)}
@@ -75,7 +75,7 @@ def summaries(archive: Archive, selection: Selection, *, progress: Progress | No
     return [_summary(feed, times[feed.stream]) for feed in feeds]
 
 
-def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
+def _times(archive: Archive, progress: Progress) -> dict[str, _Times]:
     """The rows of all streams, counted. Spans are read in the order of time: streams of one table share its blocks."""
     longest_ns = round(archive.spec.skip_gaps_s * NS_PER_S) or None
     times = {name: _Times(longest_ns) for name in archive.streams}
@@ -86,8 +86,7 @@ def _times(archive: Archive, progress: Progress | None) -> dict[str, _Times]:
     ]
     for done, (_, name, index) in enumerate(sorted(spans), start=1):
         times[name].add(archive.streams[name].load(index).leaves_ns)
-        if progress is not None:
-            progress(done / len(spans), done)
+        progress(done / len(spans), done)
     return times
 
 

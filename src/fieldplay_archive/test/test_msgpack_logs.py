@@ -19,8 +19,8 @@ from fieldplay_archive.logs import log
 from fieldplay_archive.logs.index import cache as index_cache
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
-from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay_messages.progress import watched_opening
 
 A, B = "/task.a", "/task.b"
 

@@ -1,12 +1,10 @@
 """Batches of messages of a topic, in parts of one length each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-Progress = Callable[[float, int], None]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Those of flattened logs, whose fields lie apart, are put together and packed ane
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,14 +21,13 @@ from fieldplay_archive.logs.log_files import open_log_file
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import NANOSECONDS
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.progress import Progress
 
 META = ".meta"
 PACKED = ".zz"
 BLOCK = 1 << 20  # bytes that are copied at once
 ROWS = 64  # samples of flattened logs that are put together at once
 MOST_ITEMS = (1 << 32) - 1  # of a list
-
-Progress = Callable[[float, int], None]  # share and count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,9 +179,7 @@ def _export_one(stream: LogStream, place: Path, options: TableOptions, *, faults
         tell(f"fieldplay: {fault}")
 
     with progress_bar(f"exporting {stream.name}", "samples", sys.stderr) as bar:
-        done = export_stream(
-            stream, place, options, report=report, progress=lambda count: bar(count / max(len(stream), 1), count)
-        )
+        done = export_stream(stream, place, options, report=report, progress=bar)
     twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
     return f"{many(done.rows, 'row')} of {many(done.columns, 'column')}{twice}"
 

@@ -9,8 +9,8 @@ from fieldplay.cdff.opening import opened_logs
 from fieldplay.cli.commands import fault_of_place, tell
 from fieldplay.cli.progress import progress_bar
 from fieldplay_archive.logs.log import Log
-from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_messages.errors import Defect, UsageError
+from fieldplay_messages.progress import watched_opening
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.progress import progress_bar
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import dataset_files, open_dataset
-from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.progress import watched_opening
 
 Command = Callable[[argparse.Namespace], int]
 

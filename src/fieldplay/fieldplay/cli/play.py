@@ -9,8 +9,8 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from fieldplay.cli.progress import ProgressBar, progress_bar
-from fieldplay_archive.opening_progress import watched_opening
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.progress import watched_opening
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.node import SWITCH_S, ignore_signals, play
 from fieldplay_player.nodes.ends import letting_go

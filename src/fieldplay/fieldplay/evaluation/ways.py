@@ -13,8 +13,9 @@ from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
-from fieldplay_messages.batches import Progress, Topic
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import UsageError
+from fieldplay_messages.progress import Progress
 
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"

@@ -21,7 +21,7 @@ from fieldplay.report.panels.streams import stream_sections
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Problem, Source
-from fieldplay_messages.batches import Progress
+from fieldplay_messages.progress import Progress
 
 VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
 

@@ -12,11 +12,12 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.batches import Batch, Part, Progress, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.batches import Batch, Part, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.feeds.feed import Feed, SpanMessages
 from fieldplay_messages.feeds.payloads import Payloads
 from fieldplay_messages.feeds.timeline import Piece, Stretch, Timeline
 from fieldplay_messages.feeds.timeline import Source as Feeding
+from fieldplay_messages.progress import Progress
 
 
 class ArchiveSource:

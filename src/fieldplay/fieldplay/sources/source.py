@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fieldplay_messages.batches import Batch, Progress, Topic
+from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.progress import Progress
 
 KEPT_PER_KIND = 6
 

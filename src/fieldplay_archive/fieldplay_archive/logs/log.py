@@ -19,8 +19,8 @@ from fieldplay_archive.logs.messagepack.values import settings_from_bytes
 from fieldplay_archive.logs.recording_names import VARIANT, notes_of_recordings
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import FilePart
-from fieldplay_archive.opening_progress import tell_opening
 from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.progress import tell_opening
 
 LOG = re.compile(r".+\.msg(\.zz)?", re.IGNORECASE)
 LARGEST_SETTINGS = 16 << 20

@@ -1,6 +1,6 @@
 """Looks for every defect of an archive: reads all of it, and asks the dataset's own checks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,11 +10,10 @@ from fieldplay_archive.outlets.derived.lacking import lacking_lines
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.progress import Progress, unwatched
 
-Progress = Callable[[float, int], None]
 
-
-def check(archive: Archive, selection: Selection, *, progress: Progress | None = None) -> list[Defect]:
+def check(archive: Archive, selection: Selection, *, progress: Progress = unwatched) -> list[Defect]:
     """All defects of an archive, those found when it was opened among them.
 
     The spans are read in the order of time, one after the other: the topics of one table share what is read of it, and
@@ -27,8 +26,7 @@ def check(archive: Archive, selection: Selection, *, progress: Progress | None =
     for _, place, index in sorted(places):
         for rows in _read(feeds[place], index):
             done += rows
-            if progress is not None:
-                progress(min(done / max(total, 1), 1.0), done)
+            progress(min(done / max(total, 1), 1.0), done)
     check_settings(archive)
     return archive.defects.kept
 

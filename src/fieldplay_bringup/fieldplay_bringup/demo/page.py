@@ -16,7 +16,7 @@ from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
 from fieldplay_bringup.demo.heard import Heard
 from fieldplay_bringup.demo.plots import Height, draw_errors, draw_map, draw_wheels
 from fieldplay_bringup.demo.views import BagViews
-from fieldplay_messages.batches import Progress
+from fieldplay_messages.progress import Progress
 
 TITLE = "ESA's rover Interact on a synthetic Etna"
 WIDEST = 1100

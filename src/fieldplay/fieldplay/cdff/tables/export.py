@@ -4,7 +4,7 @@ The columns are those of the first block. If a later sample has another one, or 
 gone through to find all columns, and the table is begun anew: common logs are read once, others twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,14 +27,13 @@ from fieldplay.cdff.tables.writers import CsvWriter, ParquetWriter
 from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.errors import ArchiveError, Defect, Report, UsageError
+from fieldplay_messages.progress import Progress, unwatched
 
 CSV, PARQUET = ".csv", ".parquet"
 LOG, SAMPLE = "log", "sample"
 BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 4096  # of a log, in a block
 GROUP_BYTES, GROUP_ROWS = 4 << 20, 1 << 17  # of a log, in a row group of Parquet
 MOST_COLUMNS = 20_000
-
-Progress = Callable[[int], None]  # samples so far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,14 +131,14 @@ def _frame(block: _Block, time_name: str, columns: Columns) -> pl.DataFrame:
 
 
 def _blocks(
-    stream: LogStream, options: TableOptions, *, progress: Progress = lambda _: None, report: Report = lambda _: None
+    stream: LogStream, options: TableOptions, *, progress: Progress = unwatched, report: Report = lambda _: None
 ) -> Iterator[_Block]:
     """The cells of some samples after the others."""
     times = stream.own_ns if options.clock == SAMPLE else stream.logged_ns
     for first, last in stream.batches(0, len(stream), rows=BLOCK_ROWS, size=BLOCK_BYTES):
         rows = [cells_of(sample, options.lists) for sample in _samples(stream, first, last, report=report)]
         yield _Block(first, values_of(rows), times(first, last))
-        progress(last)
+        progress(last / max(len(stream), 1), last)
 
 
 def _samples(stream: LogStream, first: int, last: int, *, report: Report) -> list[Any]:

@@ -18,8 +18,9 @@ from fieldplay.sources.archive import size_of_files
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_archive.spec import LOADER
 from fieldplay_messages.bags.metadata import METADATA
-from fieldplay_messages.batches import Batch, Progress, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import BagError
+from fieldplay_messages.progress import Progress
 
 if sys.version_info >= (3, 14):
     from compression import zstd
