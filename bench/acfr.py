@@ -16,7 +16,7 @@ from convert import best, scratch
 from fieldplay_archive.datasets import spec_of_dataset
 from fieldplay_archive.tables.marked_lines import MarkedLines, rows_from_lines
 from fieldplay_archive.tables.number_rows import NumberRows
-from fieldplay_archive.tables.table import BLOCK_SIZE
+from fieldplay_archive.tables.table_text import BLOCK_SIZE
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")

@@ -16,6 +16,7 @@ from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
 from fieldplay_archive.tables.clock_units import unit_of_digits
 from fieldplay_archive.tables.header_units import Expected
 from fieldplay_archive.tables.revolutions import RevolutionFinder
+from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
@@ -86,6 +87,7 @@ class Archive(AbstractContextManager["Archive"]):
     defects: DefectLog = field(default_factory=DefectLog)
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
+    kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -94,6 +96,7 @@ class Archive(AbstractContextManager["Archive"]):
 
     def close(self) -> None:
         self.on_close.close()
+        self.kept_rows.close()
 
 
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
@@ -130,12 +133,12 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) 
         try:
             table = Table(
                 files, name, spec, archive.defects,
-                plausible_ns=plausible_ns(archive.spec), watch=watch, limits=archive.spec.tables[key].limits,
+                plausible_ns=plausible_ns(archive.spec), kept=archive.kept_rows, watch=watch,
+                limits=archive.spec.tables[key].limits,
             )  # fmt: skip
         except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
-        archive.on_close.callback(table.close)
         if table.open_row is not None and archive.spec.tables[key].marked is not None:
             cut = "the file ends without a line end: its last number may be cut"
             archive.notes.append(f"warning: {name}:{table.open_row}: {cut}")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -216,10 +217,16 @@ def _compile(pattern: str) -> None:
 def spec_from_file(path: Path) -> DatasetSpec:
     """The description of a dataset; ArchiveError names the place of what is wrong in it."""
     try:
-        data = yaml.load(path.read_text("utf-8"), LOADER)
+        state = path.stat()
+        return _spec_from_file(path, (state.st_ino, state.st_size, state.st_mtime_ns))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ArchiveError(f"{path}: {error}") from None
-    spec = build(DatasetSpec, data, str(path))
+
+
+@cache
+def _spec_from_file(path: Path, state: tuple[int, ...]) -> DatasetSpec:
+    """The same, made once of a file that stays as it is: all descriptions are read to find out what an archive is."""
+    spec = build(DatasetSpec, yaml.load(path.read_text("utf-8"), LOADER), str(path))
     if spec.name != path.stem:
         raise ArchiveError(f"{path}.name: expected '{path.stem}', as the file is called, got '{spec.name}'")
     return spec

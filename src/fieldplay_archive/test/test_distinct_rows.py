@@ -1,10 +1,10 @@
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fieldplay_archive.files.containers import ListedFiles
-from fieldplay_archive.tables.distinct_rows import DistinctTables, Kept, OneOfMany
+from fieldplay_archive.tables.distinct_rows import DistinctTables, Kept
+from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_messages.errors import Defect
 
@@ -18,7 +18,8 @@ def tables(folder: Path, *rows: list[tuple[float, float]]) -> tuple[DistinctTabl
         names.append(f"{place}.csv")
         (folder / names[-1]).write_text("".join(f"{time},{x}\n" for time, x in of_file))
     files, defects = ListedFiles(folder, names), []
-    return DistinctTables([OneOfMany(files, name, SPEC, defects.append, plausible_ns=ALL) for name in names]), defects
+    found = [Table(files, name, SPEC, defects.append, plausible_ns=ALL, is_one_of_many=True) for name in names]
+    return DistinctTables(found), defects
 
 
 def test_of_rows_at_one_time_the_first_in_the_order_of_the_tables_counts(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_rows_of_one_table_at_one_time_are_the_same_only_if_their_numbers_are(tm
 def test_rows_of_later_blocks_of_a_table_are_compared_by_their_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldplay_archive.tables.table.BLOCK_SIZE", 8)
+    monkeypatch.setattr("fieldplay_archive.tables.table_text.BLOCK_SIZE", 8)
     found, _ = tables(tmp_path, [(1, 10), (1, 11), (1, 11), (1, 12), (2, 20)])
     assert len(found.blocks) > 2
     assert [x for index in range(len(found.blocks)) for x in found.rows(index)["x"].tolist()] == [10, 11, 12, 20]
@@ -63,14 +64,6 @@ def test_a_long_pause_is_no_defect_of_one_of_many(tmp_path: Path) -> None:
     rows = [(float(second), 0.0) for second in range(50)]
     found, defects = tables(tmp_path, [*rows, (90000.0, 0.0)])
     assert defects == [] and len(found.rows(0)) == 51
-
-
-def test_rows_are_read_from_the_file_again_when_they_are_wanted(tmp_path: Path) -> None:
-    found, _ = tables(tmp_path, [(1, 1), (2, 2)])
-    table = found.table_of(0)
-    np.testing.assert_array_equal(table.rows(0)["x"], [1, 2])
-    (tmp_path / "0.csv").write_text("1,3\n2,4\n")
-    np.testing.assert_array_equal(table.rows(0)["x"], [3, 4])
 
 
 def test_only_so_many_things_are_kept() -> None:

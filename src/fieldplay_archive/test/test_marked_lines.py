@@ -225,7 +225,6 @@ def test_a_table_of_such_lines_reads_its_blocks_with_lists_of_any_width(tmp_path
     assert len(rows) == 100 and rows.lists.shape == (100, 181)
     assert rows["count"].tolist() == [181 if k % 4 == 0 else 180 for k in range(700, 800)]
     assert table.rows(len(table.blocks) - 1).line[-1] == 2999
-    table.close()
 
 
 def test_names_behind_times_are_texts() -> None:

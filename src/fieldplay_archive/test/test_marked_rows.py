@@ -113,7 +113,6 @@ def test_a_log_without_any_covariance_is_read_all_the_same(tmp_path: Path) -> No
     rows = table.rows_between(0, 2**62)
     assert len(rows) == 50 and rows.lists.shape == (50, 9) and np.isnan(rows.lists).all()
     assert defects == [] and "none of which has the 9 numbers of a covariance" in table.format.mapping
-    table.close()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,6 @@ def test_a_last_row_without_a_line_end_is_known(tmp_path: Path, end: bytes, row:
     line = " ".join(["NAV", *STATE, *COVARIANCE]).encode()
     table, _ = opened(tmp_path / "log.txt", b"*1.5 " + line + b"\n*2.5 " + line + end)
     assert table.open_row == row
-    table.close()
 
 
 def test_descriptions_of_covariances_and_choices_that_contradict_themselves_are_refused() -> None:

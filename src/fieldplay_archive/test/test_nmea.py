@@ -109,4 +109,4 @@ def test_a_file_without_any_sentence_is_refused() -> None:
 def test_a_byte_order_mark_costs_no_line() -> None:
     text = b"\xef\xbb\xbf" + log(PLACE)
     found = NmeaSpec().format_from_head(text)
-    assert found.rows(text[found.first_byte :]).stamp_ns.tolist() == [1514301945_025000000]
+    assert found.rows_of([text[found.first_byte :]])[0].stamp_ns.tolist() == [1514301945_025000000]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.tables.number_rows import Dialect, rows_from_block, tidy_text
+from fieldplay_archive.tables.number_rows import Dialect, rows_from_block, rows_from_blocks, tidy_text
 
 COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
 
@@ -183,3 +183,16 @@ def test_with_partial_rows_each_bad_number_is_told_and_costs_itself_alone() -> N
         (1, "not_a_number"), (1, "not_finite"), (2, "not_a_number"), (3, "not_a_number"), (3, "not_a_number"),
         (4, "long_row"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fault", [b"", b"5,x,7\n", b"5,6\n\n", b"5,6,7\r", b'"5" ,6 ,"7"\n', b"5,6,7\r\n", b"5,nan,7\n"]
+)
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(fault: bytes, end: bytes) -> None:
+    blocks = [b"1,2,3\n 2,3,4\n", b"3,4,5\n" + fault + b"4,5,6\n", b"\n", b" 7,8,9 \n8,9" + end]
+    together = rows_from_blocks(blocks, COMMA)
+    for found, wanted in zip(together, (rows_from_block(block, COMMA) for block in blocks), strict=True):
+        assert found.stamp_ns.tolist() == wanted.stamp_ns.tolist()
+        assert found.values.tolist() == wanted.values.tolist()
+        assert (found.line.tolist(), found.bad) == (wanted.line.tolist(), wanted.bad)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.tables.number_rows import COUNT, Dialect
 from fieldplay_archive.tables.revolutions import MOST_ROWS, RevolutionFinder, Turning
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_messages.errors import Defect
 
 Floats = NDArray[np.float64]

@@ -101,7 +101,7 @@ def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -
     found = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
     assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
     assert (found.first_line, found.first_byte) == (2, 8)
-    assert found.rows(b"1656931512.25 imu 5)\n").values.tolist() == [[5]]
+    assert found.rows_of([b"1656931512.25 imu 5)\n"])[0].values.tolist() == [[5]]
 
 
 @pytest.mark.parametrize(
@@ -127,20 +127,20 @@ def test_an_index_and_what_a_last_delimiter_leaves_are_passed_over(
 ) -> None:
     found = format_from_head(head, SPEC)
     assert (found.dialect.columns, found.mapping) == (columns, mapping)
-    assert len(found.rows(head[found.first_byte :]).stamp_ns) == head[found.first_byte :].count(b"\n")
+    assert len(found.rows_of([head[found.first_byte :]])[0].stamp_ns) == head[found.first_byte :].count(b"\n")
 
 
 @pytest.mark.parametrize("head", [b"time x y\n1656931512.25 1 2\n", b"  1656931512.25   1\t2  \r\n"])
 def test_blanks_part_fields_where_nothing_else_does(head: bytes) -> None:
     found = format_from_head(head, SPEC)
-    assert found.rows(head[found.first_byte :]).values.tolist() == [[1, 2]]
+    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[1, 2]]
 
 
 def test_a_layout_may_have_any_number_of_columns_to_pass_over() -> None:
     spec = TableSpec(layouts=[["time", "_*", "x", "y"]], blanks=True)
     for labels in ("", "imu ", "imu: 17,3 x "):
         text = f"1656931512.25 {labels}1 2\n".encode()
-        assert format_from_head(text, spec).rows(text).values.tolist() == [[1, 2]]
+        assert format_from_head(text, spec).rows_of([text])[0].values.tolist() == [[1, 2]]
     with pytest.raises(ArchiveError, match="expected 3 and more columns, got 2"):
         format_from_head(b"1656931512.25 1\n", spec)
 
@@ -165,10 +165,10 @@ def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> N
     head = f"{titles}\n1656931512.25,180,2\n".encode()
     layouts = [["time", "x", "y"]]
     found = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad")}))
-    assert found.rows(head[found.first_byte :]).values.tolist() == [[pytest.approx(np.pi), 2]]
+    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[pytest.approx(np.pi), 2]]
     assert "; x in deg by the header, made rad" in found.mapping
     chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad", is_chosen=True)}))
-    assert chosen.rows(head[chosen.first_byte :]).values.tolist() == [[180, 2]]
+    assert chosen.rows_of([head[chosen.first_byte :]])[0].values.tolist() == [[180, 2]]
     assert "; x in deg by the header, taken for rad, as chosen" in chosen.mapping
     same = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("deg"), "y": Expected("rad")}))
     assert (same.dialect.factors, "made" in same.mapping) == ({}, False)

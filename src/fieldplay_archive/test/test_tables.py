@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fieldplay_archive.files import scratch
 from fieldplay_archive.files.containers import open_files
-from fieldplay_archive.tables import table as tables
+from fieldplay_archive.tables import table_text
+from fieldplay_archive.tables.rows import KeptRows, Rows
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_messages.errors import ArchiveError, Defect
@@ -18,11 +20,11 @@ START = 1656931512
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(table_text, "BLOCK_SIZE", 1000)
 
 
 class Opened:
-    """Opens tables in a folder of the test and closes them at its end."""
+    """Opens tables in a folder of the test."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.path = folder / "archive"
@@ -36,13 +38,19 @@ class Opened:
             self.path.mkdir()
             (self.path / "a.csv").write_text(text)
 
-    def table(self, text: str | None = None, *, zipped: bool = False) -> tuple[Table, list[Defect]]:
+    def write_again(self, text: str) -> None:
+        self.path.mkdir(exist_ok=True)
+        (self.path / "a.csv").write_text(text)
+
+    def table(
+        self, text: str | None = None, *, zipped: bool = False, kept: KeptRows | None = None
+    ) -> tuple[Table, list[Defect]]:
         if text is not None:
             self.write(text, zipped=zipped)
         defects: list[Defect] = []
         files = self._stack.enter_context(open_files(self.path, defects.append))
-        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=(946684800 * 10**9, 4102444800 * 10**9))
-        self._stack.callback(table.close)
+        plausible = (946684800 * 10**9, 4102444800 * 10**9)
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, kept=kept)
         return table, defects
 
 
@@ -127,7 +135,6 @@ def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Open
     with open_files(opened.path, defects.append) as files:
         spec = TableSpec(layouts=[["time", "x"]], repeated_times=True)
         table = Table(files, "a.csv", spec, defects.append, plausible_ns=(0, 2**62))
-        table.close()
     assert (table.count, table.repeated, defects) == (400, 300, [])
     assert opened.table()[0].repeated == 0
 
@@ -167,3 +174,75 @@ def test_what_is_expected_of_a_cut_line_is_told(opened: Opened) -> None:
     _, defects = opened.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
     expected = "expected 4 decimals or more, as in the rows before, got '-4'; the file ends here, without a line end"
     assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
+
+
+def rows_of(table: Table) -> list[Rows]:
+    return [table.rows(index) for index in range(len(table.blocks))]
+
+
+def test_rows_are_parsed_once_and_kept(opened: Opened) -> None:
+    table, _ = opened.table(text_of([1, 2]))
+    opened.write_again(text_of([7, 8]))
+    assert table.rows(0)["x"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("numbers", ["1,-0,16777216", "1e300,0.1,3", "inf,1,2"])
+def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(opened: Opened, numbers: str) -> None:
+    values = numbers.split(",") * 400
+    text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
+    held, defects = opened.table(text)
+    kept = KeptRows(most_held=2000)
+    table, _ = opened.table(kept=kept)
+    for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
+        assert rows.dialect == wanted.dialect
+        for name in ("stamp_ns", "clock_ns", "values", "line", "lists"):
+            column, expected = getattr(rows, name), getattr(wanted, name)
+            assert (column.dtype, column.shape, column.tobytes()) == (
+                expected.dtype,
+                expected.shape,
+                expected.tobytes(),
+            )
+    assert "inf" in numbers or defects == []
+
+
+def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow_it(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(scratch, "scratch_folder", lambda: str(folder))
+    sizes = []
+    for number in ("1.5", "0.1"):
+        opened.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
+        kept = KeptRows(most_held=0)
+        opened.table(kept=kept)
+        sizes.append(kept.file.size)
+    assert list(folder.iterdir()) == []
+    assert sizes == [1000 * (8 + 8 + 4), 1000 * (8 + 8 + 8)]
+
+
+def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, _ = opened.table(text_of([*range(200), 150, *range(200, 300)]))
+    for problem in ("no room", "no folder"):
+        kept = KeptRows(most_held=1000)
+        if problem == "no room":
+            kept.file = scratch.ScratchFile(share=0)
+        else:
+            monkeypatch.setattr(scratch, "scratch_folder", lambda: "/nowhere")
+        table, _ = opened.table(kept=kept)
+        for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
+            assert rows["x"].tolist() == wanted["x"].tolist()
+            assert rows.line.tolist() == wanted.line.tolist()
+    opened.write_again(text_of([0, 1]))
+    assert table.rows(0)["x"].tolist() != table.rows(len(table.blocks) - 1)["x"].tolist()
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_lines(opened: Opened) -> None:
+    lines = text_of([float(i) for i in range(200)]).splitlines()
+    lines[3], lines[120], lines[-1] = "oops", "x,1", f"{START + 200},"
+    _, defects = opened.table("\n".join(lines))
+    assert [(defect.row, defect.kind) for defect in defects] == [
+        (4, "short_row"),
+        (121, "not_a_number"),
+        (200, "cut_off_line"),
+    ]

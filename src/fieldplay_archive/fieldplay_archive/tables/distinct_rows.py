@@ -8,29 +8,13 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.table import Rows, Table
+from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
 
 KEPT = 24  # blocks, at most half a megabyte of text each
 
 T = TypeVar("T")
-
-
-class OneOfMany(Table):
-    """A table that keeps neither its file open nor rows in memory: an archive may have thousands of them.
-
-    Pauses are no defects of it: what is usual in one of many files is not known.
-    """
-
-    looks_for_gaps = False
-
-    def _look_through(self) -> None:
-        super()._look_through()
-        self._file.close()
-
-    def rows(self, index: int) -> Rows:
-        with self._files.open(self.name) as file:
-            return self._read(self.blocks[index], file)
 
 
 class Kept(Generic[T]):
@@ -63,7 +47,6 @@ class DistinctTables(Tables):
     def __init__(self, tables: Sequence[Table], own: Sequence[str] = ()) -> None:
         super().__init__(tables)
         self._own = frozenset(own)
-        self._all: Kept[Rows] = Kept(KEPT)
         self._distinct: Kept[Rows] = Kept(KEPT)
         self._first = np.array([block.first_ns for block in self.blocks], np.int64)
         self._last = np.array([block.last_ns for block in self.blocks], np.int64)
@@ -74,7 +57,7 @@ class DistinctTables(Tables):
 
     def all_rows(self, index: int) -> Rows:
         """The rows of one block, those that others have too among them."""
-        return self._all.get(index, lambda: Tables.rows(self, index))
+        return super().rows(index)
 
     def is_first(self, index: int) -> NDArray[np.bool_]:
         """Which rows (n,) of a block neither a row before them repeats nor a block before this one has."""

@@ -3,7 +3,7 @@
 The star and the type may be missing. Lists may have any length, another one in every line.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -100,9 +100,9 @@ class MarkedFormat:
     def dialect(self) -> Dialect:
         return self.marked.dialect
 
-    def rows(self, block: bytes) -> NumberRows:
-        """The rows of a block of whole lines."""
-        return rows_from_lines(block, self.marked, has_lists=self.has_lists)
+    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+        """The rows of blocks of whole lines."""
+        return [rows_from_lines(block, self.marked, has_lists=self.has_lists) for block in blocks]
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
         """Nothing: lines of the kind differ, so that a whole one cannot be told from it."""

@@ -3,7 +3,7 @@
 Whole blocks of lines are taken apart by columns; libraries, which take sentence after sentence, are much slower.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,9 +34,9 @@ class NmeaFormat:
     first_line: int = 1
     mapping: str = "NMEA sentence"
 
-    def rows(self, block: bytes) -> NumberRows:
-        """The rows of a block of whole lines; other sentences than GGA and RMC are none, and no fault."""
-        return rows_from_log(block)
+    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+        """The rows of blocks of whole lines; other sentences than GGA and RMC are none, and no fault."""
+        return [rows_from_log(block) for block in blocks]
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
         """Nothing: a sentence that is cut has no checksum."""

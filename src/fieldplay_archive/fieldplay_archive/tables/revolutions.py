@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.tables.number_rows import COUNT
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_messages.errors import Defect, Report
 from fieldplay_messages.stamps import NS_PER_S
 

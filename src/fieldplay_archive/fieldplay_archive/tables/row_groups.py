@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.table import Rows, joined
+from fieldplay_archive.tables.rows import Rows, joined
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span

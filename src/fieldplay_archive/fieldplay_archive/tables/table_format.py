@@ -17,7 +17,7 @@ from fieldplay_archive.tables.number_rows import (
     Dialect,
     NumberRows,
     is_clock,
-    rows_from_block,
+    rows_from_blocks,
     tidy_text,
 )
 from fieldplay_messages.errors import ArchiveError
@@ -70,9 +70,9 @@ class TableFormat:
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
 
-    def rows(self, block: bytes) -> NumberRows:
-        """The rows of a block of whole lines."""
-        return rows_from_block(block, self.dialect)
+    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+        """The rows of blocks of whole lines that follow each other."""
+        return rows_from_blocks(blocks, self.dialect)
 
     def cut_off(self, line: bytes, before: bytes) -> str | None:
         """What tells that the last line, which has no line end, is cut within its last number, if anything does."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.table import Block, Rows, Table, joined
+from fieldplay_archive.tables.rows import Rows, joined
+from fieldplay_archive.tables.table import Block, Table
 from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span
 

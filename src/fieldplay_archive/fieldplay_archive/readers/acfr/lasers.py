@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.acfr.sets import LASERS
 from fieldplay_archive.tables.row_groups import GroupStream, begins_of_rising
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_messages import records
 from fieldplay_messages.stamps import NS_PER_S

@@ -14,7 +14,7 @@ from pyproj import CRS, Proj, Transformer
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.tables.marked_lines import MarkedFormat
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_messages import records

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_archive.readers.acfr.navigation import ANGLES, NAV, PLACE, RATES, VELOCITY, grid_of
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_kinematics.skid_steer_fit import Drive, Estimate, skid_steer_fit
 from fieldplay_messages.errors import Defect

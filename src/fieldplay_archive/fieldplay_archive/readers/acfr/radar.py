@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.tables.revolutions import Revolution, RevolutionFinder
-from fieldplay_archive.tables.table import Rows, Table, joined
+from fieldplay_archive.tables.rows import Rows, joined
+from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.records import Clouds, Pictures, Pixels, Record

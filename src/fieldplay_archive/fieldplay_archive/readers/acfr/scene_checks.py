@@ -22,7 +22,7 @@ from fieldplay_archive.readers.acfr.radar import (
     spectrum_of,
 )
 from fieldplay_archive.readers.acfr.sets import KnownSet
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.records import Clouds, LaserScans

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
 from fieldplay_archive.readers.ameds.streams import NS_PER_MS
-from fieldplay_archive.tables.table import Rows, joined
+from fieldplay_archive.tables.rows import Rows, joined
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.stamps import NS_PER_S

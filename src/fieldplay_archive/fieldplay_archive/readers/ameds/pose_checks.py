@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import PoseCheck
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_kinematics.axes import quaternion_from_fixed_xyz, quaternion_from_moving_xyz
 from fieldplay_kinematics.extrinsics import edges_from_published
 from fieldplay_kinematics.robots import arm_from_joints, arm_from_settings

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_kinematics.geodesy import enu_from_geodetic

@@ -27,7 +27,8 @@ from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
 from fieldplay_archive.readers.ida.streams import VECTORS, IdaConversions, status_diagnostics, status_streams
 from fieldplay_archive.readers.ida.survey import STATES, note_survey, state_record, survey
 from fieldplay_archive.spec import DatasetSpec
-from fieldplay_archive.tables.distinct_rows import DistinctTables, OneOfMany
+from fieldplay_archive.tables.distinct_rows import DistinctTables
+from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import TableStream
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.streams import HeldStream, JoinedStream, Stream
@@ -140,7 +141,7 @@ def _tool_names(archive: Archive) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _table(archive: Archive, files: Files, product: Product, *, clock: SpacecraftClock) -> OneOfMany | None:
+def _table(archive: Archive, files: Files, product: Product, *, clock: SpacecraftClock) -> Table | None:
     """The rows of one file, None where it has none that can be read; a label that says otherwise is reported."""
     described = archive.spec.tables["motion"]
 
@@ -155,7 +156,10 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
         tell=tell,
     )
     try:
-        table = OneOfMany(files, product.file, spec, archive.defects, plausible_ns=plausible_ns(archive.spec))
+        table = Table(
+            files, product.file, spec, archive.defects,
+            plausible_ns=plausible_ns(archive.spec), kept=archive.kept_rows, is_one_of_many=True,
+        )  # fmt: skip
     except (ArchiveError, OSError) as error:
         archive.defects(Defect(file=product.file, kind="unreadable_table", message=str(error)))
         return None
@@ -165,7 +169,7 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
     return table if table.blocks else None
 
 
-def _note_tables(archive: Archive, tables: Sequence[OneOfMany]) -> None:
+def _note_tables(archive: Archive, tables: Sequence[Table]) -> None:
     for mapping in sorted({table.format.mapping for table in tables}):
         names = [table.name for table in tables if table.format.mapping == mapping]
         archive.notes.append(f"columns by {mapping}: {_some(names)}")

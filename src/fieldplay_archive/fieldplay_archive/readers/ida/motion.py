@@ -49,8 +49,11 @@ class MotionFormat:
     hexadecimal: bool
     finer: FinerTimes | None  # where column 1 is too coarse
 
-    def rows(self, block: bytes) -> NumberRows:
-        """The rows of a block of whole lines."""
+    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+        """The rows of blocks of whole lines."""
+        return [self._rows(block) for block in blocks]
+
+    def _rows(self, block: bytes) -> NumberRows:
         rows = rows_from_block(self._without_hexadecimal(block), self.own)
         values, reading_ns = self._values(rows.values), rows.stamp_ns + self.shift_ns
         if self.finer is not None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.readers.ida.status import ARM, SYSTEM, StatusRow, StatusRows
 from fieldplay_archive.tables.key_values import NEXT_LINE, Line, numbers_of_value, plain_key
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_messages import records
 from fieldplay_messages.stamps import NS_PER_S
 

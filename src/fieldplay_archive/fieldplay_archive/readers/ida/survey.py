@@ -10,7 +10,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.ida.motion import FORCES
 from fieldplay_archive.readers.ida.streams import JOINTS
 from fieldplay_archive.tables.distinct_rows import DistinctTables, are_new, share_a_time
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_messages import records
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS

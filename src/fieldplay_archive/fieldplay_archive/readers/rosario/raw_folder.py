@@ -13,7 +13,7 @@ from fieldplay_archive.readers.rosario.calibration import Calibration
 from fieldplay_archive.readers.rosario.sequence import Companion, kind_of_log, odometry_by_content
 from fieldplay_archive.row_files import picture_stream, timed_files
 from fieldplay_archive.tables.nmea import GGA, RMC
-from fieldplay_archive.tables.table import Rows
+from fieldplay_archive.tables.rows import Rows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_messages import records

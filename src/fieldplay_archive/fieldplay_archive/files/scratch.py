@@ -1,0 +1,44 @@
+"""A file without a name for what memory has no room for: it is gone with the process, however that ends."""
+
+import os
+import shutil
+import tempfile
+import weakref
+
+FOLDERS = ("/var/tmp",)  # before the usual folder for temporary files, which may be memory
+
+
+class ScratchFile:
+    """Bytes that are added at the end and read from anywhere, by several threads; OSError where there is no room.
+
+    It takes no more than a share of the room that is free when it is made.
+    """
+
+    def __init__(self, share: float = 0.5) -> None:
+        folder = scratch_folder()
+        with tempfile.TemporaryFile(prefix="fieldplay-", dir=folder) as file:
+            self._descriptor = os.dup(file.fileno())
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+        self.size = 0
+        self._room = int(share * shutil.disk_usage(folder).free)
+
+    def append(self, data: bytes) -> int:
+        """Add bytes at the end: their place."""
+        place, rest = self.size, memoryview(data)
+        if place + len(data) > self._room:
+            raise OSError(f"{len(data)} bytes more than {place} are more than there is room for")
+        while rest:
+            rest = rest[os.pwrite(self._descriptor, rest, place + len(data) - len(rest)) :]
+        self.size += len(data)
+        return place
+
+    def read(self, place: int, size: int) -> bytes:
+        """So many bytes from a place on."""
+        return os.pread(self._descriptor, size, place)
+
+
+def scratch_folder() -> str:
+    """Where large temporary files go: as TMPDIR says, else to a disk."""
+    if "TMPDIR" in os.environ:
+        return tempfile.gettempdir()
+    return next((folder for folder in FOLDERS if os.access(folder, os.W_OK)), tempfile.gettempdir())
