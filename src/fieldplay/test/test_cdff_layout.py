@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fieldplay.cdff.description.catalogue import published
 from fieldplay.cdff.description.reader import description_of_text
-from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, STEP, Box, Edge, Graph, Mark, graph_of
+from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, STEP, Box, Graph, GraphEdge, Mark, graph_of
 from fieldplay.cdff.drawing.layers import feedback_edges, longest_path_layers
 from fieldplay.cdff.drawing.layout import layout_of
 from fieldplay.cdff.drawing.order import Segment, crossings, ordered_layers
@@ -27,7 +27,7 @@ def graph_from_pairs(count: int, pairs: Pairs) -> Graph:
     """Steps with one port at each side."""
     port = (Mark("port", "known"),)
     boxes = tuple(Box(id=(STEP, str(index)), title=str(index), left=port, right=port) for index in range(count))
-    return Graph(boxes=boxes, edges=tuple(Edge(source, 0, target, 0) for source, target in pairs))
+    return Graph(boxes=boxes, edges=tuple(GraphEdge(source, 0, target, 0) for source, target in pairs))
 
 
 graphs = st.integers(1, 9).flatmap(

@@ -13,13 +13,13 @@ import tiny_sherpatt as tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.logs.index import runs as bulk
+from fieldplay_archive.logs.index import runs as index_runs
 from fieldplay_archive.logs.index.file_index import FileIndex
 from fieldplay_archive.logs.index.scan import index_of_log
 from fieldplay_archive.logs.log import open_log
 from fieldplay_archive.logs.messagepack.layouts import Alike, template_of
 from fieldplay_archive.logs.types import numbers, poses
-from fieldplay_archive.logs.types.rows import AlikeRows, Rows
+from fieldplay_archive.logs.types.rows import AlikeRows, SampleRows
 
 COUNT = 40
 NAME = "/task.port"
@@ -35,7 +35,7 @@ def index_of(data: bytes) -> FileIndex:
 
 def one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> FileIndex:
     with monkeypatch.context() as patch:
-        patch.setattr(bulk, "SMALL_SAMPLE", 0)
+        patch.setattr(index_runs, "SMALL_SAMPLE", 0)
         return index_of(data)
 
 
@@ -123,7 +123,7 @@ def test_columns_are_the_same_from_bytes_and_from_samples(kind: str) -> None:
     rows = np.frombuffer(b"".join(packed), np.uint8).reshape(COUNT, -1)
     assert template.fitting(rows) == COUNT
     stamps = np.array(times(), np.int64) * 1000
-    alike, plain = AlikeRows(Alike(template, rows)), Rows(samples)
+    alike, plain = AlikeRows(Alike(template, rows)), SampleRows(samples)
     with np.errstate(all="ignore"):
         first, second = convert(alike, stamps), convert(plain, stamps)
     assert alike.faults == plain.faults

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packed_by_asn1tools import CODER, of_asn1
 
-from fieldplay_archive.logs.packed_bits.samples import Form, defined_types, types_from_data, types_of_file
-from fieldplay_archive.logs.packed_bits.values import Bits, BitsError, Kind, Real, Whole
+from fieldplay_archive.logs.packed_bits.samples import PackedForm, defined_types, types_from_data, types_of_file
+from fieldplay_archive.logs.packed_bits.values import Bits, BitsError, PackedKind, PackedReal, PackedWhole
 from fieldplay_messages.errors import ArchiveError
 
 ODD = {
@@ -84,16 +84,16 @@ odd_values = st.fixed_dictionaries(
 )
 
 
-def form_of(kind: str) -> Form:
+def form_of(kind: str) -> PackedForm:
     return defined_types()["Joints"][1] if kind == "OldJoints" else defined_types()[kind][0]
 
 
-def odd() -> Form:
+def odd() -> PackedForm:
     return types_from_data({"types": {"Odd": [{"fields": ODD}]}})["Odd"][0]
 
 
 def real_of(text: str) -> float:
-    return Real().read(Bits(bytes.fromhex(text)))
+    return PackedReal().read(Bits(bytes.fromhex(text)))
 
 
 @pytest.mark.parametrize("kind", VALUES)
@@ -120,7 +120,7 @@ def test_numbers_without_limits_choices_and_fields_that_may_be_missing_come_back
 )
 def test_a_number_with_a_lower_limit_alone_counts_from_there(text: str, value: int) -> None:
     """By hand: asn1tools takes it for one without limits, other than the rules and ASN1SCC do."""
-    assert Whole(-3).read(Bits(bytes.fromhex(text))) == value
+    assert PackedWhole(-3).read(Bits(bytes.fromhex(text))) == value
 
 
 @given(VALUES["Joints"], st.data())
@@ -236,7 +236,7 @@ def test_what_is_wrong_in_a_description_is_told(fields: str, fault: str, tmp_pat
 
 
 def test_kinds_tell_how_many_bits_they_take() -> None:
-    kinds: dict[str, Kind] = {field.name: field.kind for field in odd().fields.fields}
+    kinds: dict[str, PackedKind] = {field.name: field.kind for field in odd().fields.fields}
     found = {key: kind.most_bits for key, kind in kinds.items()}
     assert found == {
         "free": None, "narrow": 4, "one": 0, "colour": 2, "letters": 4 + 63, "raw": 16, "flag": 1,

@@ -10,48 +10,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from fieldplay_archive.logs.types import depths, frames, numbers, poses
-from fieldplay_archive.logs.types import table as kinds
-from fieldplay_archive.logs.types.rows import Rows, field
+from fieldplay_archive.logs.types import depths, numbers, pictures, poses, table
+from fieldplay_archive.logs.types.rows import SampleRows, field
 from fieldplay_messages.errors import ArchiveError
 
 START_NS = tiny.START_US * 1000
 STAMPS = np.array(tiny.times(), np.int64) * 1000
 
 
-def of_times(make: Any, **others: Any) -> Rows:
-    return Rows([make(time, **others) for time in tiny.times()])
+def of_times(make: Any, **others: Any) -> SampleRows:
+    return SampleRows([make(time, **others) for time in tiny.times()])
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("/base/samples/RigidBodyState_m", kinds.STATE), ("asn1SccRigidBodyState", kinds.STATE),
-        ("rigid_body_state", kinds.STATE), ("/gps/Solution", kinds.FIX), ("/base/samples/frame/Frame", kinds.FRAME),
-        ("Image", kinds.FRAME), ("asnlSccTransformWithCovariance", kinds.TRANSFORM), ("/int32_t", kinds.INTEGER),
-        ("/double", kinds.NUMBER), ("/uint64_t", kinds.LONG),
+        ("/base/samples/RigidBodyState_m", table.STATE), ("asn1SccRigidBodyState", table.STATE),
+        ("rigid_body_state", table.STATE), ("/gps/Solution", table.FIX), ("/base/samples/frame/Frame", table.FRAME),
+        ("Image", table.FRAME), ("asnlSccTransformWithCovariance", table.TRANSFORM), ("/int32_t", table.INTEGER),
+        ("/double", table.NUMBER), ("/uint64_t", table.LONG),
         ("/aggregator/TimestampEstimatorStatus", "TimestampEstimatorStatus"),
     ],
 )  # fmt: skip
 def test_types_are_known_in_every_spelling(name: str, kind: str) -> None:
-    assert kinds.canonical_type(name) == kind
+    assert table.canonical_type(name) == kind
 
 
 @pytest.mark.parametrize(
     ("sample", "kind"),
     [
-        (tiny.state(tiny.START_US), kinds.STATE), (tiny.rock_state(tiny.START_US), kinds.STATE),
-        (tiny.joints(tiny.START_US), kinds.JOINTS), (tiny.frame(tiny.START_US), kinds.FRAME),
-        (tiny.rock_frame(tiny.START_US), kinds.FRAME), (tiny.old_frame(tiny.START_US), kinds.FRAME),
-        (tiny.depth_map(tiny.START_US), kinds.DEPTHS), (tiny.cloud(tiny.START_US), kinds.CLOUD),
-        (tiny.laser_scan(tiny.START_US), kinds.SCAN), (tiny.imu(tiny.START_US), kinds.IMU),
-        (tiny.solution(tiny.START_US), kinds.FIX), (tiny.transform(tiny.START_US), kinds.TRANSFORM),
-        ({"pos": [0, 0, 0], "orient": [0, 0, 0, 1]}, kinds.POSE),
-        ({"left": {}, "right": {}, "baseline": 0.1}, kinds.PAIR), ({"x": 1}, ""), (3, kinds.LONG), ("x", ""),
+        (tiny.state(tiny.START_US), table.STATE), (tiny.rock_state(tiny.START_US), table.STATE),
+        (tiny.joints(tiny.START_US), table.JOINTS), (tiny.frame(tiny.START_US), table.FRAME),
+        (tiny.rock_frame(tiny.START_US), table.FRAME), (tiny.old_frame(tiny.START_US), table.FRAME),
+        (tiny.depth_map(tiny.START_US), table.DEPTHS), (tiny.cloud(tiny.START_US), table.CLOUD),
+        (tiny.laser_scan(tiny.START_US), table.SCAN), (tiny.imu(tiny.START_US), table.IMU),
+        (tiny.solution(tiny.START_US), table.FIX), (tiny.transform(tiny.START_US), table.TRANSFORM),
+        ({"pos": [0, 0, 0], "orient": [0, 0, 0, 1]}, table.POSE),
+        ({"left": {}, "right": {}, "baseline": 0.1}, table.PAIR), ({"x": 1}, ""), (3, table.LONG), ("x", ""),
     ],
 )  # fmt: skip
 def test_kinds_are_known_by_their_fields_where_the_type_is_lost(sample: Any, kind: str) -> None:
-    assert kinds.kind_of("", sample) == kind
+    assert table.kind_of("", sample) == kind
 
 
 def test_a_velocity_in_the_target_is_turned_into_the_source() -> None:
@@ -74,7 +73,7 @@ def test_covariances_are_turned_as_scipy_turns_them() -> None:
         tiny.state(time, orient=turn.as_quat().tolist(), **dict.fromkeys(names, cov.tolist()))
         for time, turn, cov in zip(tiny.times(), turns, given, strict=True)
     ]
-    found = poses.odometry_from_states(Rows(samples), STAMPS)
+    found = poses.odometry_from_states(SampleRows(samples), STAMPS)
     for row, (turn, cov) in enumerate(zip(turns, given, strict=True)):
         matrix = turn.as_matrix()
         np.testing.assert_allclose(found.pose_covariance[row, :3, :3], cov, atol=1e-12)
@@ -111,7 +110,7 @@ def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
 def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], message: str) -> None:
     samples = [tiny.state(time) for time in tiny.times()]
     samples[3] |= fault
-    rows = Rows(samples)
+    rows = SampleRows(samples)
     found = poses.odometry_from_states(rows, STAMPS)
     assert list(rows.faults) == [3] and message in rows.faults[3]
     assert np.isfinite(found.only(rows.good).linear_velocity_m_s).all()
@@ -144,7 +143,7 @@ def test_joints_that_come_later_are_unknown_before() -> None:
     samples = [tiny.joints(time) for time in tiny.times()]
     samples[4]["names"].append("arm_joint_2")
     samples[4]["elements"].append({"position": 1.5})
-    found = numbers.joints_from_samples(Rows(samples), STAMPS)
+    found = numbers.joints_from_samples(SampleRows(samples), STAMPS)
     assert found.position is not None and found.names[-1] == "arm_joint_2"
     np.testing.assert_array_equal(found.position[:, 3], [math.nan] * 4 + [1.5])
 
@@ -185,10 +184,10 @@ def test_a_fix_has_the_squares_of_its_deviations_east_first() -> None:
 
 
 def test_plain_numbers_are_what_they_are() -> None:
-    rows = Rows([1, -2, 1 << 40, True, "x"])
+    rows = SampleRows([1, -2, 1 << 40, True, "x"])
     assert numbers.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
     assert list(rows.faults) == [4]
-    rows = Rows([0.5, math.nan, 3, None, True])
+    rows = SampleRows([0.5, math.nan, 3, None, True])
     np.testing.assert_array_equal(numbers.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
     assert list(rows.faults) == [3, 4]
 
@@ -276,7 +275,7 @@ def test_clouds_are_dense_in_all_forms() -> None:
 
 def test_pictures_are_the_same_in_all_their_forms() -> None:
     for make in (tiny.frame, tiny.rock_frame, tiny.old_frame):
-        picture = frames.picture_of_frame(make(tiny.times()[2]))
+        picture = pictures.picture_of_frame(make(tiny.times()[2]))
         assert not isinstance(picture, bytes)
         assert (picture.width, picture.height, picture.step) == (tiny.WIDTH, tiny.HEIGHT, tiny.WIDTH)
         assert picture.encoding == "mono8" and list(picture.data) == tiny.pixels(2)
@@ -299,7 +298,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
     data = [value % 256 for value in range(step * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth=depth, channels=channels, rowSize=step, data=data)
     sample["metadata"]["mode"] = mode
-    picture = frames.picture_of_frame(sample)
+    picture = pictures.picture_of_frame(sample)
     assert not isinstance(picture, bytes)
     assert picture.encoding == encoding and list(picture.data) == data
 
@@ -307,7 +306,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
 def test_pixels_may_stand_as_whole_numbers() -> None:
     values = [300 * index for index in range(tiny.WIDTH * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth="depth_16U", rowSize=2 * tiny.WIDTH, data=values)
-    picture = frames.picture_of_frame(sample)
+    picture = pictures.picture_of_frame(sample)
     assert not isinstance(picture, bytes)
     assert np.frombuffer(picture.data, "<u2").tolist() == values
 
@@ -316,12 +315,12 @@ def test_pixels_may_stand_as_whole_numbers() -> None:
 def test_files_stay_files(mode: str) -> None:
     sample = tiny.frame(tiny.START_US, data=[0xFF, 0xD8, 0xFF, 0x00], rowSize=0)
     sample["metadata"]["mode"] = mode
-    assert frames.picture_of_frame(sample) == b"\xff\xd8\xff\x00"
+    assert pictures.picture_of_frame(sample) == b"\xff\xd8\xff\x00"
 
 
 def test_the_depth_of_rocks_pictures_follows_from_the_size_of_a_row() -> None:
     sample = tiny.rock_frame(tiny.START_US) | {"row_size": 2 * tiny.WIDTH, "image": [1, 2] * tiny.WIDTH * tiny.HEIGHT}
-    picture = frames.picture_of_frame(sample)
+    picture = pictures.picture_of_frame(sample)
     assert not isinstance(picture, bytes) and picture.encoding == "mono16"
 
 
@@ -332,7 +331,7 @@ def test_the_depth_of_rocks_pictures_follows_from_the_size_of_a_row() -> None:
 )  # fmt: skip
 def test_a_picture_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        frames.picture_of_frame(tiny.frame(tiny.START_US, **fault))
+        pictures.picture_of_frame(tiny.frame(tiny.START_US, **fault))
 
 
 NOISE = st.recursive(
@@ -349,7 +348,7 @@ def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, no
     sample = make(tiny.START_US)
     inner = sample["data"] if make in (tiny.frame, tiny.cloud, tiny.transform) and place % 2 else sample
     inner[list(inner)[place % len(inner)]] = noise
-    rows, stamp = Rows([sample]), STAMPS[:1]
+    rows, stamp = SampleRows([sample]), STAMPS[:1]
     converters = (
         poses.odometry_from_states, poses.odometry_from_transforms, poses.poses_from_samples,
         numbers.joints_from_samples, numbers.scans_from_samples, numbers.imu_from_samples, numbers.fixes_from_samples,
@@ -359,9 +358,9 @@ def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, no
             assert len(convert(rows, stamp)) == 1
     told(lambda: depths.points_from_depth_map(sample, START_NS, 1000))
     told(lambda: depths.points_from_cloud(sample))
-    told(lambda: frames.picture_of_frame(sample))
-    frames.intrinsics_of_frame(sample)
-    kinds.kind_of("", sample)
+    told(lambda: pictures.picture_of_frame(sample))
+    pictures.intrinsics_of_frame(sample)
+    table.kind_of("", sample)
 
 
 def told(make: Any) -> None:

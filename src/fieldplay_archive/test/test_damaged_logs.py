@@ -11,7 +11,7 @@ import tiny_sherpatt as tiny
 
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
-from fieldplay_archive.logs.types import table as kinds
+from fieldplay_archive.logs.types import table
 from fieldplay_messages.errors import ArchiveError, Defect
 
 A, B = "/task.a", "/task.b"
@@ -44,7 +44,7 @@ def test_times_before_a_cut_count_for_as_many_samples(whole: int, step: int, tmp
     assert [defect.kind for defect in defects] == ["truncated_log"]
 
 
-@pytest.mark.parametrize(("value", "kind"), [(7, kinds.LONG), (0.5, kinds.NUMBER), (True, kinds.TRUTH_VALUE)])
+@pytest.mark.parametrize(("value", "kind"), [(7, table.LONG), (0.5, table.NUMBER), (True, table.TRUTH_VALUE)])
 def test_plain_values_play_although_their_type_is_cut_off(value: Any, kind: str, tmp_path: Path) -> None:
     data = tiny.packed(tiny.log_of({A: ("double_or_other", [value] * 3)}))
     logs, defects = opened(tmp_path / "x.msg", data[:-3])

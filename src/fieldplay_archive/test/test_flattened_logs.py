@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fieldplay_archive.logs.columns import items as column_items
-from fieldplay_archive.logs.columns import samples as column_rows
-from fieldplay_archive.logs.columns import samples as flattened
+from fieldplay_archive.logs.columns import samples as column_samples
 from fieldplay_archive.logs.columns.samples import own_times, rows_of_columns, samples_of_columns
-from fieldplay_archive.logs.index import runs as column_scanning
-from fieldplay_archive.logs.index import scan as scanning
-from fieldplay_archive.logs.index import window
-from fieldplay_archive.logs.index.file_index import NO_TIME, PER_BLOCK, FileIndex, Part
+from fieldplay_archive.logs.index import runs as index_runs
+from fieldplay_archive.logs.index import scan, window
+from fieldplay_archive.logs.index.file_index import NO_TIME, PER_BLOCK, FileIndex, StreamPart
 from fieldplay_archive.logs.index.scan import index_of_log
 from fieldplay_archive.logs.types.numbers import imu_from_samples, joints_from_samples, scans_from_samples
 from fieldplay_archive.logs.types.poses import odometry_from_states
-from fieldplay_archive.logs.types.rows import Rows
+from fieldplay_archive.logs.types.rows import SampleRows
 from fieldplay_messages.errors import ArchiveError
 
 STREAM = "/task.port"
@@ -59,7 +57,7 @@ def index_of(data: bytes) -> FileIndex:
     return index_of_log(io.BytesIO(data), lambda place: None)
 
 
-def part_of(data: bytes) -> Part:
+def part_of(data: bytes) -> StreamPart:
     index = index_of(data)
     assert not index.faults
     (part,) = index.parts
@@ -70,7 +68,9 @@ def reader(data: bytes) -> Callable[[int, int], bytes]:
     return lambda begin, size: data[begin : begin + size]
 
 
-def samples_of(data: bytes, part: Part, begin: int = 0, end: int | None = None, *, arrays: bool = False) -> list[Any]:
+def samples_of(
+    data: bytes, part: StreamPart, begin: int = 0, end: int | None = None, *, arrays: bool = False
+) -> list[Any]:
     return samples_of_columns(part, begin, len(part) if end is None else end, reader(data), arrays=arrays)
 
 
@@ -93,7 +93,7 @@ def places_of(data: bytes, name: str, count: int) -> list[int]:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (window, scanning):
+    for module in (window, scan):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 
@@ -131,7 +131,7 @@ def test_numbers_of_columns_are_those_of_their_samples(kind: str) -> None:
     data = log_of({"Some_X": values, "y/data": values, "elements/z": [[0.5]] * LONG})
     part = part_of(data)
     for begin, end in ((0, LONG), (250, 300)):
-        quick, plain = rows_of_columns(part, begin, end, reader(data)), Rows(samples_of(data, part, begin, end))
+        quick, plain = rows_of_columns(part, begin, end, reader(data)), SampleRows(samples_of(data, part, begin, end))
         for name in ("somex", "y", "y.data", "somex.a", "none"):
             for length in (1, 3, 9):
                 np.testing.assert_array_equal(quick.vectors(length, name), plain.vectors(length, name))
@@ -157,7 +157,7 @@ def test_a_quaternion_of_rock_is_read_from_its_two_columns() -> None:
 def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     many = [tiny.START_US + tiny.STEP_US * index for index in range(LONG)]
     stamps = np.array(many, np.int64) * 1000
-    makers: dict[Callable[[Rows, Any], Any], tuple[Callable[[int], Any], ...]] = {
+    makers: dict[Callable[[SampleRows, Any], Any], tuple[Callable[[int], Any], ...]] = {
         odometry_from_states: (tiny.state, tiny.rock_state),
         joints_from_samples: (tiny.joints,),
         imu_from_samples: (tiny.imu,),
@@ -168,10 +168,9 @@ def test_no_sample_is_put_together_for_records_of_numbers(monkeypatch: pytest.Mo
             samples: list[Any] = [form(time) for time in many]
             data = tiny.packed(tiny.columns_of(STREAM, samples))
             rows = rows_of_columns(part_of(data), 0, LONG, reader(data))
-            expected = convert(Rows(samples), stamps)
+            expected = convert(SampleRows(samples), stamps)
             with monkeypatch.context() as patched:
-                for module in (flattened, column_rows):
-                    patched.setattr(module, "samples_of_items", lambda items, count: pytest.fail("one was"))
+                patched.setattr(column_samples, "samples_of_items", lambda items, count: pytest.fail("one was"))
                 found = convert(rows, stamps)
             assert not rows.faults
             for name, value in vars(expected).items():
@@ -279,14 +278,14 @@ def test_few_places_are_kept_of_many_items() -> None:
 
 def test_runs_are_not_passed_item_by_item(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = 0
-    one_by_one = column_scanning.ColumnItems._one_by_one
+    one_by_one = index_runs.ColumnRuns._one_by_one
 
-    def counted(items: column_scanning.ColumnItems, count: int) -> int:
+    def counted(items: index_runs.ColumnRuns, count: int) -> int:
         nonlocal passed
         passed += count
         return one_by_one(items, count)
 
-    monkeypatch.setattr(column_scanning.ColumnItems, "_one_by_one", counted)
+    monkeypatch.setattr(index_runs.ColumnRuns, "_one_by_one", counted)
     part_of(log_of({"x": [[0.5, 1.0]] * 20_000}))
     assert passed < 30
 

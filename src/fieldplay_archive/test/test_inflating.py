@@ -8,7 +8,7 @@ import pytest
 
 from fieldplay_archive.files import inflation as inflating
 from fieldplay_archive.files.inflation import InflateError, Inflating
-from fieldplay_archive.logs.log_files import Inflated
+from fieldplay_archive.logs.log_files import InflatedFile
 from fieldplay_messages.errors import ArchiveError
 
 SIZES = (1, 3, 100, 1 << 16)
@@ -21,11 +21,11 @@ def plain_data(seed: int) -> bytes:
     return head + bytes([draw.randrange(256)]) * draw.randint(0, 600)
 
 
-def opened(data: bytes) -> Inflated:
-    return Inflated(io.BufferedReader(io.BytesIO(data)), "x.zz")
+def opened(data: bytes) -> InflatedFile:
+    return InflatedFile(io.BufferedReader(io.BytesIO(data)), "x.zz")
 
 
-def read_up_to_fault(file: Inflated, size: int) -> tuple[bytes, str]:
+def read_up_to_fault(file: InflatedFile, size: int) -> tuple[bytes, str]:
     """What can be read, so many bytes at a time, and what is said of the fault."""
     found = b""
     try:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay_archive.logs.archive_streams import sorted_rows as sorting
-from fieldplay_archive.logs.archive_streams.records import NumberStream
-from fieldplay_archive.logs.archive_streams.times import Times, times_of
-from fieldplay_archive.logs.index import file_index as growing
+from fieldplay_archive.logs.archive_streams import sorted_rows
+from fieldplay_archive.logs.archive_streams.records import RecordStream
+from fieldplay_archive.logs.archive_streams.times import RowTimes, times_of
+from fieldplay_archive.logs.index import file_index
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.index.scan import index_of_log
-from fieldplay_archive.logs.index.window import Window
+from fieldplay_archive.logs.index.window import FileWindow
 from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.types.poses import odometry_from_states
@@ -35,9 +35,9 @@ def small_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """Blocks, and what is sorted in memory, are so small that a few thousand samples are many."""
     monkeypatch.setenv("FIELDPLAY_CACHE", str(tmp_path / "cache"))
     for name, value in (("BLOCK_ROWS", 256), ("BLOCK_BYTES", 1 << 14), ("LARGE", 1 << 12), ("MOST_WAITING", 1000)):
-        monkeypatch.setattr(growing, name, value)
-    monkeypatch.setattr(sorting, "AT_ONCE", 700)
-    monkeypatch.setattr(sorting, "LEAST_READ", 16)
+        monkeypatch.setattr(file_index, name, value)
+    monkeypatch.setattr(sorted_rows, "AT_ONCE", 700)
+    monkeypatch.setattr(sorted_rows, "LEAST_READ", 16)
     with CLOSED_AFTERWARDS:
         yield
 
@@ -102,7 +102,7 @@ def orders() -> dict[str, list[int]]:
     }
 
 
-def timed(stream: LogStream, *, by_log: bool) -> Times:
+def timed(stream: LogStream, *, by_log: bool) -> RowTimes:
     plausible_ns = (tiny.START_US * 1000 - 1, 2 * tiny.START_US * 1000)
     return times_of(stream, by_log=by_log, plausible_ns=plausible_ns, tell=lambda *what: None)
 
@@ -117,7 +117,7 @@ def test_rows_leave_in_the_order_of_time_however_they_stand(name: str, by_log: b
     leaves = np.array(stamps) * 1000
     expected = np.argsort(leaves, kind="stable")
     expected = expected[leaves[expected] > 3000]
-    played = NumberStream(stream, timed(stream, by_log=by_log), odometry_from_states, lambda *what: None)
+    played = RecordStream(stream, timed(stream, by_log=by_log), odometry_from_states, lambda *what: None)
     records = [played.load(index) for index in range(len(played.spans))]
     assert [int(x) for record in records for x in record.position_m[:, 0]] == expected.tolist()
     assert [int(time) for record in records for time in record.leaves_ns] == leaves[expected].tolist()
@@ -130,12 +130,12 @@ def test_sorting_in_a_file_is_a_stable_sort(most: int) -> None:
     draw = np.random.default_rng(most)
     rows = np.stack([draw.integers(0, most, 9000), np.arange(9000)], axis=1)
     blocks = [rows[begin : begin + 130] for begin in range(0, len(rows), 130)]
-    found = sorting.in_order(blocks, 2)
+    found = sorted_rows.in_order(blocks, 2)
     expected = rows[np.argsort(rows[:, 0], kind="stable")]
     assert len(found) == len(rows)
     np.testing.assert_array_equal(found.rows(0, 10_000), expected)
     np.testing.assert_array_equal(found.rows(4321, 4400), expected[4321:4400])
-    assert len(sorting.in_order([], 2)) == 0
+    assert len(sorted_rows.in_order([], 2)) == 0
 
 
 @pytest.mark.parametrize("name", ["in order", "a little out of order", "in no order", "each time often"])
@@ -165,14 +165,14 @@ TIMES: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", TIMES)
 def test_times_of_other_widths_are_not_looked_at_again_and_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log, looked_at = tiny.packed({f"{A}.meta": meta(TIMES[name])}), 0
-    bytes_between = Window.bytes_between
+    bytes_between = FileWindow.bytes_between
 
-    def counted(window: Window, begin: int, end: int) -> bytes:
+    def counted(window: FileWindow, begin: int, end: int) -> bytes:
         nonlocal looked_at
         looked_at += len(found := bytes_between(window, begin, end))
         return found
 
-    monkeypatch.setattr(Window, "bytes_between", counted)
+    monkeypatch.setattr(FileWindow, "bytes_between", counted)
     (part,) = index_of_log(io.BytesIO(log), lambda place: None).parts
     known = sum(type(time) is int and time > 0 for time in TIMES[name])
     assert (part.logged.count, int(part.logged.table["known"].sum())) == (COUNT, known)

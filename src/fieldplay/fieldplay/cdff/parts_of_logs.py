@@ -42,7 +42,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ChosenRows:
     """The rows of a stream that are taken: runs of them, each its first and the one behind its last."""
 
     runs: tuple[tuple[int, int], ...]
@@ -51,7 +51,7 @@ class Rows:
         return sum(end - begin for begin, end in self.runs)
 
 
-def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> Rows:
+def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> ChosenRows:
     """The rows of a stream that a cut takes, in their order."""
     words = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
     begin = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
@@ -65,7 +65,7 @@ def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> Rows:
             if found and found[-1][1] == first:
                 first = found.pop()[0]
             found.append((first, last))
-    return Rows(tuple(found))
+    return ChosenRows(tuple(found))
 
 
 def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, begin_ns: int) -> NDArray[np.bool_]:
@@ -77,7 +77,7 @@ def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: boo
     return np.asarray(is_in if index is not None else is_in & (values != NO_TIME), bool)
 
 
-def write_cut(log: Log, names: Sequence[str], rows: Sequence[Rows], *, out: Path, progress: Progress) -> None:
+def write_cut(log: Log, names: Sequence[str], rows: Sequence[ChosenRows], *, out: Path, progress: Progress) -> None:
     """Write the rows of some streams into a log, packed by zlib if its name ends in .zz."""
     streams = [log.streams[name] for name in names]
     runs = ((stream, run) for stream, own in zip(streams, rows, strict=True) for run in own.runs)
@@ -93,7 +93,7 @@ def write_cut(log: Log, names: Sequence[str], rows: Sequence[Rows], *, out: Path
             file.write(squeeze.flush())
 
 
-def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[Rows]) -> Iterator[bytes]:
+def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[ChosenRows]) -> Iterator[bytes]:
     packer = msgpack.Packer(unicode_errors="surrogateescape")
     yield packer.pack_map_header(2 * len(streams))
     for stream, own in zip(streams, rows, strict=True):
@@ -109,7 +109,7 @@ def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[Rows]) ->
         yield packer.pack("type") + packer.pack(stream.type)
 
 
-def _samples(log: Log, stream: LogStream, rows: Rows) -> Iterator[bytes]:
+def _samples(log: Log, stream: LogStream, rows: ChosenRows) -> Iterator[bytes]:
     """The samples' bytes, those that lie together at once."""
     extents = (extent for run in rows.runs for extent in stream.extents(*run))
     for file, group in groupby(extents, key=lambda extent: extent.file):

@@ -26,7 +26,7 @@ SNAKE = {"source_frame", "target_frame", "max_range", "min_range"}  # where the 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Times:
+class TimeSummary:
     """First and last of some times, their mean rate and largest gap; None where too few are known."""
 
     first_ns: int | None = None
@@ -36,7 +36,7 @@ class Times:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamSummary:
+class LogStreamSummary:
     """A stream, or the part of it in a file. `lag_s` is how much later than taken samples were logged, the median."""
 
     stream: str
@@ -46,8 +46,8 @@ class StreamSummary:
     unit: str
     count: int
     bytes: int
-    logged: Times
-    sampled: Times
+    logged: TimeSummary
+    sampled: TimeSummary
     lag_s: float | None
 
 
@@ -57,13 +57,13 @@ class FileSummary:
 
     file: str
     bytes: int
-    streams: tuple[StreamSummary, ...] = ()
+    streams: tuple[LogStreamSummary, ...] = ()
     settings: tuple[str, ...] = ()
 
 
 def file_summaries(log: Log) -> list[FileSummary]:
     """All files in the order of their names."""
-    parts: dict[str, list[StreamSummary]] = {name: [] for name in log.names}
+    parts: dict[str, list[LogStreamSummary]] = {name: [] for name in log.names}
     for stream in log.streams.values():
         dialect, first = dialect_of(stream), 0
         for file, part in stream.parts:
@@ -82,13 +82,13 @@ def file_summaries(log: Log) -> list[FileSummary]:
     ]
 
 
-def stream_summaries(log: Log) -> list[StreamSummary]:
+def stream_summaries(log: Log) -> list[LogStreamSummary]:
     """The streams, each of all its files together."""
     return [_summary(stream, (0, len(stream)), dialect_of(stream)) for stream in log.streams.values()]
 
 
-def _summary(stream: LogStream, rows: tuple[int, int], dialect: str) -> StreamSummary:
-    return StreamSummary(
+def _summary(stream: LogStream, rows: tuple[int, int], dialect: str) -> LogStreamSummary:
+    return LogStreamSummary(
         stream=stream.name,
         type=stream.type,
         kind=stream.kind,
@@ -102,17 +102,17 @@ def _summary(stream: LogStream, rows: tuple[int, int], dialect: str) -> StreamSu
     )
 
 
-def _times(stream: LogStream, rows: tuple[int, int], times_ns: Callable[[int, int], Stamps]) -> Times:
+def _times(stream: LogStream, rows: tuple[int, int], times_ns: Callable[[int, int], Stamps]) -> TimeSummary:
     """A summary of times in any order."""
     found = times_of(known_times(times_ns(*part)) for part in stream.ranges(*rows))
     if found is not None:
         return found
     ordered = in_order((known_times(times_ns(*part))[:, None] for part in stream.ranges(*rows)), 1)
     blocks = (ordered.rows(first, first + AT_ONCE)[:, 0] for first in range(0, len(ordered), AT_ONCE))
-    return times_of(blocks) or Times()
+    return times_of(blocks) or TimeSummary()
 
 
-def times_of(blocks: Iterable[Stamps]) -> Times | None:
+def times_of(blocks: Iterable[Stamps]) -> TimeSummary | None:
     """A summary of times that come in blocks; None where they are not in order."""
     first, last, count, gap = 0, 0, 0, 0
     for times in blocks:
@@ -123,9 +123,9 @@ def times_of(blocks: Iterable[Stamps]) -> Times | None:
             first = first if count else int(times[0])
             last, count, gap = int(times[-1]), count + len(times), max(gap, int(steps.max()))
     if not count:
-        return Times()
+        return TimeSummary()
     rate = round((count - 1) * NS_PER_S / (last - first), 6) if last > first else None
-    return Times(first_ns=first, last_ns=last, rate_hz=rate, max_gap_s=gap / NS_PER_S if count > 1 else None)
+    return TimeSummary(first_ns=first, last_ns=last, rate_hz=rate, max_gap_s=gap / NS_PER_S if count > 1 else None)
 
 
 def _lag_s(stream: LogStream, rows: tuple[int, int]) -> float | None:
@@ -179,7 +179,9 @@ def settings_lines(settings: Any) -> Iterator[str]:
             yield f"{name}" + (f", baseline {value['baseline']:g} m" if has_baseline else "")
 
 
-def as_json(files: Sequence[FileSummary], streams: Sequence[StreamSummary], faults: Sequence[Defect]) -> dict[str, Any]:
+def as_json(
+    files: Sequence[FileSummary], streams: Sequence[LogStreamSummary], faults: Sequence[Defect]
+) -> dict[str, Any]:
     """All as plain data."""
     return {
         "files": [asdict(each) for each in files],
@@ -188,7 +190,7 @@ def as_json(files: Sequence[FileSummary], streams: Sequence[StreamSummary], faul
     }
 
 
-def as_lines(files: Sequence[FileSummary], streams: Sequence[StreamSummary]) -> Iterator[str]:
+def as_lines(files: Sequence[FileSummary], streams: Sequence[LogStreamSummary]) -> Iterator[str]:
     """All for people; streams that lie in several files once more as a whole."""
     for file in files:
         kind = " (settings)" if file.settings else "" if file.streams else " (no stream)"
@@ -206,7 +208,7 @@ def as_lines(files: Sequence[FileSummary], streams: Sequence[StreamSummary]) -> 
         yield ""
 
 
-def _stream_lines(stream: StreamSummary) -> Iterator[str]:
+def _stream_lines(stream: LogStreamSummary) -> Iterator[str]:
     dense = stream.sampled if stream.sampled.rate_hz else stream.logged
     rate = "" if dense.rate_hz is None else f", {dense.rate_hz:.2f} Hz"
     gap = "" if dense.max_gap_s is None else f", largest gap {dense.max_gap_s:.3f} s"

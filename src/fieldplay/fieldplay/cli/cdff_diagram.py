@@ -8,11 +8,11 @@ from pathlib import Path
 from fieldplay.cdff.description.catalogue import Catalogue, published, with_own
 from fieldplay.cdff.description.checks import check_description
 from fieldplay.cdff.description.feeds import feeds_of_log
-from fieldplay.cdff.description.model import DFN, DFPC, Chain, Description
-from fieldplay.cdff.description.port_types import TYPES_DIFFER, Feed, feed_faults
+from fieldplay.cdff.description.model import DFN, DFPC, Description, ProcessingChain
+from fieldplay.cdff.description.port_types import TYPES_DIFFER, InputFeed, feed_faults
 from fieldplay.cdff.description.reader import description_of_file
 from fieldplay.cdff.drawing.diagram import picture_of
-from fieldplay.cdff.drawing.shapes import Picture
+from fieldplay.cdff.drawing.shapes import Drawing
 from fieldplay.cdff.drawing.svg import svg_of
 from fieldplay.cli.cdff_opening import opened_with_faults, tell_faults
 from fieldplay.cli.commands import print_line, require_place, tell
@@ -59,7 +59,7 @@ def _require_places(chosen: argparse.Namespace) -> None:
     require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
 
 
-def _png(picture: Picture) -> bytes:
+def _png(picture: Drawing) -> bytes:
     from fieldplay.cdff.drawing.png import png_of
 
     return png_of(picture)
@@ -89,7 +89,7 @@ def _beside(file: Path, description: Description, faults: list[Defect]) -> Itera
             yield found
 
 
-def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, Feed]:
+def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, InputFeed]:
     """The streams of the log that feed the chain, if a log is given."""
     if chosen.log is None:
         if chosen.stream:
@@ -103,7 +103,7 @@ def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, Fe
     return feeds
 
 
-def _chain(description: Description, name: str | None) -> Chain:
+def _chain(description: Description, name: str | None) -> ProcessingChain:
     found = next((chain for chain in description.chains if name in (None, chain.name)), None)
     if found is None:
         names = ", ".join(chain.name for chain in description.chains)

@@ -1,7 +1,6 @@
 """Logs as a whole: the streams of a file, or of all files of a folder, and their samples in the order of time."""
 
 import heapq
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -9,21 +8,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import msgpack
+
 from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, ZipFiles, begins_as_zip
 from fieldplay_archive.logs.index.cache import keep_index, kept_index, state_of_log
 from fieldplay_archive.logs.index.file_index import FileIndex
 from fieldplay_archive.logs.index.scan import index_of_log
 from fieldplay_archive.logs.index.window import CHUNK
-from fieldplay_archive.logs.log_files import Handles, Inflated, open_log_file
-from fieldplay_archive.logs.messagepack.values import settings_from_bytes
-from fieldplay_archive.logs.recording_names import VARIANT, notes_of_recordings
+from fieldplay_archive.logs.log_files import InflatedFile, LogFiles, open_log_file
+from fieldplay_archive.logs.messagepack.values import FAULTS, settings_from_bytes
+from fieldplay_archive.logs.recordings import LOG, VARIANT, notes_of_recordings, settings_beside
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import FilePart
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.progress import tell_opening
 
-LOG = re.compile(r".+\.msg(\.zz)?", re.IGNORECASE)
 LARGEST_SETTINGS = 16 << 20
+HEAD = 1 << 12  # bytes of a file that tell whether it is a log
 BATCH = 64  # samples that are read at once where all are gone through,
 BATCH_BYTES = 4 << 20  # if they have no more bytes
 
@@ -51,7 +52,7 @@ class Log(AbstractContextManager["Log"]):
         self.files = files
         self.names = tuple(names)
         self.settings: dict[str, Any] = {}
-        self._handles = Handles(files)
+        self._handles = LogFiles(files)
         found: dict[str, list[FilePart]] = {}
         for name, index in _indexes(files, names, report):
             if index.is_settings and not index.faults:
@@ -142,6 +143,40 @@ def log_names(files: Files, note: Callable[[str], None] = lambda text: None) -> 
     return sorted(chosen)
 
 
+def read_settings_beside(log: Log, path: Path, report: Report, note: Callable[[str], None]) -> None:
+    """Take the settings that lie beside a log which is given alone as if they had been given with it."""
+    names = settings_beside(path, note)
+    if not names:
+        return
+    files = ListedFiles(path.parent, names)
+    with Log(files, [name for name in names if _is_small(files, name)], report) as other:
+        log.settings |= other.settings
+        if other.settings:
+            note(f"settings that lie beside it are read too: {', '.join(other.settings)}")
+
+
+def _is_small(files: Files, name: str) -> bool:
+    try:
+        return files.size(name) <= LARGEST_SETTINGS
+    except ArchiveError:
+        return False
+
+
+def is_log(files: Files, name: str) -> bool:
+    """Whether a file is a log: a map whose first key is a text, or of settings two texts."""
+    try:
+        with open_log_file(files, name) as file:
+            unpacker = msgpack.Unpacker(raw=False, max_array_len=64, max_map_len=64)
+            unpacker.feed(file.read(HEAD))
+        unpacker.read_map_header()
+        key = unpacker.unpack()
+    except (ArchiveError, OSError, *FAULTS):
+        return False
+    if isinstance(key, list):
+        return len(key) == 2 and all(isinstance(part, str) for part in key)
+    return isinstance(key, str) and any(sign in key for sign in "./")
+
+
 def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tuple[str, FileIndex]]:
     """The indexes of all files, those that were kept or made anew."""
     sizes = {name: _size(files, name) for name in names}
@@ -164,16 +199,16 @@ def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
         with open_log_file(files, name) as file:
 
             def moved(place: int) -> None:
-                at = before + (file.source_place if isinstance(file, Inflated) else place)
+                at = before + (file.source_place if isinstance(file, InflatedFile) else place)
                 tell_opening(min(at / total, 1.0), at >> 20)
 
             index = index_of_log(file, moved)
-            return _with_checksum(index, file) if index.faults and isinstance(file, Inflated) else index
+            return _with_checksum(index, file) if index.faults and isinstance(file, InflatedFile) else index
     except (ArchiveError, OSError) as error:
         return FileIndex(faults=(("unreadable_log", str(error)),))
 
 
-def _with_checksum(index: FileIndex, file: Inflated) -> FileIndex:
+def _with_checksum(index: FileIndex, file: InflatedFile) -> FileIndex:
     """Add to the last fault of a packed log what zlib says of the rest of it, its checksum above all."""
     kind, message = index.faults[-1]
     try:

@@ -23,10 +23,10 @@ OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
 def open_log_file(files: Files, name: str) -> BinaryIO:
     """A log's plain bytes, whether it is packed or not."""
     file = files.open(name)
-    return cast(BinaryIO, Inflated(file, last_part(name)) if name.lower().endswith(PACKED) else file)
+    return cast(BinaryIO, InflatedFile(file, last_part(name)) if name.lower().endswith(PACKED) else file)
 
 
-class Handles:
+class LogFiles:
     """Files that were opened, by their name and who reads them: one who reads on and on finds his place again.
 
     To seek in packed files takes time, so each stream that lies in one has its own.
@@ -104,7 +104,7 @@ def _all_of(file: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-class Inflated(io.RawIOBase):
+class InflatedFile(io.RawIOBase):
     """The plain bytes of a packed file; how many there are is known only at its end."""
 
     def __init__(self, file: io.BufferedReader, name: str) -> None:

@@ -8,11 +8,11 @@ import numpy as np
 
 from fieldplay_archive.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
 from fieldplay_archive.logs.index.file_index import Places
-from fieldplay_archive.logs.log_files import Handles
+from fieldplay_archive.logs.log_files import LogFiles
 from fieldplay_archive.logs.messagepack.layouts import Alike, template_of
 from fieldplay_archive.logs.messagepack.values import arrays_from_bytes, plain_from_bytes
 from fieldplay_archive.logs.packed_bits.samples import Packing, packing_of
-from fieldplay_archive.logs.timed_rows import FilePart, Piece, TimedRows, mean_bytes
+from fieldplay_archive.logs.timed_rows import FilePart, PartRows, TimedRows, mean_bytes
 from fieldplay_archive.logs.types.table import PLAIN, canonical_type, kind_of
 from fieldplay_messages.errors import ArchiveError
 
@@ -21,7 +21,7 @@ MOST_BYTES = 4 << 20  # and as far as those have no more bytes
 READ_AT_ONCE = 4 << 20  # bytes
 
 
-class Place(NamedTuple):
+class SamplePlace(NamedTuple):
     """Where a sample is: its file, and what it is there."""
 
     file: str
@@ -48,7 +48,7 @@ class LogStream(TimedRows):
 
     packing: Packing | None = None
 
-    def __init__(self, name: str, parts: Sequence[FilePart], handles: Handles) -> None:
+    def __init__(self, name: str, parts: Sequence[FilePart], handles: LogFiles) -> None:
         super().__init__(name, parts, handles)
         self.type = next((part.type for _, part in parts if part.type), "")
         self.first_row, first = self._first()
@@ -78,12 +78,12 @@ class LogStream(TimedRows):
             return
         yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> SamplePlace:
         """Where a sample is, for a message."""
-        (piece,) = self._pieces(row, row + 1)
-        file, part = self.parts[piece.place]
-        where = "" if part.columns else f" at byte {int(self._places(piece)[0])}"
-        return Place(file, f"sample {piece.low} of {self.name}{where}")
+        (rows,) = self._part_rows(row, row + 1)
+        file, part = self.parts[rows.place]
+        where = "" if part.columns else f" at byte {int(self._places(rows)[0])}"
+        return SamplePlace(file, f"sample {rows.low} of {self.name}{where}")
 
     def sample(self, row: int, *, arrays: bool = False) -> Any:
         """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""
@@ -91,59 +91,59 @@ class LogStream(TimedRows):
 
     def samples(self, begin: int, end: int, *, arrays: bool = False) -> list[Any]:
         """Samples in the order of the files; ArchiveError where they cannot be read."""
-        found = [sample for piece in self._pieces(begin, end) for sample in self._samples(piece, arrays=arrays)]
+        found = [sample for rows in self._part_rows(begin, end) for sample in self._samples(rows, arrays=arrays)]
         return found if self.packing is None else [self.packing.sample(sample) for sample in found]
 
-    def _samples(self, piece: Piece, *, arrays: bool) -> list[Any]:
-        file, part = self.parts[piece.place]
+    def _samples(self, rows: PartRows, *, arrays: bool) -> list[Any]:
+        file, part = self.parts[rows.place]
         if part.columns:
-            return samples_of_columns(part, piece.low, piece.high, self._read(file), arrays=arrays)
+            return samples_of_columns(part, rows.low, rows.high, self._read(file), arrays=arrays)
         unpack = arrays_from_bytes if arrays else plain_from_bytes
-        places = self._places(piece).tolist()
+        places = self._places(rows).tolist()
         found: list[Any] = []
         for first, last in _runs(places):
             base = places[first]
-            data = self._readers[piece.place].data(base, places[last] - base)
+            data = self._readers[rows.place].data(base, places[last] - base)
             found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
         return found
 
     def alike(self, begin: int, end: int) -> Alike | None:
         """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
-        pieces = list(self._pieces(begin, end))
-        if len(pieces) != 1 or self.parts[pieces[0].place].part.columns or self.packing is not None:
+        parts = list(self._part_rows(begin, end))
+        if len(parts) != 1 or self.parts[parts[0].place].part.columns or self.packing is not None:
             return None
-        places = self._places(pieces[0])
+        places = self._places(parts[0])
         whole, size = int(places[-1] - places[0]), int(places[1] - places[0])
         if whole > READ_AT_ONCE or bool((np.diff(places) != size).any()):
             return None
-        data = self._readers[pieces[0].place].data(int(places[0]), whole)
+        data = self._readers[parts[0].place].data(int(places[0]), whole)
         rows = np.frombuffer(data, np.uint8).reshape(-1, size)
         template = template_of(data[:size])
         return Alike(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
 
     def columns(self, begin: int, end: int) -> ColumnRows | None:
         """Samples of a flattened log as its columns; None where they are of none, or of two files."""
-        place, low, high = next(self._pieces(begin, end))
+        place, low, high = next(self._part_rows(begin, end))
         file, part = self.parts[place]
         is_one = bool(part.columns) and high - low == end - begin
         return rows_of_columns(part, low, high, self._read(file)) if is_one else None
 
     def extents(self, begin: int, end: int) -> Iterator[Extent]:
         """Where rows lie, file by file."""
-        for piece in self._pieces(begin, end):
-            file, part = self.parts[piece.place]
-            row = int(self._first_rows[piece.place])
-            where = None if part.columns else self._extent(piece)
-            yield Extent(file, row + piece.low, row + piece.high, where)
+        for rows in self._part_rows(begin, end):
+            file, part = self.parts[rows.place]
+            row = int(self._first_rows[rows.place])
+            where = None if part.columns else self._extent(rows)
+            yield Extent(file, row + rows.low, row + rows.high, where)
 
     def sizes(self, begin: int, end: int) -> Places:
         """How many bytes each sample (n,) has; of a flattened log, about."""
-        parts = [np.diff(self._places(piece)) for piece in self._pieces(begin, end)]
+        parts = [np.diff(self._places(rows)) for rows in self._part_rows(begin, end)]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def byte_count(self, begin: int = 0, end: int | None = None) -> int:
         """How many bytes some samples have, all by default."""
-        extents = map(self._extent, self._pieces(begin, len(self) if end is None else end))
+        extents = map(self._extent, self._part_rows(begin, len(self) if end is None else end))
         return sum(stop - first for first, stop in extents)
 
     def batches(self, begin: int, end: int, *, rows: int, size: int) -> Iterator[tuple[int, int]]:
@@ -158,17 +158,17 @@ class LogStream(TimedRows):
         if first < min(end, len(self)):
             yield first, min(end, len(self))
 
-    def _extent(self, piece: Piece) -> tuple[int, int]:
+    def _extent(self, rows: PartRows) -> tuple[int, int]:
         """Where the first sample begins, and where the last ends."""
-        first, last = (self._places(piece._replace(low=row, high=row + 1)) for row in (piece.low, piece.high - 1))
+        first, last = (self._places(rows._replace(low=row, high=row + 1)) for row in (rows.low, rows.high - 1))
         return int(first[0]), int(last[-1])
 
-    def _places(self, piece: Piece) -> Places:
+    def _places(self, rows: PartRows) -> Places:
         """Where samples begin, and where the last ends (n + 1,); of a flattened log, as if they were in rows."""
-        part = self.parts[piece.place].part
+        part = self.parts[rows.place].part
         if part.columns:
-            return mean_bytes(part) * np.arange(piece.low, piece.high + 1)
-        return self._readers[piece.place].places(piece.low, piece.high)
+            return mean_bytes(part) * np.arange(rows.low, rows.high + 1)
+        return self._readers[rows.place].places(rows.low, rows.high)
 
 
 def _runs(places: Sequence[int]) -> list[tuple[int, int]]:

@@ -7,9 +7,17 @@ import numpy as np
 
 from fieldplay_archive.logs.columns.samples import own_times
 from fieldplay_archive.logs.index.blocks import BlockReader, Read
-from fieldplay_archive.logs.index.file_index import BLOCK_ROWS, NO_TIME, GrowingBlocks, Part, Places, Table, blocks_of
+from fieldplay_archive.logs.index.file_index import (
+    BLOCK_ROWS,
+    NO_TIME,
+    GrowingBlocks,
+    Places,
+    StreamPart,
+    Table,
+    blocks_of,
+)
 from fieldplay_archive.logs.index.times import numbers_between
-from fieldplay_archive.logs.log_files import Handles
+from fieldplay_archive.logs.log_files import LogFiles
 from fieldplay_messages.errors import ArchiveError
 
 NANOSECONDS, MICROSECONDS = "ns", "us"
@@ -20,10 +28,10 @@ class FilePart(NamedTuple):
     """A stream's part and the file that it lies in."""
 
     file: str
-    part: Part
+    part: StreamPart
 
 
-class Piece(NamedTuple):
+class PartRows(NamedTuple):
     """Rows of one part, by the part's place among all, and by their numbers in it."""
 
     place: int
@@ -37,7 +45,7 @@ class TimedRows:
     `unit` is that of the rows' own times, `logged_unit` that of the times of logging; "" where there are none.
     """
 
-    def __init__(self, name: str, parts: Sequence[FilePart], handles: Handles) -> None:
+    def __init__(self, name: str, parts: Sequence[FilePart], handles: LogFiles) -> None:
         self.name, self.parts = name, tuple(parts)
         self._handles = handles
         self._first_rows = np.cumsum([0, *(len(part) for _, part in parts)])
@@ -45,7 +53,7 @@ class TimedRows:
             BlockReader(part.samples, self._read(file), kept=handles.blocks, key=(name, place))
             for place, (file, part) in enumerate(parts)
         ]
-        tables = [self._blocks_of_part(piece) for piece in self._pieces(0, len(self))]
+        tables = [self._blocks_of_part(rows) for rows in self._part_rows(0, len(self))]
         self.blocks: Table = np.concatenate([blocks_of(np.zeros(0, np.int64), np.zeros(0, np.int64)), *tables])
         self.block_bytes = _joined([self._bytes_of_blocks(place) for place in range(len(parts))])
         self._own_unit = _unit(tables)
@@ -67,7 +75,7 @@ class TimedRows:
         return np.append(self.blocks["row"], len(self))
 
     def ranges(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-        """Rows begin <= row < end in pieces of some thousands, each with its first and the one behind its last."""
+        """Rows begin <= row < end, some thousands at a time, each with its first and the one behind its last."""
         end = len(self) if end is None else min(end, len(self))
         if begin < end:
             rows = self.blocks["row"]
@@ -77,13 +85,13 @@ class TimedRows:
 
     def own_ns(self, begin: int = 0, end: int | None = None) -> Places:
         """The rows' own times (n,), NO_TIME where one has none."""
-        pieces = self._pieces(begin, len(self) if end is None else end)
-        return _in_ns(_joined([self._own(piece) for piece in pieces]), self._own_unit)
+        parts = self._part_rows(begin, len(self) if end is None else end)
+        return _in_ns(_joined([self._own(rows) for rows in parts]), self._own_unit)
 
     def logged_ns(self, begin: int = 0, end: int | None = None) -> Places:
         """When the rows (n,) were logged; where that is missing, their own times."""
         end = len(self) if end is None else end
-        times = _in_ns(_joined([self._logged(piece) for piece in self._pieces(begin, end)]), self.logged_unit)
+        times = _in_ns(_joined([self._logged(rows) for rows in self._part_rows(begin, end)]), self.logged_unit)
         unlogged = times == NO_TIME
         if bool(unlogged.any()):
             times[unlogged] = self.own_ns(begin, end)[unlogged]
@@ -91,7 +99,7 @@ class TimedRows:
 
     def logged_raw(self, begin: int, end: int) -> Places:
         """The times of logging (n,) as the files have them; NO_TIME where there is none."""
-        return _joined([self._logged(piece) for piece in self._pieces(begin, end)])
+        return _joined([self._logged(rows) for rows in self._part_rows(begin, end)])
 
     def first_ns(self) -> int:
         """The earliest of all times, when logged or the rows' own; NO_TIME where there is none."""
@@ -110,14 +118,14 @@ class TimedRows:
         known = lows[lows != NO_TIME]
         return int(known.min()) if len(known) else NO_TIME
 
-    def _blocks_of_part(self, piece: Piece) -> Table:
+    def _blocks_of_part(self, rows: PartRows) -> Table:
         """The blocks of a part; those of a flattened log are made of its column of times."""
-        part, first_row = self.parts[piece.place].part, int(self._first_rows[piece.place])
+        part, first_row = self.parts[rows.place].part, int(self._first_rows[rows.place])
         if part.columns:
             growing, size = GrowingBlocks(), mean_bytes(part)
             for low in range(0, len(part), BLOCK_ROWS):
                 high = min(low + BLOCK_ROWS, len(part))
-                growing.extend(size * np.arange(low, high), self._own(Piece(piece.place, low, high)), size * high)
+                growing.extend(size * np.arange(low, high), self._own(PartRows(rows.place, low, high)), size * high)
             table = growing.blocks().table
         else:
             table = part.samples.table.copy()
@@ -144,7 +152,7 @@ class TimedRows:
             for name in ("known", "low", "high"):
                 table[name][index] = again[name]
 
-    def _pieces(self, begin: int, end: int) -> Iterator[Piece]:
+    def _part_rows(self, begin: int, end: int) -> Iterator[PartRows]:
         """The parts that hold rows begin <= row < end."""
         first = int(np.searchsorted(self._first_rows, begin, side="right")) - 1
         for place in range(max(first, 0), len(self.parts)):
@@ -153,24 +161,24 @@ class TimedRows:
             if row >= end:
                 return
             if low < high:
-                yield Piece(place, low, high)
+                yield PartRows(place, low, high)
 
-    def _own(self, piece: Piece) -> Places:
+    def _own(self, rows: PartRows) -> Places:
         """The own times (n,) of rows as the file has them."""
-        file, part = self.parts[piece.place]
+        file, part = self.parts[rows.place]
         if not part.columns:
-            return self._readers[piece.place].times(piece.low, piece.high)
+            return self._readers[rows.place].times(rows.low, rows.high)
         try:
-            return own_times(part, piece.low, piece.high, self._read(file, "times"))
+            return own_times(part, rows.low, rows.high, self._read(file, "times"))
         except ArchiveError:
-            return np.full(piece.high - piece.low, NO_TIME, np.int64)
+            return np.full(rows.high - rows.low, NO_TIME, np.int64)
 
-    def _logged(self, piece: Piece) -> Places:
-        file, part = self.parts[piece.place]
-        times = np.full(piece.high - piece.low, NO_TIME, np.int64)
-        high = min(piece.high, part.logged.count)
-        if piece.low < high:
-            times[: high - piece.low] = numbers_between(part.logged, piece.low, high, self._read(file, "logged"))
+    def _logged(self, rows: PartRows) -> Places:
+        file, part = self.parts[rows.place]
+        times = np.full(rows.high - rows.low, NO_TIME, np.int64)
+        high = min(rows.high, part.logged.count)
+        if rows.low < high:
+            times[: high - rows.low] = numbers_between(part.logged, rows.low, high, self._read(file, "logged"))
         return times
 
     def _read(self, file: str, what: str = "samples") -> Read:
@@ -178,7 +186,7 @@ class TimedRows:
         return lambda begin, size: self._handles.read(file, begin, size, reader=(self.name, what))
 
 
-def mean_bytes(part: Part) -> int:
+def mean_bytes(part: StreamPart) -> int:
     """How many bytes a sample of a flattened log has, about."""
     total = sum(column.end - int(column.begins[0]) for column in part.columns.values() if len(column.begins))
     return total // max(len(part), 1)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from fieldplay.cdff.description.catalogue import Catalogue
 from fieldplay.cdff.description.implementations import ON_INPUT
 from fieldplay.cdff.description.lines import nearest
-from fieldplay.cdff.description.model import DFPC, Chain, Connection, Description, End, Step
+from fieldplay.cdff.description.model import DFPC, Connection, Description, End, ProcessingChain, Step
 from fieldplay.cdff.description.port_types import TYPES_DIFFER, named, type_faults
 from fieldplay_messages.errors import Defect, Report
 
@@ -25,7 +25,7 @@ def check_description(file: str, description: Description, catalogue: Catalogue,
         report(Defect(file=file, row=line or None, kind=kind, message=message))
 
 
-def _faults(description: Description, chain: Chain, catalogue: Catalogue) -> Iterator[Found]:
+def _faults(description: Description, chain: ProcessingChain, catalogue: Catalogue) -> Iterator[Found]:
     steps = {step.id: step for step in chain.steps}
     listed = [step.id for step in chain.steps if step.is_listed]
     for step in chain.steps:
@@ -104,7 +104,7 @@ def _hint(name: str, names: Collection[str]) -> str:
     return f": did you mean {meant}?" if meant else ""
 
 
-def _unconnected(description: Description, chain: Chain) -> Iterator[Found]:
+def _unconnected(description: Description, chain: ProcessingChain) -> Iterator[Found]:
     used = {end for each in chain.connections for end in (each.source, each.target)}
     for side, ports in (("input", description.inputs), ("output", description.outputs)):
         for port in ports:

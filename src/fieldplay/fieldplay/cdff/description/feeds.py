@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fieldplay.cdff.description.model import Description
-from fieldplay.cdff.description.port_types import Feed
+from fieldplay.cdff.description.port_types import InputFeed
 from fieldplay.cdff.opening import chosen_streams
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
@@ -14,7 +14,7 @@ from fieldplay_messages.errors import UsageError
 PART = re.compile(r"[/.]")
 
 
-def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, Feed]:
+def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, InputFeed]:
     """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
 
     UsageError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
@@ -24,7 +24,7 @@ def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> di
         called = [name for name in log.streams if _plain(port.name) in _endings(name)]
         if len(called) == 1:
             named.setdefault(port.name, called[0])
-    return {port: Feed(name, _type_of(log.streams[name])) for port, name in named.items()}
+    return {port: InputFeed(name, _type_of(log.streams[name])) for port, name in named.items()}
 
 
 def _given(log: Log, description: Description, word: str) -> tuple[str, str]:

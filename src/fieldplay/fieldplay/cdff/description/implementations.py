@@ -3,18 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fieldplay.cdff.description.lines import Fields, Value, items_of, text_of
-from fieldplay.cdff.description.model import Chain, Connection, End, Step
+from fieldplay.cdff.description.lines import Fields, YamlValue, items_of, text_of
+from fieldplay.cdff.description.model import Connection, End, ProcessingChain, Step
 
 ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
 CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
 STEP = ("dfn_id", "name", "implementation", "activation")
 
 
-def chain_of_value(value: Value) -> Chain:
+def chain_of_value(value: YamlValue) -> ProcessingChain:
     """An implementation; of a DFN it is a name alone."""
     if not value.is_map:
-        return Chain(name=value.text("an implementation"), line=value.line)
+        return ProcessingChain(name=value.text("an implementation"), line=value.line)
     fields = value.fields("an implementation", CHAIN, mandatory=("name",))
     steps = [step for step in map(_step, items_of(fields, "dfns")) if step.id]
     for name, count in Counter(step.id for step in steps).items():
@@ -23,7 +23,7 @@ def chain_of_value(value: Value) -> Chain:
             value.reader.complain(line, "double_id", f"{count} DFNs have the dfn_id {name}: it must be unique")
     connections = (*_outer_connections(fields, "input"), *_inner_connections(fields))
     return chain_with_unlisted(
-        Chain(
+        ProcessingChain(
             name=text_of(fields, "name"),
             steps=unique_steps(steps),
             connections=(*connections, *_outer_connections(fields, "output")),
@@ -37,7 +37,7 @@ def unique_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple({step.id: step for step in reversed(steps)}.values())[::-1]
 
 
-def chain_with_unlisted(chain: Chain) -> Chain:
+def chain_with_unlisted(chain: ProcessingChain) -> ProcessingChain:
     """The chain, and the steps that it only connects to: these are drawn too, and reported when all is checked."""
     known = {step.id for step in chain.steps}
     lines: dict[str, int] = {}
@@ -46,7 +46,7 @@ def chain_with_unlisted(chain: Chain) -> Chain:
             if name and name not in known:
                 lines.setdefault(name, connection.line)
     unlisted = (Step(id=name, dfn=name, line=line, is_listed=False) for name, line in lines.items())
-    return Chain(
+    return ProcessingChain(
         name=chain.name, steps=(*chain.steps, *unlisted), connections=chain.connections, line=chain.line
     )  # fmt: skip
 
@@ -56,7 +56,7 @@ def end_of(fields: Fields, name: str) -> End:
     return End(text_of(fields, name), text_of(fields, "port"))
 
 
-def _step(value: Value) -> Step:
+def _step(value: YamlValue) -> Step:
     fields = value.fields("a DFN", STEP, mandatory=("dfn_id", "name"))
     name = text_of(fields, "name")
     return Step(
@@ -68,7 +68,7 @@ def _step(value: Value) -> Step:
     )
 
 
-def _activation(value: Value) -> tuple[str, str]:
+def _activation(value: YamlValue) -> tuple[str, str]:
     fields = value.fields("an activation", ("type", "value"), mandatory=("type", "value"))
     kind, when = text_of(fields, "type"), text_of(fields, "value")
     if kind == AT_FREQUENCY and not _is_positive(when):

@@ -9,10 +9,10 @@ import yaml
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 TAB_WIDTH = 8
-Fields = Mapping[str, "Value"]
+Fields = Mapping[str, "YamlValue"]
 
 
-class Value(NamedTuple):
+class YamlValue(NamedTuple):
     """Something in a YAML file, and the reader that knows the file."""
 
     node: yaml.Node
@@ -30,10 +30,10 @@ class Value(NamedTuple):
         self.reader.complain(self.line, "wrong_form", f"expected {what} as a text, got {self.form}")
         return ""
 
-    def items(self, what: str) -> list["Value"]:
+    def items(self, what: str) -> list["YamlValue"]:
         """The items of a list; nothing counts as an empty one."""
         if isinstance(self.node, yaml.SequenceNode):
-            return [Value(node, self.reader) for node in self.node.value]
+            return [YamlValue(node, self.reader) for node in self.node.value]
         if not self.is_nothing:
             self.reader.complain(self.line, "wrong_form", f"expected {what} as a list, got {self.form}")
         return []
@@ -44,7 +44,7 @@ class Value(NamedTuple):
             expected = f"expected {what} with {_listed(known)}"
             self.reader.complain(self.line, "wrong_form", f"{expected}, got {self.form}")
             return {}
-        found: dict[str, Value] = {}
+        found: dict[str, YamlValue] = {}
         for name, line, value in self._pairs():
             usual = self._usual_name(name, line, what, known=known)
             if usual in found:
@@ -56,11 +56,11 @@ class Value(NamedTuple):
                 self.reader.complain(self.line, "missing_field", f"{what} has no {name}, which it must have")
         return found
 
-    def _pairs(self) -> Iterator[tuple[str, int, "Value"]]:
+    def _pairs(self) -> Iterator[tuple[str, int, "YamlValue"]]:
         """Names of fields, their lines and values."""
         for key, node in self.node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else "of many parts"
-            yield name, int(key.start_mark.line) + 1, Value(node, self.reader)
+            yield name, int(key.start_mark.line) + 1, YamlValue(node, self.reader)
 
     def _usual_name(self, name: str, line: int, what: str, *, known: Sequence[str]) -> str:
         """The field that is meant; "" for none."""
@@ -102,7 +102,7 @@ class YamlReader:
     def complain(self, line: int, kind: str, message: str) -> None:
         self._report(Defect(file=self.file, row=line, kind=kind, message=message))
 
-    def content(self) -> Value:
+    def content(self) -> YamlValue:
         """The whole, with tabs as spaces where YAML does not allow tabs; ArchiveError where all fails."""
         try:
             node = self._composed(self._text)
@@ -117,7 +117,7 @@ class YamlReader:
             raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
         if node is None:
             raise ArchiveError(f"{self.file}: expected a description, got an empty file")
-        return Value(node, self)
+        return YamlValue(node, self)
 
     def _composed_without_tabs(self) -> yaml.Node | None:
         try:
@@ -143,7 +143,7 @@ def text_of(fields: Fields, name: str) -> str:
     return fields[name].text(f"the {name}") if name in fields else ""
 
 
-def items_of(fields: Fields, name: str) -> list[Value]:
+def items_of(fields: Fields, name: str) -> list[YamlValue]:
     """The items of a field that is a list, none where there is no such field."""
     return fields[name].items(name) if name in fields else []
 

@@ -50,7 +50,7 @@ class Connection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain:
+class ProcessingChain:
     """The steps of an implementation, and how they are connected."""
 
     name: str
@@ -83,4 +83,4 @@ class Description:
     inputs: tuple[Port, ...] = ()
     outputs: tuple[Port, ...] = ()
     operations: tuple[Operation, ...] = ()
-    chains: tuple[Chain, ...] = field(default_factory=tuple)
+    chains: tuple[ProcessingChain, ...] = field(default_factory=tuple)

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fieldplay.cdff.description.catalogue import Catalogue
-from fieldplay.cdff.description.model import PREFIX, Chain, Connection, Description, End
+from fieldplay.cdff.description.model import PREFIX, Connection, Description, End, ProcessingChain
 from fieldplay_archive.logs.types.table import canonical_type
 
 TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
 PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
 
 
-class Feed(NamedTuple):
+class InputFeed(NamedTuple):
     """A stream of a log that feeds an input of a chain, and its type; "" where that is not known."""
 
     stream: str
@@ -24,7 +24,9 @@ def do_differ(one: str, other: str) -> bool:
     return bool(one and other) and _plain(one) != _plain(other)
 
 
-def type_faults(description: Description, chain: Chain, catalogue: Catalogue) -> Iterator[tuple[Connection, str]]:
+def type_faults(
+    description: Description, chain: ProcessingChain, catalogue: Catalogue
+) -> Iterator[tuple[Connection, str]]:
     """The connections of a chain whose ends have different types, with what is wrong in words."""
     for connection in chain.connections:
         source, target = types_of_ends(description, chain, connection, catalogue)
@@ -33,7 +35,7 @@ def type_faults(description: Description, chain: Chain, catalogue: Catalogue) ->
             yield connection, ", but ".join(ends)
 
 
-def feed_faults(description: Description, feeds: Mapping[str, Feed]) -> Iterator[tuple[int, str]]:
+def feed_faults(description: Description, feeds: Mapping[str, InputFeed]) -> Iterator[tuple[int, str]]:
     """The inputs of a chain, by their lines, that take another type than the stream of a log that feeds them."""
     for port in description.inputs:
         feed = feeds.get(port.name)
@@ -42,7 +44,7 @@ def feed_faults(description: Description, feeds: Mapping[str, Feed]) -> Iterator
 
 
 def types_of_ends(
-    description: Description, chain: Chain, connection: Connection, catalogue: Catalogue
+    description: Description, chain: ProcessingChain, connection: Connection, catalogue: Catalogue
 ) -> tuple[str, str]:  # fmt: skip
     """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
     dfns = {step.id: catalogue.meant(step.dfn) for step in chain.steps}

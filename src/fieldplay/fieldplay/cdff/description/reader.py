@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fieldplay.cdff.description.implementations import CHAIN, chain_of_value, chain_with_unlisted, end_of, unique_steps
-from fieldplay.cdff.description.lines import Fields, Value, YamlReader, items_of, text_of
+from fieldplay.cdff.description.lines import Fields, YamlReader, YamlValue, items_of, text_of
 from fieldplay.cdff.description.model import (
     DFN,
     DFPC,
     PREFIX,
-    Chain,
     Connection,
     Description,
     End,
     Operation,
     Port,
+    ProcessingChain,
     Step,
 )
 from fieldplay_messages.errors import ArchiveError, Report
@@ -66,7 +66,7 @@ def _description(reader: YamlReader, top: Fields) -> Description:
         message = "connections stand in the implementations (form 2) and beside the ports or in dfns (form 1) too"
         reader.complain(implementations[0].line, "mixed_forms", f"{message}; those in the implementations count")
     ports, connections = _ports(outer, with_connections=not has_inner)
-    chains = [chain_of_value(value) for value in implementations] or [Chain(name=text_of(top, "name"))]
+    chains = [chain_of_value(value) for value in implementations] or [ProcessingChain(name=text_of(top, "name"))]
     _report_double_names(reader, chains)
     if not is_second:
         chains = [_chain_of_form_1(top, chain, connections) for chain in chains[:1]] + chains[1:]
@@ -83,7 +83,7 @@ def _description(reader: YamlReader, top: Fields) -> Description:
     )
 
 
-def _report_double_names(reader: YamlReader, chains: list[Chain]) -> None:
+def _report_double_names(reader: YamlReader, chains: list[ProcessingChain]) -> None:
     for name, count in Counter(chain.name for chain in chains).items():
         if count > 1:
             line = [chain.line for chain in chains if chain.name == name][1]
@@ -91,7 +91,7 @@ def _report_double_names(reader: YamlReader, chains: list[Chain]) -> None:
 
 
 def _ports(
-    outer: dict[str, list[Value]], *, with_connections: bool
+    outer: dict[str, list[YamlValue]], *, with_connections: bool
 ) -> tuple[dict[str, tuple[Port, ...]], list[Connection]]:
     """The ports of both ends, and the connections that stand beside them."""
     ports: dict[str, dict[str, Port]] = {end: {} for end in ENDS}
@@ -108,7 +108,7 @@ def _ports(
     return {end: tuple(found.values()) for end, found in ports.items()}, connections
 
 
-def _port(value: Value, fields: Fields) -> Port:
+def _port(value: YamlValue, fields: Fields) -> Port:
     port_type = text_of(fields, "type")
     if port_type.startswith(MISSPELLED):
         usual = PREFIX + port_type.removeprefix(MISSPELLED)
@@ -117,7 +117,7 @@ def _port(value: Value, fields: Fields) -> Port:
     return Port(name=text_of(fields, "name"), type=port_type, doc=text_of(fields, "doc"), line=value.line)
 
 
-def _connections_of_port(end: str, name: str, values: list[Value]) -> Iterator[Connection]:
+def _connections_of_port(end: str, name: str, values: list[YamlValue]) -> Iterator[Connection]:
     for value in values:
         fields = value.fields("a connection", ("dfn", "port"), mandatory=("dfn", "port"))
         inner, outer = end_of(fields, "dfn"), End(None, name)
@@ -129,22 +129,22 @@ def _connections_of_port(end: str, name: str, values: list[Value]) -> Iterator[C
             yield Connection(source=source, target=target, line=value.line)
 
 
-def _chain_of_form_1(top: Fields, chain: Chain, connections: list[Connection]) -> Chain:
+def _chain_of_form_1(top: Fields, chain: ProcessingChain, connections: list[Connection]) -> ProcessingChain:
     steps = []
     for value in items_of(top, "dfns"):
         name = text_of(value.fields("a DFN", ("name",), mandatory=("name",)), "name")
         steps += [Step(id=name, dfn=name, line=value.line)] if name else []
     return chain_with_unlisted(
-        Chain(name=chain.name, steps=unique_steps(steps), connections=tuple(connections), line=chain.line)
+        ProcessingChain(name=chain.name, steps=unique_steps(steps), connections=tuple(connections), line=chain.line)
     )
 
 
-def _like(first: Chain, chain: Chain) -> Chain:
+def _like(first: ProcessingChain, chain: ProcessingChain) -> ProcessingChain:
     """Form 1 does not say in what its implementations differ."""
-    return Chain(name=chain.name, steps=first.steps, connections=first.connections, line=chain.line)
+    return ProcessingChain(name=chain.name, steps=first.steps, connections=first.connections, line=chain.line)
 
 
-def _operation(value: Value) -> Operation:
+def _operation(value: YamlValue) -> Operation:
     fields = value.fields("an operation", OPERATION, mandatory=("name", "doc"))
     inputs = []
     for item in items_of(fields, "inputs"):

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from fieldplay.cdff.description.catalogue import Catalogue
-from fieldplay.cdff.description.model import DFPC, Chain, Description, Operation
-from fieldplay.cdff.description.port_types import Feed, feed_faults, type_faults
+from fieldplay.cdff.description.model import DFPC, Description, Operation, ProcessingChain
+from fieldplay.cdff.description.port_types import InputFeed, feed_faults, type_faults
 from fieldplay.cdff.drawing.graph import (
     DIFFERENT,
     INPUT,
@@ -19,8 +19,8 @@ from fieldplay.cdff.drawing.graph import (
     Mark,
     graph_of,
 )
-from fieldplay.cdff.drawing.layout import Layout, layout_of
-from fieldplay.cdff.drawing.shapes import Area, Dot, Frame, Line, Picture, Point, Shape, Words, fitting, text_width
+from fieldplay.cdff.drawing.layout import ChainLayout, layout_of
+from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Point, Shape, Words, fitting, text_width
 
 MARGIN, HEAD, LEGEND, NOTE = 28.0, 70.0, 40.0, 18.0
 LEAST_WIDTH = 480.0
@@ -41,8 +41,11 @@ WORDS = {  # of names of types
 
 
 def picture_of(
-    description: Description, chain: Chain, catalogue: Catalogue, feeds: Mapping[str, Feed] = MappingProxyType({})
-) -> Picture:
+    description: Description,
+    chain: ProcessingChain,
+    catalogue: Catalogue,
+    feeds: Mapping[str, InputFeed] = MappingProxyType({}),
+) -> Drawing:
     """The picture of a chain, whose inputs may be fed by streams of a log, or of a DFN with its ports."""
     graph = graph_of(description, chain, catalogue, feeds)
     layout = layout_of(graph)
@@ -50,7 +53,7 @@ def picture_of(
     unfit = [text for _, text in (*type_faults(description, chain, catalogue), *feed_faults(description, feeds))]
     width = max(layout.width + 2 * MARGIN, LEAST_WIDTH, text_width(title, HEADLINE, is_bold=True) + 2 * MARGIN)
     below = HEAD + MARGIN / 2 + layout.height
-    picture = Picture(
+    picture = Drawing(
         width=round(width), height=round(below + LEGEND + NOTE * len(notes + unfit)), title=title, doc=description.doc
     )
     offset = ((picture.width - layout.width) / 2, HEAD + MARGIN / 2)
@@ -70,12 +73,12 @@ def picture_of(
     return picture
 
 
-def _title(description: Description, chain: Chain) -> str:
+def _title(description: Description, chain: ProcessingChain) -> str:
     is_named = description.kind == DFPC and chain.name not in ("", description.name)
     return f"{description.name}: {chain.name}" if is_named else description.name
 
 
-def _notes(description: Description, chain: Chain) -> list[str]:
+def _notes(description: Description, chain: ProcessingChain) -> list[str]:
     """What stands below: the operations, and what the form does not tell."""
     hides_chain = description.kind == DFPC and description.form == 1 and len(chain.steps) > 1
     return [*map(_operation_text, description.operations), *([FORM_1] if hides_chain else [])]
@@ -87,14 +90,14 @@ def colour_of(type_name: str) -> str:
     return next((kind for word, kind in WORDS.items() if word in plain), OTHER)
 
 
-def _edges(graph: Graph, layout: Layout, offset: Point) -> list[Shape]:
+def _edges(graph: Graph, layout: ChainLayout, offset: Point) -> list[Shape]:
     """Lines with a bright rim where they cross others, but not where several come together at a port."""
-    by_port: dict[tuple[int, int], list[tuple[Line, Area]]] = {}
+    by_port: dict[tuple[int, int], list[tuple[LineShape, Area]]] = {}
     for edge, route in zip(graph.edges, layout.routes, strict=True):
         points = tuple((x + offset[0], y + offset[1]) for x, y in route)
         colour = COLOURS[colour_of(edge.type)] if edge.is_known and edge.is_fitting else WRONG_INK
         x, y = points[-1]
-        line = Line((*points[:-1], (x - 6.0, y)), colour, 1.8, not edge.is_known)
+        line = LineShape((*points[:-1], (x - 6.0, y)), colour, 1.8, not edge.is_known)
         head = Area(((x, y), (x - 8.0, y - 4.0), (x - 8.0, y + 4.0)), colour)
         by_port.setdefault((edge.target, edge.target_row), []).append((line, head))
     shapes: list[Shape] = []
@@ -112,7 +115,7 @@ def _box(box: Box, corner: Point) -> list[Shape]:
     rim = WRONG_INK if is_strange else BODY_RIM
     shapes: list[Shape] = [
         Frame(x, y, width, height, 6, BODY, rim, 1.4, is_strange, box.tip),
-        Line(_level(x, x + width, y + box.head - 1), BAND, 1.2),
+        LineShape(_level(x, x + width, y + box.head - 1), BAND, 1.2),
         Words(x + width / 2, y + 18, box.title, TITLE_SIZE, INK, "middle", True),
     ]
     for place, line in enumerate(box.lines):
@@ -162,7 +165,7 @@ def _legend(graph: Graph, y: float) -> list[Shape]:
     shapes: list[Shape] = []
     x = MARGIN
     for text, colour in entries:
-        shapes += [Line(_level(x, x + 18, y - 4), colour, 2.4), Words(x + 24, y, text, TEXT_SIZE, SOFT)]
+        shapes += [LineShape(_level(x, x + 18, y - 4), colour, 2.4), Words(x + 24, y, text, TEXT_SIZE, SOFT)]
         x += 24 + text_width(text, TEXT_SIZE) + 22
     return shapes
 

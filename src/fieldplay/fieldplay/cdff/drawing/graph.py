@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fieldplay.cdff.description.catalogue import Catalogue, Dfn
 from fieldplay.cdff.description.implementations import ON_INPUT
-from fieldplay.cdff.description.model import DFPC, Chain, Description, End, Port, Step
-from fieldplay.cdff.description.port_types import Feed, do_differ, type_faults
+from fieldplay.cdff.description.model import DFPC, Description, End, Port, ProcessingChain, Step
+from fieldplay.cdff.description.port_types import InputFeed, do_differ, type_faults
 from fieldplay.cdff.drawing.shapes import text_width
 
 INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
@@ -75,7 +75,7 @@ class Box:
         return self.height / 2 if self.is_outer else self.head + ROW * (row + 0.5)
 
 
-class Edge(NamedTuple):
+class GraphEdge(NamedTuple):
     """A connection: boxes and rows of their ports, the type of what flows, whether both ports are known, and fit."""
 
     source: int
@@ -92,11 +92,14 @@ class Graph:
     """Boxes, the inputs first and the outputs last, and edges between them."""
 
     boxes: tuple[Box, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[GraphEdge, ...]
 
 
 def graph_of(
-    description: Description, chain: Chain, catalogue: Catalogue, feeds: Mapping[str, Feed] = MappingProxyType({})
+    description: Description,
+    chain: ProcessingChain,
+    catalogue: Catalogue,
+    feeds: Mapping[str, InputFeed] = MappingProxyType({}),
 ) -> Graph:
     """What is drawn of a chain, whose inputs may be fed by streams of a log; of a DFN, the one box that it is."""
     if description.kind != DFPC:
@@ -115,7 +118,7 @@ def _sides(description: Description) -> tuple[tuple[str, Sequence[Port]], tuple[
     return (INPUT, description.inputs), (OUTPUT, description.outputs)
 
 
-def _names(ports: Sequence[Port], chain: Chain, side: str) -> Mapping[str, Port | None]:
+def _names(ports: Sequence[Port], chain: ProcessingChain, side: str) -> Mapping[str, Port | None]:
     """The chain's own ports on a side; those that are connected though they are not declared are None."""
     found: dict[str, Port | None] = {port.name: port for port in ports}
     for connection in chain.connections:
@@ -125,7 +128,7 @@ def _names(ports: Sequence[Port], chain: Chain, side: str) -> Mapping[str, Port 
     return found
 
 
-def _outer_box(style: str, name: str, port: Port | None, feed: Feed | None = None) -> Box:
+def _outer_box(style: str, name: str, port: Port | None, feed: InputFeed | None = None) -> Box:
     own_type = port.shown_type if port else ""
     lines = [own_type] * bool(own_type) if port else ["not declared"]
     state = KNOWN if port else WRONG
@@ -139,7 +142,7 @@ def _outer_box(style: str, name: str, port: Port | None, feed: Feed | None = Non
     )  # fmt: skip
 
 
-def _box_of_step(step: Step, chain: Chain, dfn: Dfn | None) -> Box:
+def _box_of_step(step: Step, chain: ProcessingChain, dfn: Dfn | None) -> Box:
     own = [step.dfn] if step.id != step.dfn else []
     when = f"on {step.activation[1]}" if step.activation[0] == ON_INPUT else f"{step.activation[1]} Hz"
     how = [each for each in (step.implementation, when if step.activation[1] else "") if each]
@@ -179,10 +182,10 @@ def _box_of_dfn(description: Description) -> Box:
     )
 
 
-def _edges(boxes: Sequence[Box], chain: Chain, unfit: Collection[tuple[End, End]]) -> list[Edge]:
+def _edges(boxes: Sequence[Box], chain: ProcessingChain, unfit: Collection[tuple[End, End]]) -> list[GraphEdge]:
     steps = {box.id[1]: index for index, box in enumerate(boxes) if not box.is_outer}
     outer = {box.id: index for index, box in enumerate(boxes) if box.is_outer}
-    found: dict[tuple[int, int, int, int], Edge] = {}
+    found: dict[tuple[int, int, int, int], GraphEdge] = {}
     for source, target in ((each.source, each.target) for each in chain.connections):
         begin = outer[(INPUT, source.port)] if source.step is None else steps[source.step]
         end = outer[(OUTPUT, target.port)] if target.step is None else steps[target.step]
@@ -190,7 +193,7 @@ def _edges(boxes: Sequence[Box], chain: Chain, unfit: Collection[tuple[End, End]
         first, last = boxes[begin].right[row], boxes[end].left[other]
         known = WRONG not in (first.state, last.state)
         is_fitting = (source, target) not in unfit
-        found[begin, row, end, other] = Edge(begin, row, end, other, first.type or last.type, known, is_fitting)
+        found[begin, row, end, other] = GraphEdge(begin, row, end, other, first.type or last.type, known, is_fitting)
     return list(found.values())
 
 

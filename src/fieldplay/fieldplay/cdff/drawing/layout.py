@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, Box, Edge, Graph
+from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, Box, Graph, GraphEdge
 from fieldplay.cdff.drawing.layers import feedback_edges, longest_path_layers, pulled_right
 from fieldplay.cdff.drawing.order import Segment, ordered_layers
 from fieldplay.cdff.drawing.places import BETWEEN, Tie, heights_of_layers
@@ -17,7 +17,7 @@ PER_ROW = 3  # layers of boxes without any connection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ChainLayout:
     """Upper left corners of boxes, the points of edges as in shapes.Line, and the size of all."""
 
     corners: tuple[Point, ...]
@@ -36,7 +36,7 @@ class _Plan:
     passing: dict[int, int]  # which edge a passing node belongs to
 
 
-def layout_of(graph: Graph) -> Layout:
+def layout_of(graph: Graph) -> ChainLayout:
     """Where everything stands; beginning at 0, 0."""
     pairs = [(edge.source, edge.target) for edge in graph.edges]
     back = feedback_edges(len(graph.boxes), pairs)
@@ -59,7 +59,7 @@ def layout_of(graph: Graph) -> Layout:
         places.back_route(edge, lanes[index]) if index in back else places.route(edge, plan.chains[index])
         for index, edge in enumerate(graph.edges)
     )
-    return Layout(
+    return ChainLayout(
         corners=tuple(corners), routes=routes, width=columns[-1][1] if columns else 0.0,
         height=max([bottom, *(lane + CORNER for lane in lanes.values())]),
     )  # fmt: skip
@@ -148,7 +148,7 @@ class _Places:
     columns: list[tuple[float, float]]
     layer_of: dict[int, int]
 
-    def route(self, edge: Edge, chain: Sequence[int]) -> tuple[Point, ...]:
+    def route(self, edge: GraphEdge, chain: Sequence[int]) -> tuple[Point, ...]:
         """From port to port, straight through the layers on the way and in a curve between two."""
         points = [self._out(edge)]
         stops = []
@@ -160,7 +160,7 @@ class _Places:
             points += _straight(points[-1], stop) if place % 2 else _curve(points[-1], stop)
         return tuple(points)
 
-    def back_route(self, edge: Edge, lane: float) -> tuple[Point, ...]:
+    def back_route(self, edge: GraphEdge, lane: float) -> tuple[Point, ...]:
         """Below all boxes, with rounded corners."""
         begin, end = self._out(edge), self._in(edge)
         right = self.columns[self.layer_of[edge.source]][1] + 2 * CORNER
@@ -172,12 +172,12 @@ class _Places:
             points += [*_straight(points[-1], first), corner, corner, last]
         return (*points, *_straight(points[-1], end))
 
-    def _out(self, edge: Edge) -> Point:
+    def _out(self, edge: GraphEdge) -> Point:
         x, y = self.corners[edge.source]
         box = self.graph.boxes[edge.source]
         return x + box.width, y + box.port_height(edge.source_row)
 
-    def _in(self, edge: Edge) -> Point:
+    def _in(self, edge: GraphEdge) -> Point:
         x, y = self.corners[edge.target]
         return x, y + self.graph.boxes[edge.target].port_height(edge.target_row)
 

@@ -9,7 +9,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch, Polygon
 from matplotlib.path import Path
 from matplotlib.text import Text
 
-from fieldplay.cdff.drawing.shapes import Area, Dot, Frame, Line, Picture, Words
+from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Words
 
 PIXELS_PER_POINT = 2.0  # of the picture's own pixels
 DPI = 72.0 * PIXELS_PER_POINT
@@ -18,7 +18,7 @@ DASHES = (0, (4, 3))
 ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
-def png_of(picture: Picture) -> bytes:
+def png_of(picture: Drawing) -> bytes:
     """The picture with twice as many pixels in each direction as the SVG says, or as many as fit a side."""
     dpi = min(DPI, 72.0 * LARGEST / max(picture.width, picture.height))
     figure = Figure(figsize=(picture.width / 72, picture.height / 72), dpi=dpi)
@@ -48,14 +48,14 @@ def _text(words: Words) -> Text:
     )  # fmt: skip
 
 
-def _patch(shape: Frame | Line | Area | Dot) -> Patch:
+def _patch(shape: Frame | LineShape | Area | Dot) -> Patch:
     if isinstance(shape, Frame):
         style = f"round,pad=0,rounding_size={shape.radius}" if shape.radius else "square,pad=0"
         return FancyBboxPatch(
             (shape.x, shape.y), shape.width, shape.height, boxstyle=style, facecolor=shape.fill, edgecolor=shape.stroke,
             linewidth=shape.thickness, linestyle=DASHES if shape.is_dashed else "solid",
         )  # fmt: skip
-    if isinstance(shape, Line):
+    if isinstance(shape, LineShape):
         codes = [Path.MOVETO, *[Path.CURVE4] * (len(shape.points) - 1)]
         return PathPatch(
             Path(shape.points, codes), facecolor="none", edgecolor=shape.colour, linewidth=shape.thickness,

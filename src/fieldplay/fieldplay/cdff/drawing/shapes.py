@@ -36,7 +36,7 @@ class Words(NamedTuple):
     is_bold: bool = False
 
 
-class Line(NamedTuple):
+class LineShape(NamedTuple):
     """A line through points: the first, then three for each piece of a cubic curve."""
 
     points: tuple[Point, ...]
@@ -62,11 +62,11 @@ class Dot(NamedTuple):
     stroke: str
 
 
-Shape = Frame | Words | Line | Area | Dot
+Shape = Frame | Words | LineShape | Area | Dot
 
 
 @dataclass(kw_only=True)
-class Picture:
+class Drawing:
     """Shapes in the order in which they are painted."""
 
     width: float

@@ -1,13 +1,13 @@
 """A picture as SVG."""
 
-from fieldplay.cdff.drawing.shapes import Area, Dot, Frame, Line, Picture, Point, Shape, Words
+from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Point, Shape, Words
 from fieldplay.report.html.markup import Html, element, void
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Arial, sans-serif"
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def svg_of(picture: Picture) -> str:
+def svg_of(picture: Drawing) -> str:
     """The picture as a file of its own; tips show what is known besides."""
     width, height = _number(picture.width), _number(picture.height)
     head = [element("title", picture.title), element("desc", picture.doc)]
@@ -23,7 +23,7 @@ def _element(shape: Shape) -> Html:
         return _frame(shape)
     if isinstance(shape, Words):
         return _words(shape)
-    if isinstance(shape, Line):
+    if isinstance(shape, LineShape):
         return _closed(
             "path", d=_path(shape.points), fill="none", stroke=shape.colour, stroke_width=_number(shape.thickness),
             stroke_dasharray="5 4" if shape.is_dashed else None,

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.logs.archive_streams.times import Stamps, Teller, TimedPart, Times
+from fieldplay_archive.logs.archive_streams.times import LeavingRows, RowTimes, Stamps, Teller
 from fieldplay_archive.logs.messagepack.layouts import Alike
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.types.depths import Points
-from fieldplay_archive.logs.types.rows import AlikeRows, Rows
+from fieldplay_archive.logs.types.rows import AlikeRows, SampleRows
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Clouds, Pictures, Pixels, Record
 from fieldplay_messages.streams import Span
 
-Convert = Callable[[Rows, Stamps], Record]
+Convert = Callable[[SampleRows, Stamps], Record]
 
 SPAN_BYTES, SPAN_ROWS = 1 << 20, 4096
 HEAVY_ROWS = 64
@@ -30,29 +30,29 @@ Places = NDArray[np.intp]
 class _Spans:
     """The spans of a stream, each of so many rows and bytes at most, if it is of several."""
 
-    def __init__(self, log: LogStream, times: Times, *, rows: int, size: int = SPAN_BYTES) -> None:
+    def __init__(self, log: LogStream, times: RowTimes, *, rows: int, size: int = SPAN_BYTES) -> None:
         self._log, self._times = log, times
-        self._stretches = times.stretches(rows=rows, size=size)
-        self.spans: Sequence[Span] = [stretch.span for stretch in self._stretches]
+        self._row_spans = times.spans(rows=rows, size=size)
+        self.spans: Sequence[Span] = [span.span for span in self._row_spans]
 
-    def _part(self, index: int) -> TimedPart:
-        return self._times.part(self._stretches[index])
+    def _part(self, index: int) -> LeavingRows:
+        return self._times.part(self._row_spans[index])
 
-    def _order(self, part: TimedPart) -> Stamps | None:
+    def _order(self, part: LeavingRows) -> Stamps | None:
         return part.leaves_ns if self._times.by_log else None
 
 
-class NumberStream(_Spans):
+class RecordStream(_Spans):
     """Samples as records of numbers; one that cannot be converted is reported and left out."""
 
-    def __init__(self, log: LogStream, times: Times, convert: Convert, tell: Teller) -> None:
+    def __init__(self, log: LogStream, times: RowTimes, convert: Convert, tell: Teller) -> None:
         super().__init__(log, times, rows=SPAN_ROWS)
         self._convert, self._tell = convert, tell
         self._told: set[int] = set()
 
-    def converted(self, change: Callable[[Convert], Convert]) -> "NumberStream":
+    def converted(self, change: Callable[[Convert], Convert]) -> "RecordStream":
         """The same samples, converted in another way."""
-        return NumberStream(self._log, self._times, change(self._convert), self._tell)
+        return RecordStream(self._log, self._times, change(self._convert), self._tell)
 
     def load(self, index: int) -> Record:
         part = self._part(index)
@@ -69,7 +69,7 @@ class NumberStream(_Spans):
         return record.only(rows.good)
 
 
-def _names(log: LogStream, part: TimedPart) -> tuple[str, ...]:
+def _names(log: LogStream, part: LeavingRows) -> tuple[str, ...]:
     return tuple(str(log.place(row)) for row in part.row.tolist())
 
 
@@ -77,7 +77,7 @@ class PictureStream(_Spans):
     """Samples as pictures, each made when it is asked for."""
 
     def __init__(
-        self, log: LogStream, times: Times, picture: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
+        self, log: LogStream, times: RowTimes, picture: Callable[[Any], Pixels | bytes], *, packed: bool, packable: bool
     ) -> None:
         super().__init__(log, times, rows=HEAVY_ROWS)
         self._picture, self._packed, self._packable = picture, packed, packable
@@ -97,7 +97,7 @@ class PictureStream(_Spans):
 class CloudStream(_Spans):
     """Samples as clouds of points, each made when it is asked for; `points` is told its stamp as well."""
 
-    def __init__(self, log: LogStream, times: Times, points: Callable[[Any, int], Points]) -> None:
+    def __init__(self, log: LogStream, times: RowTimes, points: Callable[[Any, int], Points]) -> None:
         super().__init__(log, times, rows=HEAVY_ROWS)
         self._points = points
 
@@ -111,7 +111,7 @@ class CloudStream(_Spans):
         return Clouds(stamp_ns=part.stamp_ns, order_ns=self._order(part), names=names, load=load)
 
 
-def samples_of_rows(log: LogStream, rows: Places) -> Rows:
+def samples_of_rows(log: LogStream, rows: Places) -> SampleRows:
     """The samples of rows (n,); those that are alike but for their numbers are not unpacked."""
     begin, end = int(rows.min()), int(rows.max()) + 1
     is_run = end - begin == len(rows) and bool((np.diff(rows) == 1).all())
@@ -125,7 +125,7 @@ def samples_of_rows(log: LogStream, rows: Places) -> Rows:
         if not is_run and (alike := _alike(log, ascending)) is not None:
             return AlikeRows(alike._replace(rows=alike.rows[_inverse(order)]))
     found = [sample for near in _groups(ascending, NEAR) for sample in _samples(log, near)]
-    return Rows([found[place] for place in _inverse(order).tolist()])
+    return SampleRows([found[place] for place in _inverse(order).tolist()])
 
 
 def _alike(log: LogStream, rows: Places) -> Alike | None:

@@ -37,7 +37,7 @@ class Teller:
         self.report(Defect(file=file, kind=kind, stream=self.stream, message=message))
 
 
-class TimedPart(NamedTuple):
+class LeavingRows(NamedTuple):
     """Some rows (n,) that play, in the order in which they leave; their stamps, and when they leave."""
 
     row: NDArray[np.intp]
@@ -45,7 +45,7 @@ class TimedPart(NamedTuple):
     leaves_ns: Stamps
 
 
-class Stretch(NamedTuple):
+class RowSpan(NamedTuple):
     """Rows begin <= index < end in the order in which they leave, as a span."""
 
     begin: int
@@ -54,7 +54,7 @@ class Stretch(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Times:
+class RowTimes:
     """When the rows of a stream leave: by their stamps, or `by_log` when they were logged, if that differs.
 
     Where they leave as they stand, `blocks` tell when those of each block do, and `order` is None; else `order` has
@@ -70,17 +70,17 @@ class Times:
     def __len__(self) -> int:
         return len(self.log) if self.order is None else len(self.order)
 
-    def moved(self, offset_ns: int) -> "Times":
+    def moved(self, offset_ns: int) -> "RowTimes":
         """The same with all stamps moved; the rows leave then too, unless that is when they were logged."""
         return replace(self, offset_ns=self.offset_ns + offset_ns)
 
-    def stretches(self, *, rows: int, size: int) -> list[Stretch]:
-        """All rows in stretches of so many rows and bytes at most; a block of the log may have more rows."""
+    def spans(self, *, rows: int, size: int) -> list[RowSpan]:
+        """All rows in spans of so many rows and bytes at most; a block of the log may have more rows."""
         return list(self._as_they_stand(rows, size) if self.order is None else self._sorted(self.order, rows, size))
 
-    def part(self, stretch: Stretch) -> TimedPart:
-        """The rows of a stretch with their times."""
-        begin, end = stretch.begin, stretch.end
+    def part(self, span: RowSpan) -> LeavingRows:
+        """The rows of a span with their times."""
+        begin, end = span.begin, span.end
         if self.order is not None:
             found = self.order.rows(begin, end)
             row, stamps, leaves = found[:, ROW].astype(np.intp), found[:, STAMP], found[:, LEAVES]
@@ -88,9 +88,9 @@ class Times:
             row = np.arange(begin, end)
             stamps, leaves = _times(self.log, begin, end, by_log=self.by_log)
         stamps = stamps + self.offset_ns
-        return TimedPart(row, stamps, leaves if self.by_log else stamps)
+        return LeavingRows(row, stamps, leaves if self.by_log else stamps)
 
-    def _as_they_stand(self, rows: int, size: int) -> Iterator[Stretch]:
+    def _as_they_stand(self, rows: int, size: int) -> Iterator[RowSpan]:
         borders, first = self.log.first_rows.tolist(), 0
         ends = np.cumsum(self.log.block_bytes).tolist()
         for last in range(len(self.blocks)):
@@ -98,20 +98,20 @@ class Times:
             is_last = last + 1 == len(self.blocks)
             if is_last or borders[last + 2] - borders[first] > rows or ends[last + 1] - before > size:
                 low, high = int(self.blocks["low"][first]), int(self.blocks["high"][last])
-                yield self._stretch(borders[first], borders[last + 1], low, high)
+                yield self._row_span(borders[first], borders[last + 1], low, high)
                 first = last + 1
 
-    def _sorted(self, order: RowsInOrder, rows: int, size: int) -> Iterator[Stretch]:
+    def _sorted(self, order: RowsInOrder, rows: int, size: int) -> Iterator[RowSpan]:
         mean = max(self.log.byte_count() // max(len(self.log), 1), 1)
         step = max(min(rows, size // mean), 1)
         for begin in range(0, len(order), step):
             end = min(begin + step, len(order))
             low, high = (int(order.rows(row, row + 1)[0, LEAVES]) for row in (begin, end - 1))
-            yield self._stretch(begin, end, low, high)
+            yield self._row_span(begin, end, low, high)
 
-    def _stretch(self, begin: int, end: int, low: int, high: int) -> Stretch:
+    def _row_span(self, begin: int, end: int, low: int, high: int) -> RowSpan:
         offset_ns = 0 if self.by_log else self.offset_ns
-        return Stretch(begin, end, Span(low + offset_ns, high + offset_ns, end - begin))
+        return RowSpan(begin, end, Span(low + offset_ns, high + offset_ns, end - begin))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -131,7 +131,7 @@ class _Found:
         self.differs = self.differs or bool((stamps != leaves).any())
 
 
-def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tell: Tell) -> Times:
+def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tell: Tell) -> RowTimes:
     """The times of a stream: a sample's own where it has one, else that of the log; those without any are reported.
 
     Blocks whose samples all have their own are known; the others are read.
@@ -150,7 +150,7 @@ def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tel
         where = f"{found.lost} of {len(log)} samples have none such, the first: {log.place(found.first_lost)}, {got}"
         tell(log.parts[0].file, "no_time", f"{log.name}: expected a time of this century; {where}")
     is_ordered = bool(blocks["is_ordered"].all() and (blocks["low"][1:] >= blocks["high"][:-1]).all())
-    times = Times(log=log, by_log=found.differs, blocks=blocks)
+    times = RowTimes(log=log, by_log=found.differs, blocks=blocks)
     if is_ordered and not found.lost:
         return times
     return replace(times, order=in_order(_good_rows(log, by_log, plausible_ns), 3))

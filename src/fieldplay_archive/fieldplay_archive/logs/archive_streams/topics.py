@@ -8,10 +8,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from fieldplay_archive.logs.types.table import IMAGE
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.spec import StreamSpec
 
-IMAGE = "sensor_msgs/msg/Image"
 MODEL = "robot_description"
 CONFIG = "config_"  # CDFF-Dev puts it before the frames of settings
 NAMELESS = "stream"
@@ -19,7 +19,7 @@ LONGEST = 180  # of a topic: with what is put before and behind it ROS takes som
 LAST = re.compile(r"[^/.]+$")
 
 
-class Topics:
+class StreamTopics:
     """Topics and ids that are given away, by whom they are; those of the dataset's description from the begin.
 
     What goes out beside pictures counts too: the packed ones, and the information of their camera.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
-from fieldplay_archive.logs.index.file_index import Column
+from fieldplay_archive.logs.index.file_index import LogColumn
 from fieldplay_archive.logs.index.window import LARGEST_ITEM
 from fieldplay_archive.logs.messagepack.layouts import LARGEST, Bytes, form_of
 from fieldplay_archive.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, arrays_from_bytes, plain_from_bytes, why
@@ -34,7 +34,7 @@ class Items:
     rows: Bytes | None = None
 
 
-class _Stretch(NamedTuple):
+class _ItemExtent(NamedTuple):
     """The bytes in which `wanted` items lie, `before` others in front of them, `total` in all.
 
     Where the places of all are known, `cuts` are those, and the end of the last.
@@ -48,7 +48,7 @@ class _Stretch(NamedTuple):
     cuts: list[int] | None
 
 
-def items_of(column: Column, begin: int, end: int, read: Read, *, arrays: bool = False) -> Items:
+def items_of(column: LogColumn, begin: int, end: int, read: Read, *, arrays: bool = False) -> Items:
     """The items begin <= index < end; with `arrays`, long lists of numbers are arrays where the places are known."""
     if column.is_constant:
         place = int(column.begins[0])
@@ -58,29 +58,29 @@ def items_of(column: Column, begin: int, end: int, read: Read, *, arrays: bool =
     end = min(end, column.count)
     if begin >= end:
         return Items(count=0, values=list)
-    stretch, unpack = _stretch(column, begin, end), arrays_from_bytes if arrays else plain_from_bytes
-    if stretch.stop - stretch.begin > MOST_BYTES:
-        return Items(count=end - begin, values=partial(_one_by_one, stretch, read, unpack))
-    return _items(read(stretch.begin, stretch.stop - stretch.begin), stretch, unpack)
+    extent, unpack = _extent_of(column, begin, end), arrays_from_bytes if arrays else plain_from_bytes
+    if extent.stop - extent.begin > MOST_BYTES:
+        return Items(count=end - begin, values=partial(_one_by_one, extent, read, unpack))
+    return _items(read(extent.begin, extent.stop - extent.begin), extent, unpack)
 
 
-def _stretch(column: Column, begin: int, end: int) -> _Stretch:
+def _extent_of(column: LogColumn, begin: int, end: int) -> _ItemExtent:
     low, high = begin // column.step, (end - 1) // column.step + 1
     places = column.begins[low : high + 1].tolist() + ([column.end] if high >= len(column.begins) else [])
     first = low * column.step
     total = min(column.count, high * column.step) - first
     cuts = places if column.step == 1 else None
-    return _Stretch(places[0], places[-1], begin - first, end - begin, total, cuts)
+    return _ItemExtent(places[0], places[-1], begin - first, end - begin, total, cuts)
 
 
-def _items(data: bytes, stretch: _Stretch, unpack: Unpack) -> Items:
-    found = _rows(data, stretch.total)
-    rows = None if found is None else found[stretch.before : stretch.before + stretch.wanted]
-    if stretch.cuts is not None:
-        cuts = [cut - stretch.begin for cut in stretch.cuts]
-        return Items(count=stretch.wanted, rows=rows, values=lambda: [unpack(data[a:b]) for a, b in pairwise(cuts)])
-    packed, before = (data, stretch.before) if rows is None else (rows.tobytes(), 0)
-    return Items(count=stretch.wanted, rows=rows, values=lambda: _unpacked(packed, before, stretch.wanted))
+def _items(data: bytes, extent: _ItemExtent, unpack: Unpack) -> Items:
+    found = _rows(data, extent.total)
+    rows = None if found is None else found[extent.before : extent.before + extent.wanted]
+    if extent.cuts is not None:
+        cuts = [cut - extent.begin for cut in extent.cuts]
+        return Items(count=extent.wanted, rows=rows, values=lambda: [unpack(data[a:b]) for a, b in pairwise(cuts)])
+    packed, before = (data, extent.before) if rows is None else (rows.tobytes(), 0)
+    return Items(count=extent.wanted, rows=rows, values=lambda: _unpacked(packed, before, extent.wanted))
 
 
 def _rows(data: bytes, count: int) -> Bytes | None:
@@ -105,32 +105,32 @@ def _unpacked(data: bytes, before: int, count: int) -> list[Any]:
         raise ArchiveError(f"expected {count} items of a column, got {why(error)}") from None
 
 
-def _one_by_one(stretch: _Stretch, read: Read, unpack: Unpack) -> list[Any]:
+def _one_by_one(extent: _ItemExtent, read: Read, unpack: Unpack) -> list[Any]:
     """Items each read for itself, as they lie in too many bytes."""
-    cuts = stretch.cuts or _found_cuts(stretch, read)
+    cuts = extent.cuts or _found_cuts(extent, read)
     return [unpack(read(begin, stop - begin)) for begin, stop in pairwise(cuts)]
 
 
-def _found_cuts(stretch: _Stretch, read: Read) -> list[int]:
+def _found_cuts(extent: _ItemExtent, read: Read) -> list[int]:
     """Where items begin, and where the last ends: large ones far behind small ones, so their places were not kept."""
-    unpacker = msgpack.Unpacker(_Bytes(stretch, read), read_size=READ_SIZE, max_buffer_size=LARGEST_ITEM)
+    unpacker = msgpack.Unpacker(_Bytes(extent, read), read_size=READ_SIZE, max_buffer_size=LARGEST_ITEM)
     try:
-        for _ in range(stretch.before):
+        for _ in range(extent.before):
             unpacker.skip()
-        cuts = [stretch.begin + unpacker.tell()]
-        for _ in range(stretch.wanted):
+        cuts = [extent.begin + unpacker.tell()]
+        for _ in range(extent.wanted):
             unpacker.skip()
-            cuts.append(stretch.begin + unpacker.tell())
+            cuts.append(extent.begin + unpacker.tell())
         return cuts
     except FAULTS as error:
-        raise ArchiveError(f"expected {stretch.total} items of a column, got {why(error)}") from None
+        raise ArchiveError(f"expected {extent.total} items of a column, got {why(error)}") from None
 
 
 class _Bytes:
-    """A stretch's bytes as a file, for msgpack."""
+    """An extent's bytes as a file, for msgpack."""
 
-    def __init__(self, stretch: _Stretch, read: Read) -> None:
-        self._place, self._stop, self._read = stretch.begin, stretch.stop, read
+    def __init__(self, extent: _ItemExtent, read: Read) -> None:
+        self._place, self._stop, self._read = extent.begin, extent.stop, read
 
     def read(self, size: int) -> bytes:
         begin, self._place = self._place, min(self._place + size, self._stop)

@@ -9,25 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.logs.columns.items import Items, Read, items_of
-from fieldplay_archive.logs.index.file_index import NO_TIME, Column, Part, Places
+from fieldplay_archive.logs.index.file_index import NO_TIME, LogColumn, Places, StreamPart
 from fieldplay_archive.logs.index.times import TIMES
 from fieldplay_archive.logs.messagepack.layouts import Bytes, Number, column, template_of
 from fieldplay_archive.logs.messagepack.number_lists import FIRST_NEGATIVE, LARGEST_SMALL
 from fieldplay_archive.logs.messagepack.values import plain_from_bytes, plain_name
-from fieldplay_archive.logs.types.rows import MISSING, Rows, TreeRows, field
+from fieldplay_archive.logs.types.rows import MISSING, SampleRows, TreeRows, field
 
 DEEPEST = 32
 ELEMENTS = "elements"  # of vectors with names: what stands below is a list for each sample
 AT_ONCE = 1 << 16  # times
 
 
-def samples_of_columns(part: Part, begin: int, end: int, read: Read, *, arrays: bool) -> list[Any]:
+def samples_of_columns(part: StreamPart, begin: int, end: int, read: Read, *, arrays: bool) -> list[Any]:
     """The samples begin <= index < end; with `arrays`, lists of numbers that are long are NumPy arrays."""
     items = {path: items_of(column, begin, end, read, arrays=arrays) for path, column in part.columns.items()}
     return samples_of_items(items, end - begin)
 
 
-def own_times(part: Part, begin: int, end: int, read: Read) -> Places:
+def own_times(part: StreamPart, begin: int, end: int, read: Read) -> Places:
     """The own times (n,) of the samples begin <= index < end, NO_TIME where there are none."""
     column = next((column for path, column in part.columns.items() if is_time_column(path)), None)
     if column is None:
@@ -129,7 +129,7 @@ def _with_rows(value: Any, rows: Bytes) -> Any:
     return {name: _with_rows(inner, rows) for name, inner in value.items()} if isinstance(value, dict) else value
 
 
-def times_of_column(own: Column, begin: int, end: int, read: Read) -> Places:
+def times_of_column(own: LogColumn, begin: int, end: int, read: Read) -> Places:
     """Times (n,) in a column, NO_TIME for what is none."""
     times = np.full(end - begin, NO_TIME, np.int64)
     for low in range(begin, end, AT_ONCE):
@@ -147,7 +147,7 @@ def _times(items: Items) -> Places:
     return np.array(found, np.int64)
 
 
-def rows_of_columns(part: Part, begin: int, end: int, read: Read) -> "ColumnRows":
+def rows_of_columns(part: StreamPart, begin: int, end: int, read: Read) -> "ColumnRows":
     """The samples begin <= index < end."""
     items = {path: items_of(column, begin, end, read, arrays=True) for path, column in part.columns.items()}
     return ColumnRows({path: own for path, own in items.items() if own.count}, end - begin)
@@ -190,7 +190,7 @@ class ColumnRows(TreeRows):
         return [field(sample, *names, default=default) for sample in samples_of_items(items, self._count)]
 
     def has_parts(self, *names: str) -> NDArray[np.bool_]:
-        return Rows.has_parts(self, *names) if self.node(*names) is VARIED else super().has_parts(*names)
+        return SampleRows.has_parts(self, *names) if self.node(*names) is VARIED else super().has_parts(*names)
 
 
 class _Samples(Sequence[Any]):

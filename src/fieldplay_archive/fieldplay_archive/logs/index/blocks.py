@@ -18,7 +18,7 @@ MOST_KEPT = 64  # of some 300 kB
 Read = Callable[[int, int], bytes]  # begin and size
 
 
-class Block(NamedTuple):
+class SampleBlock(NamedTuple):
     """The samples' begins, and where the last ends (n + 1,); their times (n,); their bytes if these had to be read."""
 
     places: Places
@@ -30,16 +30,16 @@ class KeptBlocks:
     """The blocks that were read last; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._blocks: OrderedDict[Hashable, Block] = OrderedDict()
+        self._blocks: OrderedDict[Hashable, SampleBlock] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Block | None:
+    def get(self, key: Hashable) -> SampleBlock | None:
         with self._lock:
             if key in self._blocks:
                 self._blocks.move_to_end(key)
             return self._blocks.get(key)
 
-    def keep(self, key: Hashable, block: Block) -> None:
+    def keep(self, key: Hashable, block: SampleBlock) -> None:
         with self._lock:
             self._blocks[key] = block
             while len(self._blocks) > MOST_KEPT:
@@ -99,7 +99,7 @@ class BlockReader:
             return self._block(index).places[first : last + 1]
         return np.asarray(self._places[index] + size * np.arange(first, last + 1), np.int64)
 
-    def _block(self, index: int) -> Block:
+    def _block(self, index: int) -> SampleBlock:
         key = (self._key, index)
         block = self._kept.get(key)
         if block is None:
@@ -107,7 +107,7 @@ class BlockReader:
             self._kept.keep(key, block)
         return block
 
-    def _loaded(self, index: int) -> Block:
+    def _loaded(self, index: int) -> SampleBlock:
         known = self._blocks.table[index]
         begin, end = self._places[index : index + 2].tolist()
         count, size = int(self._rows[index + 1] - self._rows[index]), int(known["size"])
@@ -120,7 +120,7 @@ class BlockReader:
             times = times_of_samples(np.frombuffer(data, np.uint8), places, TimeFinder(again=True))
         if int(places[-1]) != end - begin or len(times) != count:
             raise ArchiveError(f"expected {count} samples from byte {begin} to {end}, got others: the file has changed")
-        return Block(begin + places, times, data)
+        return SampleBlock(begin + places, times, data)
 
 
 def _ends(data: bytes, count: int) -> Places:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_archive.logs.index.file_index import Blocks, Column, FileIndex, Part
+from fieldplay_archive.logs.index.file_index import Blocks, FileIndex, LogColumn, StreamPart
 
 FORM = 6  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
@@ -96,7 +96,7 @@ def _clear_away(folder: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def _head(part: Part) -> dict[str, Any]:
+def _head(part: StreamPart) -> dict[str, Any]:
     columns = {name: [getattr(column, own) for own in COLUMN] for name, column in part.columns.items()}
     lists = {name: [getattr(part, name).count, getattr(part, name).stop] for name in LISTS}
     return {"stream": part.stream, "type": part.type, "has_meta": part.has_meta, "columns": columns, **lists}
@@ -114,13 +114,13 @@ def _index(head: dict[str, Any], data: Any) -> FileIndex:
     parts = []
     for number, own in enumerate(head["parts"]):
         columns = {
-            name: Column(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{place}"])
+            name: LogColumn(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{place}"])
             for place, (name, values) in enumerate(own["columns"].items())
         }
         samples, logged = (
             Blocks(table=data[f"{number}_{name}"], count=own[name][0], stop=own[name][1]) for name in LISTS
         )
         plain = {name: own[name] for name in ("stream", "type", "has_meta")}
-        parts.append(Part(**plain, columns=columns, samples=samples, logged=logged))
+        parts.append(StreamPart(**plain, columns=columns, samples=samples, logged=logged))
     faults = tuple((str(kind), str(message)) for kind, message in head["faults"])
     return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=faults)

@@ -31,7 +31,7 @@ LATEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Column:
+class LogColumn:
     """One field of all samples of a flattened log: where every `step`-th item begins, and where the last ends.
 
     Of names that are written once `is_constant`: then the one item is the value for all samples. If the log has a
@@ -66,7 +66,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class StreamPart:
     """A stream in one log: its samples with their own times, or the columns of a flattened log, and when logged.
 
     `logged` has as many as the `.meta` has. Without a type the log was cut off before it.
@@ -76,7 +76,7 @@ class Part:
     type: str = ""
     samples: Blocks = field(default_factory=Blocks)
     logged: Blocks = field(default_factory=Blocks)
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, LogColumn] = field(default_factory=dict)
     has_meta: bool = False
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Part:
 class FileIndex:
     """The streams of a log; or, of a file of settings, that it is one. `faults` are kinds and messages."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StreamPart, ...] = ()
     is_settings: bool = False
     faults: tuple[tuple[str, str], ...] = ()
 
@@ -173,17 +173,17 @@ def blocks_of(begins: Places, times: Places, *, stop: int = 0, first_row: int = 
 
 
 @dataclass
-class Growing:
+class GrowingPart:
     """What is found of a stream in one map."""
 
     type: str = ""
     samples: GrowingBlocks = field(default_factory=GrowingBlocks)
     logged: GrowingBlocks = field(default_factory=GrowingBlocks)
-    columns: dict[str, Column] = field(default_factory=dict)
+    columns: dict[str, LogColumn] = field(default_factory=dict)
     has_meta: bool = False
 
-    def part(self, stream: str) -> Part:
-        return Part(
+    def part(self, stream: str) -> StreamPart:
+        return StreamPart(
             stream=stream,
             type=self.type,
             samples=self.samples.blocks(),

@@ -6,10 +6,10 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from fieldplay_archive.logs.index.file_index import LARGE_ITEM, NO_TIME, PER_BLOCK, Column, GrowingBlocks, Places
+from fieldplay_archive.logs.index.file_index import LARGE_ITEM, NO_TIME, PER_BLOCK, GrowingBlocks, LogColumn, Places
 from fieldplay_archive.logs.index.times import TimeFinder, times_of_samples
-from fieldplay_archive.logs.index.window import Window
-from fieldplay_archive.logs.messagepack.layouts import LARGEST, Form, Number, Template, column, form_of, template_of
+from fieldplay_archive.logs.index.window import FileWindow
+from fieldplay_archive.logs.messagepack.layouts import LARGEST, ItemForm, Number, Template, column, form_of, template_of
 from fieldplay_archive.logs.messagepack.values import FAULTS
 
 SMALL_SAMPLE, FEWEST, MOST_FAILURES = 1 << 14, 8, 20
@@ -19,10 +19,10 @@ FIRST_LOOK, LONGEST_LOOK = 128, 1 << 20  # items ahead
 LONGEST_PAUSE = 1024  # items that are passed one by one where no runs are
 
 
-class Bulk:
+class SampleRuns:
     """What follows a sample in its list. Where it does not pay, or something is wrong, nothing is passed over."""
 
-    def __init__(self, window: Window, unpacker: Any) -> None:
+    def __init__(self, window: FileWindow, unpacker: Any) -> None:
         self._window, self._unpacker = window, unpacker
         self._template: Template | None = None
         self._unlike, self._unfit = 0, 0  # how often it was in vain
@@ -89,15 +89,15 @@ def _ends(data: bytes, most: int) -> Places:
     return np.array(ends, np.int64)
 
 
-class ColumnItems:
+class ColumnRuns:
     """The items of a column: `index` and `place` are those of the item that is next, or that has a fault."""
 
-    def __init__(self, window: Window, unpacker: Any) -> None:
+    def __init__(self, window: FileWindow, unpacker: Any) -> None:
         self._window, self._unpacker = window, unpacker
         self.index, self.place = 0, int(unpacker.tell())
         self._step = 1
         self._begins = array("q")
-        self._form: Form | None = None
+        self._form: ItemForm | None = None
         self._look, self._pause = FIRST_LOOK, 1
 
     def pass_over(self, count: int) -> None:
@@ -109,10 +109,10 @@ class ColumnItems:
             del self._begins[1:]
         self._up_to(count)
 
-    def column(self, *, is_cut: bool) -> Column:
+    def column(self, *, is_cut: bool) -> LogColumn:
         """What was found so far."""
         begins: Places = np.array(self._begins, np.int64)
-        return Column(count=self.index, begins=begins, end=self.place, step=self._step, is_cut=is_cut)
+        return LogColumn(count=self.index, begins=begins, end=self.place, step=self._step, is_cut=is_cut)
 
     def _up_to(self, count: int) -> None:
         while self.index < count:

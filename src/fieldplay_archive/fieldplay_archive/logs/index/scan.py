@@ -17,10 +17,10 @@ from fieldplay_archive.logs.index.damage import (
     odd_name,
     perhaps_left_out,
 )
-from fieldplay_archive.logs.index.file_index import FileIndex, Growing, GrowingBlocks, Part
-from fieldplay_archive.logs.index.runs import Bulk, ColumnItems
+from fieldplay_archive.logs.index.file_index import FileIndex, GrowingBlocks, GrowingPart, StreamPart
+from fieldplay_archive.logs.index.runs import ColumnRuns, SampleRuns
 from fieldplay_archive.logs.index.times import WIDTH, TimeFinder, numbers_ahead
-from fieldplay_archive.logs.index.window import CHUNK, LARGEST_ITEM, Window
+from fieldplay_archive.logs.index.window import CHUNK, LARGEST_ITEM, FileWindow
 from fieldplay_archive.logs.messagepack.number_lists import is_map, is_text, list_header
 from fieldplay_archive.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, plain_name, why
 from fieldplay_messages.errors import ArchiveError
@@ -45,14 +45,14 @@ def index_of_log(file: BinaryIO, moved: Callable[[int], None]) -> FileIndex:
 
 class _Scan:
     def __init__(self, file: BinaryIO, moved: Callable[[int], None]) -> None:
-        self._window = Window(file, moved)
+        self._window = FileWindow(file, moved)
         self._unpacker: Any = msgpack.Unpacker(
             self._window, read_size=CHUNK, raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=LARGEST_ITEM,
             max_str_len=LONGEST_TEXT, max_array_len=64, max_map_len=64, strict_map_key=False,
         )  # fmt: skip
         self._place = "the file"
-        self._found: dict[str, Growing] = {}
-        self._parts: list[Part] = []
+        self._found: dict[str, GrowingPart] = {}
+        self._parts: list[StreamPart] = []
         self._faults: list[tuple[str, str]] = []
         self._settings = 0
 
@@ -147,10 +147,10 @@ class _Scan:
             raise msgpack.exceptions.OutOfData("No more data to unpack.")
         return first[0]
 
-    def _of(self, stream: str) -> Growing:
-        return self._found.setdefault(stream, Growing())
+    def _of(self, stream: str) -> GrowingPart:
+        return self._found.setdefault(stream, GrowingPart())
 
-    def _anew(self, stream: str) -> Growing:
+    def _anew(self, stream: str) -> GrowingPart:
         """A stream that stands in a map again: what was found of it is a part of its own."""
         self._parts.append(self._found.pop(stream).part(stream))
         message = f"{stream} stands in the log more than once: its samples are taken one after the other"
@@ -201,7 +201,7 @@ class _Scan:
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
         found, self._last_stream = self._anew(stream) if len(found.samples) else found, stream
-        samples, count, bulk = found.samples, unpacker.read_array_header(), Bulk(window, unpacker)
+        samples, count, bulk = found.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
         while len(samples) < count:
             begin = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
             self._pass_sample(DEEPEST_NAMES)
@@ -246,7 +246,7 @@ class _Scan:
         count = self._unpacker.read_array_header()
         if name in self._of(stream).columns:
             self._anew(stream)
-        items, columns, is_constant = ColumnItems(self._window, self._unpacker), self._of(stream).columns, False
+        items, columns, is_constant = ColumnRuns(self._window, self._unpacker), self._of(stream).columns, False
         try:
             if count and plain_name(name.rpartition("/")[2]) == "names":
                 is_constant = is_text(self._first_byte(items.place))

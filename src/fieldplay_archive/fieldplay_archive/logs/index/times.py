@@ -30,7 +30,7 @@ LARGEST_SMALL, FIRST_WHOLE, LAST_WHOLE = 0x7F, 0xCC, 0xD3  # whole numbers begin
 FEW, MOST_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
 
 
-class Found(NamedTuple):
+class NumberList(NamedTuple):
     """A sample's time, and the place of the number in the sample's bytes."""
 
     time: int
@@ -101,7 +101,7 @@ def _heads(data: NDArray[np.uint8], places: Places, size: int) -> NDArray[np.uin
     return np.asarray(data[np.minimum(places[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
 
 
-def found_time(data: bytes, *, whole: bool = True) -> Found | None:
+def found_time(data: bytes, *, whole: bool = True) -> NumberList | None:
     """The time of a sample that is a map, which is gone through as a whole or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
@@ -110,7 +110,7 @@ def found_time(data: bytes, *, whole: bool = True) -> Found | None:
     return _in_map(unpacker, data, depth=2, whole=whole)
 
 
-def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> Found | None:
+def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> NumberList | None:
     """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
     found = None
     for _ in range(unpacker.read_map_header()):
@@ -128,17 +128,17 @@ def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> Found | N
     return found
 
 
-def _time_at(unpacker: Any, data: bytes, place: int) -> Found | None:
+def _time_at(unpacker: Any, data: bytes, place: int) -> NumberList | None:
     """A number, or a map with one."""
     if not is_map(data[place]):
         value = unpacker.unpack()
-        return Found(value, place) if type(value) is int else None
+        return NumberList(value, place) if type(value) is int else None
     found = None
     for _ in range(unpacker.read_map_header()):
         name, at = unpacker.unpack(), unpacker.tell()
         if isinstance(name, str) and plain_name(name) in COUNTS and found is None:
             value = unpacker.unpack()
-            found = Found(value, at) if type(value) is int else None
+            found = NumberList(value, at) if type(value) is int else None
         else:
             unpacker.skip()
     return found

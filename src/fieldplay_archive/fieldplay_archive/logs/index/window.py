@@ -13,7 +13,7 @@ class TooLargeError(ValueError):
     """An item that is larger than any that is read."""
 
 
-class Window:
+class FileWindow:
     """A file that is read from its begin to its end; all since the mark is kept, LARGEST_ITEM bytes at most.
 
     One chunk is read ahead, so that the byte at a place can be seen before it is unpacked. `moved` is called with the

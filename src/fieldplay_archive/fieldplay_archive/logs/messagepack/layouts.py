@@ -170,7 +170,7 @@ SINGLE = _single()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Form:
+class ItemForm:
     """The bytes of an item, the places of those that say what follows, and of those that are items of their own.
 
     Another item is of this form, and so of this size, if the former are the same and the latter such bytes too.
@@ -191,7 +191,7 @@ class Form:
         return first if len(rows) and other[first] else len(rows)
 
 
-def form_of(data: bytes) -> Form | None:
+def form_of(data: bytes) -> ItemForm | None:
     """The form of an item; None where it is too large, of another kind, or not whole."""
     if not 0 < len(data) <= LARGEST:
         return None
@@ -212,7 +212,7 @@ def form_of(data: bytes) -> Form | None:
     if left or place != len(data):
         return None
     own = np.frombuffer(data, np.uint8)
-    return Form(data=own, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
+    return ItemForm(data=own, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
 
 
 def _sizes(data: bytes, place: int) -> tuple[int, int, int]:

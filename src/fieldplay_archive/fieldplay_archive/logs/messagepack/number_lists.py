@@ -54,14 +54,14 @@ def is_text(first: int) -> bool:
     return TEXT <= first <= TEXT_END or first in TEXTS
 
 
-class Found(NamedTuple):
+class NumberList(NamedTuple):
     """The numbers of a list, and where what follows it begins."""
 
     numbers: Numbers
     end: int
 
 
-def numbers_at(data: bytes, header: ListHeader) -> Found | None:
+def numbers_at(data: bytes, header: ListHeader) -> NumberList | None:
     """The numbers (count,) of a list; None where they are mixed in another way, are no numbers, or are cut off."""
     items = np.frombuffer(data, np.uint8, offset=header.begin)
     if not header.length or len(items) < header.length:
@@ -70,10 +70,10 @@ def numbers_at(data: bytes, header: ListHeader) -> Found | None:
     found = _of_one_width(items, header.length) if first in WIDE else None
     if found is None and (first <= LARGEST_SMALL or first >= FIRST_NEGATIVE or first == BYTE):
         found = _of_bytes(items[: 2 * header.length], header.length)
-    return None if found is None else Found(found.numbers, header.begin + found.end)
+    return None if found is None else NumberList(found.numbers, header.begin + found.end)
 
 
-def _of_one_width(items: Bytes, count: int) -> Found | None:
+def _of_one_width(items: Bytes, count: int) -> NumberList | None:
     kind = np.dtype(WIDE[int(items[0])])
     end = count * (kind.itemsize + 1)
     if len(items) < end:
@@ -81,10 +81,10 @@ def _of_one_width(items: Bytes, count: int) -> Found | None:
     rows = items[:end].reshape(count, -1)
     if bool((rows[:, 0] != items[0]).any()):
         return None
-    return Found(np.ascontiguousarray(rows[:, 1:]).view(kind)[:, 0].astype(kind.newbyteorder("=")), end)
+    return NumberList(np.ascontiguousarray(rows[:, 1:]).view(kind)[:, 0].astype(kind.newbyteorder("=")), end)
 
 
-def _of_bytes(items: Bytes, count: int) -> Found | None:
+def _of_bytes(items: Bytes, count: int) -> NumberList | None:
     """Small numbers, and those that have the marker BYTE before them; a value may be the same byte as the marker.
 
     In a run of such bytes marker and value take turns from its beginning on, as no item ends within a run's first byte.
@@ -102,14 +102,14 @@ def _of_bytes(items: Bytes, count: int) -> Found | None:
     is_bare[1:] &= ~is_marker[: end - 1]
     if bool((is_large & is_bare).any()):
         return None  # an item of another kind is among them
-    return Found(np.take(items, places), end)
+    return NumberList(np.take(items, places), end)
 
 
-def _small(items: Bytes) -> Found | None:
+def _small(items: Bytes) -> NumberList | None:
     is_negative = items >= FIRST_NEGATIVE
     if bool(((items > LARGEST_SMALL) & ~is_negative).any()):
         return None
-    return Found(items.view(np.int8) if bool(is_negative.any()) else items, len(items))
+    return NumberList(items.view(np.int8) if bool(is_negative.any()) else items, len(items))
 
 
 def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -125,7 +125,7 @@ def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
     return seconds
 
 
-def vectors_at(data: bytes, header: ListHeader) -> Found | None:
+def vectors_at(data: bytes, header: ListHeader) -> NumberList | None:
     """Numbers (count, k) of a list of lists, or of maps with one list each, all laid out as the first; else None."""
     item = _first_vector(data, header.begin)
     end = header.begin + header.length * item.width if item else 0
@@ -137,7 +137,7 @@ def vectors_at(data: bytes, header: ListHeader) -> Found | None:
     if bool((rows[:, fixed] != rows[0, fixed]).any()):
         return None
     packed = np.ascontiguousarray(rows[:, numbers.ravel()]).view(item.kind)
-    return Found(packed.astype(item.kind.newbyteorder("=")), end)
+    return NumberList(packed.astype(item.kind.newbyteorder("=")), end)
 
 
 class _Vector(NamedTuple):

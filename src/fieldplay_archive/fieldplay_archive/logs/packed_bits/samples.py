@@ -20,15 +20,15 @@ from fieldplay_archive.logs.packed_bits.values import (
     LARGEST_LIST,
     Bits,
     BitsError,
-    Choice,
-    Field,
-    Fields,
-    Kind,
-    Listed,
-    Real,
-    Text,
-    Truth,
-    Whole,
+    PackedChoice,
+    PackedField,
+    PackedFields,
+    PackedKind,
+    PackedList,
+    PackedReal,
+    PackedText,
+    PackedTruth,
+    PackedWhole,
 )
 from fieldplay_archive.logs.types.table import BITS, canonical_type, kind_of
 from fieldplay_archive.spec import LOADER
@@ -47,31 +47,31 @@ UNALIGNED_PER = 0  # the only method that the framework's own tools know
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class PackedForm:
     """One form of a type: its fields, where its own time stands (empty: nowhere), and which version must stand where.
 
     `most_bytes` is how long it can be, which is how long the framework's buffer is; None without a limit.
     """
 
-    fields: Fields
+    fields: PackedFields
     time: tuple[str, ...]
     version: Mapping[tuple[str, ...], int]
     most_bytes: int | None
 
 
-def defined_types() -> Mapping[str, tuple[Form, ...]]:
+def defined_types() -> Mapping[str, tuple[PackedForm, ...]]:
     """The forms of each type that is defined, the newest first; none where the description is not installed."""
     return _installed_types(os.environ.get("AMENT_PREFIX_PATH", ""))
 
 
 @lru_cache(maxsize=4)
-def _installed_types(_: str) -> Mapping[str, tuple[Form, ...]]:
+def _installed_types(_: str) -> Mapping[str, tuple[PackedForm, ...]]:
     """Those of the folders where they may be at present; it is asked for each sample while a log is gone through."""
     file = next((folder / FILE for folder in config_folders() if (folder / FILE).is_file()), None)
     return types_of_file(file) if file is not None else {}
 
 
-def types_of_file(file: Path) -> Mapping[str, tuple[Form, ...]]:
+def types_of_file(file: Path) -> Mapping[str, tuple[PackedForm, ...]]:
     """The types of a description; ArchiveError tells what is wrong in it."""
     try:
         data = yaml.load(file.read_text("utf-8"), LOADER)
@@ -82,39 +82,39 @@ def types_of_file(file: Path) -> Mapping[str, tuple[Form, ...]]:
         raise ArchiveError(f"{file}: expected types, each with a list of its forms, and fields for each form") from None
 
 
-def types_from_data(data: Mapping[str, Any]) -> Mapping[str, tuple[Form, ...]]:
+def types_from_data(data: Mapping[str, Any]) -> Mapping[str, tuple[PackedForm, ...]]:
     """The types of a description that is read already; ValueError tells what is wrong in it."""
-    parts: dict[str, Kind] = {}
+    parts: dict[str, PackedKind] = {}
     for name, notation in data.get("parts", {}).items():
         parts[name] = _kind(notation, parts)
     return {name: tuple(_form(form, parts) for form in forms) for name, forms in data["types"].items()}
 
 
-def _form(form: Mapping[str, Any], parts: Mapping[str, Kind]) -> Form:
+def _form(form: Mapping[str, Any], parts: Mapping[str, PackedKind]) -> PackedForm:
     fields = _kind(form["fields"], parts)
-    if not isinstance(fields, Fields):
+    if not isinstance(fields, PackedFields):
         raise ValueError(f"expected fields, got '{form['fields']}'")
     version = {tuple(path.split(".")): int(number) for path, number in form.get("version", {}).items()}
     time, most_bits = form.get("time", ""), fields.most_bits
     most_bytes = None if most_bits is None else (most_bits + 7) // 8
-    return Form(fields=fields, time=tuple(filter(None, time.split("."))), version=version, most_bytes=most_bytes)
+    return PackedForm(fields=fields, time=tuple(filter(None, time.split("."))), version=version, most_bytes=most_bytes)
 
 
-def _kind(notation: Any, parts: Mapping[str, Kind]) -> Kind:
+def _kind(notation: Any, parts: Mapping[str, PackedKind]) -> PackedKind:
     """What a notation says."""
     if isinstance(notation, Mapping):
-        return Fields(tuple(_field(str(name), inner, parts) for name, inner in notation.items()))
+        return PackedFields(tuple(_field(str(name), inner, parts) for name, inner in notation.items()))
     text = str(notation)
-    plain: dict[str, Kind] = {"bool": Truth(), "real": Real()}
+    plain: dict[str, PackedKind] = {"bool": PackedTruth(), "real": PackedReal()}
     found = plain.get(text) or parts.get(text)
     if found is not None:
         return found
     if text.startswith(CHOICE):
-        return Choice(tuple(text.removeprefix(CHOICE).split()))
-    makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Kind]], ...] = (
+        return PackedChoice(tuple(text.removeprefix(CHOICE).split()))
+    makers: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], PackedKind]], ...] = (
         (LIMITS, _whole),
         (TEXT, _text),
-        (LISTED, lambda match: Listed(*_size(match), _kind(match["inner"], parts))),
+        (LISTED, lambda match: PackedList(*_size(match), _kind(match["inner"], parts))),
     )
     for pattern, make in makers:
         match = pattern.fullmatch(text)
@@ -123,19 +123,19 @@ def _kind(notation: Any, parts: Mapping[str, Kind]) -> Kind:
     raise ValueError(f"expected a kind or the name of a part, got '{text}'")
 
 
-def _field(name: str, notation: Any, parts: Mapping[str, Kind]) -> Field:
-    return Field(name.removesuffix(OPTIONAL), _kind(notation, parts), name.endswith(OPTIONAL))
+def _field(name: str, notation: Any, parts: Mapping[str, PackedKind]) -> PackedField:
+    return PackedField(name.removesuffix(OPTIONAL), _kind(notation, parts), name.endswith(OPTIONAL))
 
 
-def _whole(match: re.Match[str]) -> Whole:
+def _whole(match: re.Match[str]) -> PackedWhole:
     low, high = (None if match[name] is None else int(match[name]) for name in ("low", "high"))
     if low is not None and high is not None and high < low:
         raise ValueError(f"expected limits in order, got '{match[0]}'")
-    return Whole(low, high)
+    return PackedWhole(low, high)
 
 
-def _text(match: re.Match[str]) -> Text:
-    return Text(*_size(match), width=7 if match["form"] == "ascii" else 8, is_text=match["form"] != "bytes")
+def _text(match: re.Match[str]) -> PackedText:
+    return PackedText(*_size(match), width=7 if match["form"] == "ascii" else 8, is_text=match["form"] != "bytes")
 
 
 def _size(match: re.Match[str]) -> tuple[int, int]:
@@ -151,7 +151,7 @@ class Packing:
     """How the samples of a stream are packed: their kind, and its forms."""
 
     kind: str
-    forms: tuple[Form, ...]
+    forms: tuple[PackedForm, ...]
 
     def sample(self, sample: Any) -> dict[str, Any]:
         """A sample with its own fields; ArchiveError where its bits are of another type, cut off or impossible."""
@@ -169,7 +169,7 @@ class Packing:
         _require_end(bits, form)
         return values
 
-    def form(self, size: int) -> Form:
+    def form(self, size: int) -> PackedForm:
         """The form that has data of so many bytes; ArchiveError where none can be as long."""
         for form in self.forms:
             if form.most_bytes == size:
@@ -239,14 +239,14 @@ def _data(sample: Any) -> bytes:
     raise ArchiveError(f"data: expected a list of bytes, got {type(data).__name__}")
 
 
-def _require_version(data: bytes, form: Form) -> None:
+def _require_version(data: bytes, form: PackedForm) -> None:
     for path, wanted in form.version.items():
         found = _at(form.fields.read(Bits(data), path), path)
         if found != wanted:
             raise ArchiveError(f"{'.'.join(path)}: expected version {wanted}, the one that is defined, got {found}")
 
 
-def _require_end(bits: Bits, form: Form) -> None:
+def _require_end(bits: Bits, form: PackedForm) -> None:
     """Behind the values of a whole buffer may be anything; of one that was cut to size nothing but zeros."""
     rest = 8 * len(bits.data) - bits.place
     if len(bits.data) == form.most_bytes or rest < 8:

@@ -58,7 +58,7 @@ class Bits:
         return (length & 0x3F) << 8 | self.take(8)
 
 
-class Kind(Protocol):
+class PackedKind(Protocol):
     """What may be packed."""
 
     @property
@@ -70,7 +70,7 @@ class Kind(Protocol):
 
 
 @dataclass(frozen=True)
-class Whole:
+class PackedWhole:
     """A whole number between two limits, or with one or none of them."""
 
     low: int | None = None
@@ -100,7 +100,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Truth:
+class PackedTruth:
     """True or false."""
 
     most_bits: int | None = 1
@@ -110,7 +110,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PackedChoice:
     """One of some names, by its number."""
 
     names: tuple[str, ...]
@@ -120,11 +120,11 @@ class Choice:
         return (len(self.names) - 1).bit_length()
 
     def read(self, bits: Bits) -> str:
-        return self.names[Whole(0, len(self.names) - 1).read(bits)]
+        return self.names[PackedWhole(0, len(self.names) - 1).read(bits)]
 
 
 @dataclass(frozen=True)
-class Real:
+class PackedReal:
     """A real number: a length, then a header with the sign, the exponent and the mantissa; nothing for zero."""
 
     most_bits: int | None = REAL_BITS
@@ -152,7 +152,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Text:
+class PackedText:
     """Bytes, so many; of `eight` bits as a text or as they are, of seven as a text of ASCII."""
 
     low: int
@@ -165,7 +165,7 @@ class Text:
         return (self.high - self.low).bit_length() + self.width * self.high
 
     def read(self, bits: Bits) -> str | bytes:
-        count = Whole(self.low, self.high).read(bits)
+        count = PackedWhole(self.low, self.high).read(bits)
         packed = bits.take(self.width * count)
         if self.width < 8:
             return "".join(chr(packed >> self.width * (count - 1 - i) & 0x7F) for i in range(count))
@@ -175,12 +175,12 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Listed:
+class PackedList:
     """So many values of one kind."""
 
     low: int
     high: int
-    inner: Kind
+    inner: PackedKind
 
     @property
     def most_bits(self) -> int | None:
@@ -188,7 +188,7 @@ class Listed:
         return None if each is None else (self.high - self.low).bit_length() + each * self.high
 
     def read(self, bits: Bits) -> list[Any]:
-        count, read = Whole(self.low, self.high).read(bits), self.inner.read
+        count, read = PackedWhole(self.low, self.high).read(bits), self.inner.read
         found: list[Any] = []
         try:
             for _ in range(count):
@@ -200,19 +200,19 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Field:
+class PackedField:
     """A value with its name; an optional one may be missing, which a bit before all fields tells."""
 
     name: str
-    kind: Kind
+    kind: PackedKind
     is_optional: bool = False
 
 
 @dataclass(frozen=True)
-class Fields:
+class PackedFields:
     """Values by their names."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[PackedField, ...]
 
     @property
     def most_bits(self) -> int | None:
@@ -227,7 +227,9 @@ class Fields:
         for name, kind in ((field.name, field.kind) for field in self.fields if there.get(field.name, True)):
             is_last = bool(path) and name == path[0]
             try:
-                found[name] = kind.read(bits, path[1:]) if is_last and isinstance(kind, Fields) else kind.read(bits)
+                found[name] = (
+                    kind.read(bits, path[1:]) if is_last and isinstance(kind, PackedFields) else kind.read(bits)
+                )
             except BitsError as error:
                 error.names.insert(0, name)
                 raise

@@ -122,8 +122,8 @@ def _times_s(sample: Any, rows: int, columns: int, stamp_ns: int, ns_per_unit: i
     raise ArchiveError(f"timestamps: expected 1, 2, {rows}, {columns} or {rows * columns}, got {len(times)}")
 
 
-def points_from_cloud(sample: Any) -> Points:
-    """A cloud's points that are finite: x y z, and intensity where each has one."""
+def points_from_cloud(sample: Any, _stamp_ns: int = 0, _ns_per_unit: int = 1) -> Points:
+    """A cloud's points that are finite: x y z, and intensity where each has one; they have no times."""
     places = _vectors(field(sample, "data.points", "points", default=MISSING))
     intensity = _numbers(field(sample, "data", default=sample), "intensity")
     has_intensity = len(intensity) == len(places) > 0

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.logs.messagepack.layouts import Number
-from fieldplay_archive.logs.types.rows import Floats, Rows, TreeRows, field, no_numbers
+from fieldplay_archive.logs.types.rows import Floats, SampleRows, TreeRows, field, no_numbers
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError
@@ -20,7 +20,7 @@ MOST_BEAMS = 1 << 16
 PARTS = {"position": "position", "velocity": "speed", "effort": "effort"}
 
 
-def joints_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Joints:
+def joints_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Joints:
     """Joints by name, those of all samples; NaN for one that a sample lacks. What none has is None."""
     if isinstance(rows, TreeRows):
         quick = _joints_alike(rows, stamp_ns)
@@ -60,7 +60,7 @@ def _joints_alike(rows: TreeRows, stamp_ns: Stamps) -> records.Joints | None:
     return records.Joints(stamp_ns=stamp_ns, names=tuple(names), **known)
 
 
-def _named_elements(rows: Rows, row: int) -> dict[str, object]:
+def _named_elements(rows: SampleRows, row: int) -> dict[str, object]:
     names, elements = (field(rows.samples[row], name) for name in ("names", "elements"))
     if not isinstance(elements, list):
         rows.faults.setdefault(row, "elements: expected a list, got none")
@@ -76,14 +76,14 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
 
 
-def imu_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Imu:
+def imu_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Imu:
     """Specific force and rates; the magnetometer's numbers are in no unit, and left aside."""
     force, rates = rows.vectors(3, "acc"), rows.vectors(3, "gyro")
     rows.fault(no_numbers(np.hstack([force, rates])), "expected acc and gyro, got NaN")
     return records.Imu(stamp_ns=stamp_ns, angular_velocity_rad_s=rates, linear_acceleration_m_s2=force)
 
 
-def scans_from_samples(rows: Rows, stamp_ns: Stamps) -> records.LaserScans:
+def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans:
     """Scans in metres: +inf for what is too far, -inf too near, NaN for faults of the measurement."""
     found = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
     count = np.array([len(ranges) for ranges in found], np.int64)
@@ -109,7 +109,7 @@ def scans_from_samples(rows: Rows, stamp_ns: Stamps) -> records.LaserScans:
     )
 
 
-def _ranges_m(rows: Rows, row: int, value: object) -> Floats:
+def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
     try:
         codes = np.asarray(value, np.float64).reshape(-1)
     except (TypeError, ValueError, OverflowError):
@@ -124,7 +124,7 @@ def _ranges_m(rows: Rows, row: int, value: object) -> Floats:
     return ranges
 
 
-def fixes_from_samples(rows: Rows, stamp_ns: Stamps) -> records.Fix:
+def fixes_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.Fix:
     """Satellite fixes; one without a solution keeps its time, has status -1, and may have NaN for its place."""
     place = np.stack([rows.numbers(name) for name in ("latitude", "longitude", "altitude")], axis=1)
     status = np.array([_status(kind) for kind in rows.values("positiontype")], np.int8)
@@ -152,7 +152,7 @@ def _status(kind: object) -> int:
 
 
 def whole_numbers(
-    rows: Rows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
+    rows: SampleRows, stamp_ns: Stamps, *, limits: tuple[int, int] = (-(1 << 63), (1 << 63) - 1)
 ) -> records.Integers:
     """Numbers such as states, from the least to the largest that their type holds."""
     rows.faults.clear()
@@ -171,7 +171,7 @@ def _no_number(wanted: str, value: object) -> str:
     return str(value) if isinstance(value, ArchiveError) else f"expected {wanted}, got {type(value).__name__}"
 
 
-def plain_numbers(rows: Rows, stamp_ns: Stamps) -> records.Scalars:
+def plain_numbers(rows: SampleRows, stamp_ns: Stamps) -> records.Scalars:
     """Numbers such as cycle times; NaN is one of them."""
     rows.faults.clear()
     values = np.array([_number(value) for value in rows.samples], np.float64)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.logs.types.rows import Floats, Rows, no_numbers
+from fieldplay_archive.logs.types.rows import Floats, SampleRows, no_numbers
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
 
@@ -16,7 +16,7 @@ W_FIRST = (1, 2, 3, 0)  # of a quaternion w x y z, its x y z w
 POSITION, ORIENTATION = ("pos", "position"), ("orient", "orientation")
 
 
-def odometry_from_states(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Odometry:
+def odometry_from_states(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Odometry:
     """The source in the target; the velocity, which is in the target, is turned into the source.
 
     A part that is NaN throughout is not known: it is zero, or the identity, with UNKNOWN_VARIANCE.
@@ -49,7 +49,7 @@ def odometry_from_states(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False)
     )
 
 
-def odometry_from_transforms(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Odometry:
+def odometry_from_transforms(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Odometry:
     """The child in the parent; motions are not known."""
     position = rows.vectors(3, "data.translation", "translation")
     turn = rows.vectors(4, "data.orientation", "orientation")
@@ -71,7 +71,7 @@ def odometry_from_transforms(rows: Rows, stamp_ns: Stamps, *, w_first: bool = Fa
     )
 
 
-def poses_from_samples(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Pose:
+def poses_from_samples(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Pose:
     """Bare poses."""
     position, turn = rows.vectors(3, *POSITION), _orientation(rows, w_first=w_first)
     _require_finite(rows, "position", position)
@@ -80,7 +80,7 @@ def poses_from_samples(rows: Rows, stamp_ns: Stamps, *, w_first: bool = False) -
     return records.Pose(stamp_ns=stamp_ns, position_m=position, orientation_xyzw=turn)
 
 
-def _orientation(rows: Rows, *, w_first: bool) -> Floats:
+def _orientation(rows: SampleRows, *, w_first: bool) -> Floats:
     """Quaternions (n, 4) x y z w; Rock's own form names its parts, so the order is for lists alone."""
     turn = rows.vectors(4, *ORIENTATION)
     if w_first:
@@ -89,7 +89,7 @@ def _orientation(rows: Rows, *, w_first: bool) -> Floats:
     return turn
 
 
-def _unknown(rows: Rows, name: str, values: Floats) -> NDArray[np.bool_]:
+def _unknown(rows: SampleRows, name: str, values: Floats) -> NDArray[np.bool_]:
     """Which rows (n,) have nothing but NaN; those that have some of it, or infinity, are defective."""
     is_nan = np.isnan(values)
     unknown = np.asarray(is_nan.all(axis=1), bool)
@@ -97,7 +97,7 @@ def _unknown(rows: Rows, name: str, values: Floats) -> NDArray[np.bool_]:
     return unknown
 
 
-def _require_names(rows: Rows, *names: str) -> None:
+def _require_names(rows: SampleRows, *names: str) -> None:
     """Frames that are named are so by texts."""
     for name in names:
         values = rows.values(name)
@@ -108,11 +108,11 @@ def _require_names(rows: Rows, *names: str) -> None:
                 rows.faults.setdefault(row, f"{name}: expected a text, got {type(value).__name__}")
 
 
-def _require_finite(rows: Rows, name: str, values: Floats) -> None:
+def _require_finite(rows: SampleRows, name: str, values: Floats) -> None:
     rows.fault(no_numbers(values), f"{name}: expected numbers, got NaN")
 
 
-def _require_unit(rows: Rows, turn: Floats, wanted: NDArray[np.bool_]) -> None:
+def _require_unit(rows: SampleRows, turn: Floats, wanted: NDArray[np.bool_]) -> None:
     off = np.abs(np.linalg.norm(np.nan_to_num(turn), axis=1) - 1) > NORM_ERROR
     rows.fault(wanted & off, "orientation: expected a unit quaternion, got one of another length")
 
@@ -122,7 +122,7 @@ def _matrices(turn: Floats) -> Floats:
     return np.stack([axes.rotated(turn, axis) for axis in np.eye(3)], axis=-1)
 
 
-def _covariance(rows: Rows, name: str, unknown: NDArray[np.bool_], turn: Floats | None = None) -> Floats:
+def _covariance(rows: SampleRows, name: str, unknown: NDArray[np.bool_], turn: Floats | None = None) -> Floats:
     """Covariances (n, 3, 3), turned into other axes; zero where they hold NaN, large where there is no value at all."""
     found = rows.vectors(9, name).reshape(-1, 3, 3)
     found[~np.isfinite(found).all(axis=(1, 2))] = 0.0

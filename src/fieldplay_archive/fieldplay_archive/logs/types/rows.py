@@ -71,7 +71,7 @@ def no_numbers(values: Floats) -> NDArray[np.bool_]:
     return np.asarray(~np.isfinite(values).all(axis=1), bool)
 
 
-class Rows:
+class SampleRows:
     """Samples (n,) and what is wrong with some of them, the first fault of each.
 
     In the place of one that cannot be read stands the error that says why.
@@ -135,7 +135,7 @@ class Rows:
         return np.array([isinstance(value, dict) and REAL in value for value in self.values(*names)], bool)
 
 
-class TreeRows(Rows):
+class TreeRows(SampleRows):
     """Samples that are alike but for their numbers: `tree` is what all are, with Number where their numbers are."""
 
     def __init__(self, samples: Sequence[Any], tree: Any) -> None:

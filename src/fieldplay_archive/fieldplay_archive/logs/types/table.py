@@ -1,9 +1,17 @@
-"""What kind of samples a stream has: by the name of their type in its spellings, or by their fields."""
+"""The types of samples: a row of TYPES for each tells how its samples are known, and which function converts them.
+
+A new type is such a row and that function. What the samples are like is its kind: the name of the row.
+"""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from fieldplay_archive.logs.messagepack.values import plain_name
+from fieldplay_archive.logs.types import depths, numbers, pictures, poses
+from fieldplay_messages.records import Pixels, Record
 
 STATE, JOINTS, SCAN, DEPTHS, CLOUD, IMU = (
     "RigidBodyState", "Joints", "LaserScan", "DepthMap", "Pointcloud", "IMUSensors",
@@ -14,38 +22,117 @@ FRAME, PAIR, FIX, TRANSFORM, POSE, MAP, BITS = (
 INTEGER, LONG, NUMBER, TRUTH_VALUE = "integer", "long integer", "number", "truth value"
 PLAIN = {INTEGER, LONG, NUMBER, TRUTH_VALUE}  # samples without fields
 LARGEST = (1 << 63) - 1  # number that a message holds
+ODOMETRY, POINTS, IMAGE = "nav_msgs/msg/Odometry", "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Image"
 
-NAMES = {
-    plain_name(kind): kind for kind in (STATE, JOINTS, SCAN, DEPTHS, CLOUD, IMU, FRAME, PAIR, FIX, TRANSFORM, POSE)
-}
-NAMES |= {"solution": FIX, "image": FRAME, "map": MAP, "asn1bitstream": BITS}
-INTEGERS = {
-    "int8t", "int16t", "int32t", "uint8t", "uint16t", "int8", "int16", "int32", "uint8", "uint16", "int", "short",
-}  # fmt: skip
-LONGS = {"int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "long", "unsignedint"}
-NUMBERS = {"double", "float", "doublet", "floatt", "float32", "float64"}
 RANGED = re.compile(r"(u?)int(8|16|32|64)t?")
 BITS_OF = {"int": 32, "short": 16, "long": 64}
-TRUTH_NAMES = ("bool", "boolean", TRUTH_VALUE)
 PREFIX = re.compile(r"asn[1l]scc")
 MARSHALLED = re.compile(r"_m$")
 
-# The fields that tell a kind; of those that hold others' fields too the more special stand first.
-FIELDS: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
-    (PAIR, (("left",), ("right",), ("baseline",))),
-    (STATE, (("pos", "position"), ("orient", "orientation"), ("velocity", "sourceframe"))),
-    (POSE, (("pos", "position"), ("orient", "orientation"))),
-    (JOINTS, (("names",), ("elements",))),
-    (SCAN, (("ranges",), ("startangle",))),
-    (DEPTHS, (("distances",), ("verticalinterval",))),
-    (IMU, (("acc",), ("gyro",))),
-    (FIX, (("latitude",), ("longitude",))),
-    (BITS, (("serializationmethod",), ("data",))),
-    (FRAME, (("image",), ("datasize", "size"))),
-    (FRAME, (("data.rows",), ("data.cols",), ("data.depth",))),
-    (CLOUD, (("points", "data.points"),)),
-    (TRANSFORM, (("data.translation",), ("data.orientation",))),
-)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampleType:
+    """How samples of a kind are known, and what becomes of them.
+
+    `names` are those of the type in all spellings, without capitals, underscores and hyphens (where none are given,
+    the kind's own). Samples of other types are known by their `fields`: all those of one of the texts, | between
+    spellings. Without a `message` they do not play.
+
+    One function converts them: `record` many at once, `picture` or `points` each when it is asked for. The last is
+    told the sample's stamp and how many nanoseconds a unit of its times has; `earliest_ns` how long after the stamp
+    the first point was measured.
+    """
+
+    kind: str
+    message: str = ""
+    names: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    record: Callable[..., Record] | None = None
+    picture: Callable[[Any], Pixels | bytes] | None = None
+    points: Callable[[Any, int, int], depths.Points] | None = None
+    earliest_ns: Callable[[Any, int, int], int] | None = None
+    frames: int = 1  # that the message has: none, one, or a parent and a child
+    sides: tuple[str, ...] = ()  # of a sample with several pictures, the fields that hold them
+    has_quaternions: bool = False  # `record` is told `w_first`, whether those that are lists have w first
+    has_limits: bool = False  # `record` is told `limits`, the least and the largest number of the type
+
+    @cached_property
+    def spellings(self) -> frozenset[str]:
+        """Plain names of the type."""
+        return frozenset(self.names or (plain_name(self.kind),))
+
+    @cached_property
+    def signs(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """The fields as lists of spellings, for each text."""
+        return tuple(tuple(tuple(field.split("|")) for field in text.split()) for text in self.fields)
+
+
+# Of those that hold others' fields too the more special stand first.
+ROWS = (
+    SampleType(
+        kind=PAIR, message=IMAGE, fields=("left right baseline",), sides=("left", "right"),
+        picture=pictures.picture_of_frame,
+    ),
+    SampleType(
+        kind=STATE, message=ODOMETRY, fields=("pos|position orient|orientation velocity|sourceframe",), frames=2,
+        has_quaternions=True, record=poses.odometry_from_states,
+    ),
+    SampleType(
+        kind=POSE, message="geometry_msgs/msg/PoseStamped", fields=("pos|position orient|orientation",),
+        has_quaternions=True, record=poses.poses_from_samples,
+    ),
+    SampleType(
+        kind=JOINTS, message="sensor_msgs/msg/JointState", fields=("names elements",), frames=0,
+        record=numbers.joints_from_samples,
+    ),
+    SampleType(
+        kind=SCAN, message="sensor_msgs/msg/LaserScan", fields=("ranges startangle",), record=numbers.scans_from_samples
+    ),
+    SampleType(
+        kind=DEPTHS, message=POINTS, fields=("distances verticalinterval",), points=depths.points_from_depth_map,
+        earliest_ns=depths.earliest_offset_ns,
+    ),
+    SampleType(kind=IMU, message="sensor_msgs/msg/Imu", fields=("acc gyro",), record=numbers.imu_from_samples),
+    SampleType(
+        kind=FIX, message="sensor_msgs/msg/NavSatFix", names=("gpssolution", "solution"),
+        fields=("latitude longitude",), record=numbers.fixes_from_samples,
+    ),
+    SampleType(kind=BITS, fields=("serializationmethod data",)),
+    SampleType(
+        kind=FRAME, message=IMAGE, names=("frame", "image"), picture=pictures.picture_of_frame,
+        fields=("image datasize|size", "data.rows data.cols data.depth"),
+    ),
+    SampleType(kind=CLOUD, message=POINTS, fields=("points|data.points",), points=depths.points_from_cloud),
+    SampleType(
+        kind=TRANSFORM, message=ODOMETRY, fields=("data.translation data.orientation",), frames=2,
+        has_quaternions=True, record=poses.odometry_from_transforms,
+    ),
+    SampleType(kind=MAP),
+    SampleType(
+        kind=INTEGER, message="std_msgs/msg/Int32", frames=0, has_limits=True, record=numbers.whole_numbers,
+        names=("int8t", "int16t", "int32t", "uint8t", "uint16t", "int8", "int16", "int32", "uint8", "uint16", "int",
+               "short"),
+    ),
+    SampleType(
+        kind=LONG, message="std_msgs/msg/Int64", frames=0, has_limits=True, record=numbers.whole_numbers,
+        names=("int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "long", "unsignedint"),
+    ),
+    SampleType(
+        kind=NUMBER, message="std_msgs/msg/Float64", frames=0, record=numbers.plain_numbers,
+        names=("double", "float", "doublet", "floatt", "float32", "float64"),
+    ),
+    SampleType(
+        kind=TRUTH_VALUE, message="std_msgs/msg/Bool", frames=0, has_limits=True, record=numbers.whole_numbers,
+        names=("bool", "boolean", "truth value"),
+    ),
+)  # fmt: skip
+TYPES = {row.kind: row for row in ROWS}
+
+
+def _without_prefix(text: str) -> tuple[str, str]:
+    """A type without its path and its spelling's additions, and the plain name of that."""
+    own = MARSHALLED.sub("", re.split(r"/|::", text)[-1])
+    return own, PREFIX.sub("", plain_name(own))
 
 
 def canonical_type(text: str) -> str:
@@ -53,22 +140,14 @@ def canonical_type(text: str) -> str:
 
     One that is not known is returned as it is, without its path.
     """
-    own = MARSHALLED.sub("", re.split(r"/|::", text)[-1])
-    plain = PREFIX.sub("", plain_name(own))
-    if plain in NAMES:
-        return NAMES[plain]
-    if plain in TRUTH_NAMES:
-        return TRUTH_VALUE
-    for names, kind in ((INTEGERS, INTEGER), (LONGS, LONG), (NUMBERS, NUMBER)):
-        if plain in names:
-            return kind
-    return own
+    own, plain = _without_prefix(text)
+    return next((kind for kind, row in TYPES.items() if plain in row.spellings), own)
 
 
 def range_of(text: str) -> tuple[int, int]:
     """The least and the largest number of a type of whole numbers; of what is unknown or larger, those of int64."""
-    plain = PREFIX.sub("", plain_name(MARSHALLED.sub("", re.split(r"/|::", text)[-1])))
-    if plain in TRUTH_NAMES:
+    _, plain = _without_prefix(text)
+    if plain in TYPES[TRUTH_VALUE].spellings:
         return 0, 1
     match = RANGED.fullmatch("uint32" if plain == "unsignedint" else plain)
     bits = int(match[2]) if match else BITS_OF.get(plain, 64)
@@ -84,11 +163,8 @@ def kind_of(text: str, sample: Any) -> str:
         return named
     by_fields = _kind_by_fields(sample, is_named=bool(named))
     if named in (MAP, BITS) or not by_fields:
-        return named if named in KNOWN else ""
+        return named if named in TYPES else ""
     return by_fields
-
-
-KNOWN = {*NAMES.values(), *PLAIN}
 
 
 def _kind_by_fields(sample: Any, *, is_named: bool) -> str:
@@ -102,7 +178,7 @@ def _kind_by_fields(sample: Any, *, is_named: bool) -> str:
     for name, inner in sample.items():
         if isinstance(inner, dict):
             names |= {f"{plain_name(str(name))}.{plain_name(str(key))}" for key in inner}
-    for kind, fields in FIELDS:
-        if all(any(name in names for name in spellings) for spellings in fields):
+    for kind, row in TYPES.items():
+        if any(all(any(name in names for name in field) for field in fields) for fields in row.signs):
             return kind
     return ""

@@ -11,7 +11,7 @@ from fieldplay_archive.logs.archive_streams.records import Convert
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.types.poses import ORIENTATION, POSITION
-from fieldplay_archive.logs.types.rows import Floats, Rows
+from fieldplay_archive.logs.types.rows import Floats, SampleRows
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError
@@ -38,7 +38,7 @@ class Axes:
 def in_enu(convert: Convert, name: str) -> Convert:
     """The same poses with their parent's axes turned to east, north, up."""
 
-    def converted(rows: Rows, stamp_ns: NDArray[np.int64]) -> records.Record:
+    def converted(rows: SampleRows, stamp_ns: NDArray[np.int64]) -> records.Record:
         record = convert(rows, stamp_ns)
         return turned(record, ENU_TURN[name]) if isinstance(record, records.Odometry) else record
 
@@ -163,7 +163,7 @@ def _rows_not_before(log: LogStream, times: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def _positions(log: LogStream, rows: NDArray[np.intp]) -> Floats:
-    return Rows(_samples(log, rows)).vectors(3, *POSITION)
+    return SampleRows(_samples(log, rows)).vectors(3, *POSITION)
 
 
 def _samples(log: LogStream, rows: NDArray[np.intp]) -> list[Any]:
@@ -180,7 +180,7 @@ def _by_up(archive: Archive, unit: LogStream) -> Axes | None:
     """The rover stands on its wheels: by its place in the unit, and the unit's turn."""
     (row,) = (row for row in archive.spec.extrinsics if row.parent == "dgps")
     rows = np.linspace(0, len(unit) - 1, min(len(unit), 50)).astype(np.intp)
-    turn = Rows(_samples(unit, rows)).vectors(4, *ORIENTATION)
+    turn = SampleRows(_samples(unit, rows)).vectors(4, *ORIENTATION)
     turn = turn[np.isfinite(turn).all(axis=1)]
     if not len(turn):
         return None

@@ -8,9 +8,9 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
-from fieldplay_archive.logs.types import table as kinds
+from fieldplay_archive.logs.types import table
 from fieldplay_archive.logs.types.poses import ORIENTATION, W_FIRST
-from fieldplay_archive.logs.types.rows import Floats, Rows
+from fieldplay_archive.logs.types.rows import Floats, SampleRows
 from fieldplay_kinematics import axes
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.stamps import NS_PER_S
@@ -58,7 +58,7 @@ def _is_of_converter(stream: LogStream) -> bool:
     Logs of MsgPackLogger have source_frame, or names without a slash; those made of ROS bags count nanoseconds. Packed
     bits are not of it.
     """
-    if stream.kind not in (kinds.STATE, kinds.POSE) or not len(stream) or stream.unit == "ns" or stream.packing:
+    if stream.kind not in (table.STATE, table.POSE) or not len(stream) or stream.unit == "ns" or stream.packing:
         return False
     try:
         sample = stream.sample(stream.first_row)
@@ -78,7 +78,9 @@ def _upright(streams: list[LogStream]) -> bool | None:
     """Whether a rover stands upright with w first rather than last; None where that tells nothing."""
     for stream in streams:
         try:
-            rows = Rows([stream.sample(row) for row in np.linspace(0, len(stream) - 1, MOST_ROWS).astype(int).tolist()])
+            rows = SampleRows(
+                [stream.sample(row) for row in np.linspace(0, len(stream) - 1, MOST_ROWS).astype(int).tolist()]
+            )
         except ArchiveError:
             continue
         names = {str(name).lower() for name in rows.values("sourceframe")}

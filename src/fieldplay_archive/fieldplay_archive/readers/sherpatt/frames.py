@@ -1,7 +1,7 @@
-"""The files of settings beside the logs: cameras, and frames that hang on the rover's."""
+"""The frames of settings that hang on the rover's: their transforms are made a forest, without doubles and loops."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,74 +9,19 @@ import numpy as np
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.logs.archive_streams.topics import frame_name
 from fieldplay_archive.logs.types.rows import field, flat
-from fieldplay_archive.readers.sherpatt.transform_forest import forest_of_rows
 from fieldplay_archive.spec import Extrinsic
-from fieldplay_messages.errors import ArchiveError, Defect
-from fieldplay_messages.spec import Camera
+from fieldplay_kinematics.axes import rotated
+from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 BASE = "base_link"
 BODY, UNIT = "sherpa_tt_body", "imu"  # the rover's body as the unit's settings call it, and what the unit hangs on
 LEFT, RIGHT = "camera_left", "camera_right"
 NO_TURN = (0.0, 0.0, 0.0, 1.0)
-RECTIFIED = "rect"
-MOST_COEFFICIENTS = 5
 NORM_ERROR = 1e-3
 APART = "they hang on no frame of the rover, but on another root"
 ASIDE = np.cos(np.radians(45))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CameraSettings:
-    """What a file says of one camera; the baseline stands with the right one of a pair."""
-
-    file: str
-    matrix: tuple[float, ...]
-    coefficients: tuple[float, ...]
-    baseline_m: float
-
-    @property
-    def fault(self) -> str | None:
-        """What is wrong with the intrinsics; None if nothing is."""
-        fx, fy = self.matrix[0], self.matrix[4]
-        return None if fx > 0 and fy > 0 else f"expected focal lengths, got K with fx {fx:g} and fy {fy:g}"
-
-
-def camera_settings(archive: Archive, settings: Mapping[str, Any]) -> dict[str, CameraSettings]:
-    """The cameras of all files of settings, by the topic of their information."""
-    found: dict[str, CameraSettings] = {}
-    for file, topic, value in _entries(settings, str):
-        try:
-            matrix = flat(field(value, "intrinsic.cameramatrix"), 9)
-            given = field(value, "intrinsic.distcoeffs", default=())
-            coefficients = tuple(float(number) for number in given)
-            baseline = float(field(value, "baseline", default=0.0))
-            if not np.isfinite([*matrix, *coefficients, baseline]).all():
-                raise ValueError("numbers, got NaN")
-        except (TypeError, ValueError) as error:
-            _report(archive, file, f"{topic}: expected a camera: {error}")
-            continue
-        numbers = tuple(float(number) for number in matrix)
-        found[topic] = CameraSettings(file=file, matrix=numbers, coefficients=coefficients, baseline_m=baseline)
-    return found
-
-
-def camera_from_settings(found: CameraSettings, topic: str, width: int, height: int) -> Camera:
-    """A camera of pictures of a size; those of a rectified pair have no distortion, whatever the settings say."""
-    fx, _, cx, _, fy, cy = found.matrix[:6]
-    is_rectified = RECTIFIED in topic
-    own = (*found.coefficients, *(0.0,) * MOST_COEFFICIENTS)[:MOST_COEFFICIENTS]
-    return Camera(
-        width=width,
-        height=height,
-        fx=fx,
-        fy=fy,
-        cx=cx,
-        cy=cy,
-        distortion_model="plumb_bob",
-        distortion=(0.0,) * MOST_COEFFICIENTS if is_rectified else own,
-        projection=(fx, 0.0, cx, -fx * found.baseline_m, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0) if is_rectified else (),
-        source=found.file,
-    )
+NEAR_M, NEAR_DEG = 1e-3, 0.1  # how far apart two directions of one transform may be
+CONJUGATE = np.array([-1.0, -1.0, -1.0, 1.0])
 
 
 def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: float) -> None:
@@ -100,7 +45,7 @@ def describe_frames(archive: Archive, settings: Mapping[str, Any], baseline_m: f
 
 def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
     names = archive.spec.constants["frame_names"]
-    for file, key, value in _entries(settings, tuple):
+    for file, key, value in settings_entries(settings, tuple):
         try:
             parent, child = (frame_name(str(name), names) for name in key)
             x, y, z = (float(number) for number in flat(field(value, "translation"), 3))
@@ -108,7 +53,7 @@ def _rows(archive: Archive, settings: Mapping[str, Any]) -> Iterator[Extrinsic]:
             if not np.isfinite([x, y, z, *turn]).all() or abs(np.linalg.norm(turn) - 1) > NORM_ERROR:
                 raise ValueError("a place and a unit quaternion, got others")
         except (TypeError, ValueError) as error:
-            _report(archive, file, f"{key}: expected a transform: {error}")
+            report_settings(archive, file, f"{key}: expected a transform: {error}")
             continue
         rotation = tuple(float(number) for number in turn)
         yield Extrinsic(
@@ -126,14 +71,14 @@ def _require_logs(archive: Archive, settings: Mapping[str, Any]) -> None:
         )
 
 
-def _entries(settings: Mapping[str, Any], kind: type) -> Iterator[tuple[str, Any, Any]]:
+def settings_entries(settings: Mapping[str, Any], kind: type) -> Iterator[tuple[str, Any, Any]]:
     for file, data in settings.items():
         for key, value in data.items() if isinstance(data, Mapping) else ():
             if isinstance(key, kind):
                 yield file, key, value
 
 
-def _report(archive: Archive, file: str, message: str) -> None:
+def report_settings(archive: Archive, file: str, message: str) -> None:
     archive.defects(Defect(file=file, kind="unreadable_settings", message=message))
 
 
@@ -210,3 +155,72 @@ def _note_view(archive: Archive, used: Sequence[Extrinsic]) -> None:
                 turn = np.degrees(2 * np.arctan2(z, w))
                 text = f"{row.parent} -> {row.child} turns by {turn:.0f} degrees: the cameras look aside (unit_turn)"
                 archive.notes.append(text)
+
+
+def forest_of_rows(rows: Iterable[Extrinsic], report: Report, note: Callable[[str], None]) -> list[Extrinsic]:
+    """The rows that are a forest: what gives a frame itself, a second parent or a loop is reported and left out.
+
+    Of a pair in both directions the first is taken if they say the same, else neither.
+    """
+    parents: dict[str, str] = {}
+    found = []
+    for row in _in_one_direction(rows, report, note):
+        fault = _fault_of(row, parents)
+        if fault:
+            _report(report, row, f"{fault}; it is left out")
+        else:
+            parents[row.child] = row.parent
+            found.append(row)
+    return found
+
+
+def _in_one_direction(rows: Iterable[Extrinsic], report: Report, note: Callable[[str], None]) -> list[Extrinsic]:
+    """Of each two frames the first row; what stands there twice is noted, what stands in both directions reported."""
+    first: dict[frozenset[str], Extrinsic] = {}
+    contradicted = set()
+    for row in rows:
+        pair = frozenset((row.parent, row.child))
+        taken = first.setdefault(pair, row)
+        if taken is row:
+            continue
+        if taken.parent == row.parent:
+            note(f"{row.source}: {row.parent} -> {row.child} stands in the settings more than once: the first counts")
+            continue
+        other = f"{taken.parent} -> {taken.child}" + (f" of {taken.source}" if taken.source != row.source else "")
+        apart = _apart(taken, row)
+        if apart:
+            contradicted.add(pair)
+        told = f"{apart}; both are left out" if apart else "as its inverse; it is left out"
+        _report(report, row, f"expected each pair in one direction, got {other} too, {told}")
+    return [row for pair, row in first.items() if pair not in contradicted]
+
+
+def _apart(row: Extrinsic, back: Extrinsic) -> str:
+    """How far a transform and that in the other direction are from each other's inverse; "" where they are that."""
+    turn, turn_back = np.array(row.rotation), np.array(back.rotation)
+    distance_m = float(np.linalg.norm(np.array(row.translation) + rotated(turn, np.array(back.translation))))
+    cosine = abs(float(turn @ (turn_back * CONJUGATE)) / float(np.linalg.norm(turn) * np.linalg.norm(turn_back)))
+    angle_deg = float(np.degrees(2 * np.arccos(min(cosine, 1.0))))
+    if distance_m <= NEAR_M and angle_deg <= NEAR_DEG:
+        return ""
+    return f"which is not its inverse by {distance_m:.3f} m and {angle_deg:.1f} degrees"
+
+
+def _fault_of(row: Extrinsic, parents: Mapping[str, str]) -> str:
+    """What is wrong with a transform behind others; parents by child, without loops."""
+    if row.parent == row.child:
+        return "expected two frames, got one that is its own parent"
+    chain = [row.parent]
+    while chain[-1] in parents:
+        chain.append(parents[chain[-1]])
+    if row.child in chain:
+        way = " -> ".join(reversed(chain[: chain.index(row.child) + 1]))
+        return f"expected a tree of frames, got a loop, as there is {way}"
+    if row.child in parents:
+        return f"expected one parent, got a second one: {row.child} hangs on {parents[row.child]} already"
+    return ""
+
+
+def _report(report: Report, row: Extrinsic, message: str) -> None:
+    text = f"{row.parent} -> {row.child}: {message}"
+    report(Defect(file=row.source, kind="unreadable_settings", message=text))
