@@ -59,12 +59,12 @@ choose_base() { # sets: base (jazzy or wheels), home, venv, install
 }
 
 package_dirs() { # one line for each package to build: those of the underlay only where ROS 2 lacks them
-  local manifest name
+  local manifest dir
   for manifest in "$root"/underlay/*/package.xml "$root"/src/*/package.xml; do
     [ -e "$manifest" ] || continue
-    name=$(basename "$(dirname "$manifest")")
-    if [[ $manifest == "$root"/underlay/* && $base == jazzy ]] && in_ament_index "$name"; then continue; fi
-    dirname "$manifest"
+    dir=${manifest%/package.xml}
+    if [[ $manifest == "$root"/underlay/* && $base == jazzy ]] && in_ament_index "${dir##*/}"; then continue; fi
+    echo "$dir"
   done
 }
 
@@ -129,7 +129,7 @@ check_machine() {
 # --- the steps of setup: each is done again only when what it rests on has changed -------------------------------
 
 stamp() { printf '%s/stamps/%s' "$home" "$1"; }
-is_done() { [ "$(cat "$(stamp "$1")" 2>/dev/null)" = "$2" ]; } # STEP FINGERPRINT
+is_done() { [ -e "$home/stamps/$1" ] && [ "$(<"$home/stamps/$1")" = "$2" ]; } # STEP FINGERPRINT
 mark_done() { mkdir -p "$home/stamps" && printf '%s\n' "$2" >"$(stamp "$1")"; }
 
 logged() { # TITLE LOG CMD...: runs CMD with its output in LOG
@@ -163,13 +163,28 @@ pip_print() {
 
 constraint_file() { echo "$root/requirements/constraints-$base.txt"; }
 
+BUILT=(-name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv')
+
+# All that setup rests on, at once: where nothing of it has changed since setup was done, there is nothing to look at.
+whole_print() (
+  cd -- "$root"
+  {
+    echo "$root"
+    venv_print
+    package_dirs
+    find -L src underlay -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
+    { find -L src underlay -type f \( "${BUILT[@]}" \) -print | LC_ALL=C sort
+      requirement_files; constraint_file; printf '%s\n' underlay/repair_wheels.py colcon.meta ws
+    } | xargs -d '\n' cat
+  } | sha256sum
+)
+
 # Python and data files are linked into the environment, so only their names count; what is built counts with its content.
 package_print() ( # DIR
   cd -- "$1"
   {
     find -L . -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
-    find -L . -type f \( -name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv' \) \
-      -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    find -L . -type f \( "${BUILT[@]}" \) -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
   } | sha256sum
 )
 
@@ -192,17 +207,38 @@ install_requirements() {
 }
 
 write_environment() { # $home/setup.bash: what exec, shell and test source; a user may source it too
-  local python_file
-  python_file=$("$venv/bin/python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  local lines
+  lines=$(installed_environment) # first of all: without it, the file stays as it was
   {
     echo "# Made by ./ws: the environment of fieldplay on ROS 2 Jazzy ($base)."
     printf 'export FIELDPLAY_ROOT=%q VIRTUAL_ENV=%q\n' "$root" "$venv"
     if [ "$base" = wheels ]; then wheels_environment; else jazzy_environment; fi
-    # colcon's script does not quote its Python: one outside the state, whose path may have spaces.
-    printf 'COLCON_PYTHON_EXECUTABLE=%q\n[ ! -e %q ] || . %q\nunset COLCON_PYTHON_EXECUTABLE\n' \
-      "$python_file" "$install/local_setup.bash" "$install/local_setup.bash"
-  } >"$home/setup.bash"
+    printf '%s\n' "$lines"
+  } >"$home/setup.bash.new"
+  mv "$home/setup.bash.new" "$home/setup.bash"
 }
+
+# What colcon's own script puts before each variable, written down once: that script starts a Python each time.
+installed_environment() ( # prints lines of shell
+  local name value
+  [ -e "$install/local_setup.bash" ] || return 0
+  # colcon's script does not quote its Python: one outside the state, whose path may have spaces.
+  COLCON_PYTHON_EXECUTABLE=$("$venv/bin/python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  for name in "${PREFIXED[@]}"; do
+    if [ "$name" != PATH ]; then export "$name=/@"; fi
+  done
+  export PATH=/@:$PATH COLCON_PYTHON_EXECUTABLE
+  set +eu
+  # shellcheck disable=SC1091
+  . "$install/local_setup.bash" >&2
+  set -eu
+  for name in "${PREFIXED[@]}"; do
+    value=${!name%%/@*}
+    if [ -n "${value%:}" ]; then printf 'export %s=%q${%s:+:$%s}\n' "$name" "${value%:}" "$name" "$name"; fi
+  done
+)
+
+PREFIXED=(AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH LD_LIBRARY_PATH PATH PKG_CONFIG_PATH PYTHONPATH)
 
 wheels_environment() { # another ROS leaves traces in these variables: they start afresh
   local libraries
@@ -225,11 +261,9 @@ jazzy_environment() { # the installation is sourced already; its programs must f
     "$venv/bin" "$(echo "$venv"/lib/python3*/site-packages)"
 }
 
-activate() { # the scripts of colcon use variables that may be unset and commands that may fail
-  set +eu
+activate() {
   # shellcheck disable=SC1091
   . "$home/setup.bash"
-  set -eu
 }
 
 build_packages() ( # NAME...
@@ -288,7 +322,10 @@ venv_is_ready() { is_done venv "$(venv_print)" && "$venv/bin/python" -c '' 2>/de
 
 setup() {
   declare -gA fingerprints
+  local print
   choose_base
+  print=$(whole_print)
+  if is_done whole "$print" && [ -x "$venv/bin/python" ]; then return; fi
   mkdir -p "$state" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
   exec 9>"$state/lock"
   flock -n 9 || { say "another ./ws is at work in $state: waiting for it"; flock 9; }
@@ -304,6 +341,8 @@ setup() {
   fi
   find_changed_packages
   build_changed
+  write_environment
+  mark_done whole "$print"
   exec 9>&-
 }
 

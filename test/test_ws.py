@@ -1,5 +1,6 @@
 """The script `ws`: what it builds on, which steps it takes when, and what it says when something is missing."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 UNDERLAY = sorted(path.parent.name for path in ROOT.glob("underlay/*/package.xml"))
 SOURCE = sorted(path.parent.name for path in ROOT.glob("src/*/package.xml"))
+PATIENCE_S = 60
 CLEAN_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 # Stands where Python stands: notes what it is asked to do, and does of it what the next step needs.
@@ -32,8 +34,9 @@ def run(script: Path, *arguments: str, **environment: str) -> subprocess.Complet
     """The script in an environment of its own: no ROS, no virtual environment but what the test names."""
     clean = {"PATH": CLEAN_PATH, "HOME": os.environ.get("HOME", "/"), "FIELDPLAY_PYTHON": sys.executable}
     return subprocess.run(
-        [str(script), *arguments], env={**clean, **environment}, capture_output=True, text=True, check=False, cwd="/"
-    )
+        [str(script), *arguments], env={**clean, **environment},
+        capture_output=True, text=True, check=False, cwd="/", timeout=PATIENCE_S,
+    )  # fmt: skip
 
 
 def plan(state: Path, **environment: str) -> dict[str, str]:
@@ -121,6 +124,15 @@ def test_a_second_setup_does_nothing(workspace: Path) -> None:
     first = steps_of_setup(workspace)
     assert first == ["--version", "venv", "pip install", "repair_wheels", "build below above"]
     assert steps_of_setup(workspace) == []
+
+
+def test_what_is_set_up_is_found_while_another_setup_holds_the_lock(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
+    with (workspace / ".ws" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = run(workspace / "ws", "exec", "echo", "at once", **environment)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "at once\n", "")
 
 
 def test_changed_requirements_are_installed_and_nothing_is_built(workspace: Path) -> None:
