@@ -14,9 +14,10 @@ import numpy as np
 from convert import best, scratch
 
 from fieldplay_archive.datasets import spec_of_dataset
-from fieldplay_archive.tables.marked_lines import MarkedLines, rows_from_lines
-from fieldplay_archive.tables.number_rows import NumberRows
-from fieldplay_archive.tables.table_text import BLOCK_SIZE
+from fieldplay_archive.tables.marked_lines import MarkedLines
+from fieldplay_archive.tables.marked_rows import rows_from_lines
+from fieldplay_archive.tables.rows import ParsedRows
+from fieldplay_archive.tables.table import BLOCK_SIZE
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")
@@ -49,7 +50,7 @@ def laser_lines(count: int, beams: int, first: int = 0) -> str:
     return "".join(lines)
 
 
-def ours(path: Path, marked: MarkedLines) -> list[NumberRows]:
+def ours(path: Path, marked: MarkedLines) -> list[ParsedRows]:
     """All rows: exact times, structure and numbers checked, ranges of any length."""
     return [rows_from_lines(block, marked) for block in blocks(path)]
 

@@ -17,7 +17,7 @@ from tiny_acfr_places import TAU
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.radar import RangeEquation, metres, peak_bins
-from fieldplay_archive.tables.table_text import BLOCK_SIZE
+from fieldplay_archive.tables.table import BLOCK_SIZE
 
 EQUATION = RangeEquation(sweep_hz=1250000.0, hz_per_m=4336.384, offset_m=0.3507)
 POINT = np.dtype([(name, "<f4") for name in ("x", "y", "z", "intensity", "time")])

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
-from fieldplay_archive.tables import table_text
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables import table
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 
@@ -274,11 +274,11 @@ def test_what_is_missing_is_not_measured_and_the_rest_is(name: str, rover: Rover
 
 
 def test_measuring_reads_samples_and_never_a_table_as_a_whole(rover: Rover, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_text, "BLOCK_SIZE", 500)  # some five rows
+    monkeypatch.setattr(table, "BLOCK_SIZE", 500)  # some five rows
     read: list[int] = []
     between = Tables.rows_between
 
-    def counted(self: Tables, first_ns: int, last_ns: int) -> Rows:
+    def counted(self: Tables, first_ns: int, last_ns: int) -> TableRows:
         rows = between(self, first_ns, last_ns)
         read.append(len(rows))
         return rows

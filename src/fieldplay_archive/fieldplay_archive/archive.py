@@ -8,16 +8,15 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
-from fieldplay_archive.tables.clock_units import unit_of_digits
-from fieldplay_archive.tables.header_units import Expected
-from fieldplay_archive.tables.revolutions import RevolutionFinder
+from fieldplay_archive.tables.dialect import unit_of_digits
 from fieldplay_archive.tables.rows import KeptRows
-from fieldplay_archive.tables.table import Table
+from fieldplay_archive.tables.table import RowsSpec, Table, Watch
+from fieldplay_archive.tables.table_format import ExpectedUnit
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.stamps import NS_PER_S
@@ -105,9 +104,21 @@ def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
     return open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
 
 
-def open_tables_of(archive: Archive, places: Mapping[str, Sequence[tuple[Files, str]]]) -> dict[str, Tables]:
-    """The tables of the description's kinds in certain files, as far as they can be read."""
-    found = {key: _tables_of(archive, key, here) for key, here in places.items()}
+def open_tables_of(
+    archive: Archive,
+    places: Mapping[str, Sequence[tuple[Files, str]]],
+    *,
+    own: Mapping[str, RowsSpec] = MappingProxyType({}),
+    watch: Callable[[str, str], Watch | None] = lambda key, file: None,
+) -> dict[str, Tables]:
+    """The tables of the description's kinds in certain files, as far as they can be read.
+
+    `own` are kinds whose lines only their reader knows. `watch` makes, of a kind and a file, what sees its rows first.
+    """
+    found: dict[str, list[Table]] = {}
+    for key, here in places.items():
+        spec = own.get(key) or archive.spec.tables[key].rows_spec(_units(archive, key))
+        found[key] = _tables_of(archive, key, [(files, name, spec, watch(key, name)) for files, name in here])
     _note_mappings(archive, [table for tables in found.values() for table in tables])
     return {key: Tables(tables) for key, tables in found.items() if tables}
 
@@ -125,11 +136,9 @@ def _note_mappings(archive: Archive, tables: list[Table]) -> None:
         archive.notes.append(f"times taken for {unit}, as they are so large: {names}")
 
 
-def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) -> list[Table]:
-    spec, turning = archive.spec.tables[key].rows_spec(_units(archive, key)), archive.spec.tables[key].turning
+def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, RowsSpec, Watch | None]]) -> list[Table]:
     tables: list[Table] = []
-    for files, name in places:
-        watch = RevolutionFinder(turning, name, archive.defects) if turning is not None else None
+    for files, name, spec, watch in places:
         try:
             table = Table(
                 files, name, spec, archive.defects,
@@ -150,13 +159,13 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str]]) 
     return tables
 
 
-def _units(archive: Archive, key: str) -> dict[str, Expected]:
+def _units(archive: Archive, key: str) -> dict[str, ExpectedUnit]:
     """The units of a table's columns; a parameter that is not at its default was chosen."""
     found = {}
     for column, unit in archive.spec.tables[key].units.items():
         parameter = archive.spec.parameters.get(unit)
         chosen = unit if parameter is None else archive.parameters[unit]
-        found[column] = Expected(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
+        found[column] = ExpectedUnit(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
     return found
 
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get
 
 import yaml
 
-from fieldplay_archive.tables.header_units import Expected
-from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec
-from fieldplay_archive.tables.nmea import NmeaSpec
-from fieldplay_archive.tables.revolutions import Turning
-from fieldplay_archive.tables.table_format import TableSpec
+from fieldplay_archive.tables.marked_lines import MarkedLines
+from fieldplay_archive.tables.marked_rows import MarkedSpec
+from fieldplay_archive.tables.table import RowsSpec
+from fieldplay_archive.tables.table_format import ExpectedUnit, TableSpec
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.spec import Camera, StreamSpec
 
@@ -42,6 +41,22 @@ class Parameter:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Turning:
+    """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi.
+
+    `values`: how many numbers a row's list usually has, as far as that is known.
+    """
+
+    column: str
+    turn: float
+    values: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.turn > 0:
+            raise ValueError(f"turn: expected a number above 0, got {self.turn}")
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableFiles:
     """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
 
@@ -54,12 +69,14 @@ class TableFiles:
     folder: str = ""
     called: str = ""
     layouts: tuple[tuple[str, ...], ...] = ()
-    nmea: bool = False  # no table but a log of NMEA sentences
+    nmea: bool = False  # no table but a log of NMEA sentences, which its reader knows
     marked: MarkedLines | None = None  # no table but a log of marked lines
     turning: Turning | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # rows beyond are none; but see row_limits
+    limits: Mapping[str, tuple[float, float]] = field(
+        default_factory=dict
+    )  # rows beyond are none; unless most are, see table_defects
     optional: bool = False
     blanks: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
@@ -83,10 +100,8 @@ class TableFiles:
         """Folder and name for a message."""
         return self.called or name_from_patterns(self.files, self.folder)
 
-    def rows_spec(self, units: Mapping[str, Expected] | None = None) -> TableSpec | NmeaSpec | MarkedSpec:
+    def rows_spec(self, units: Mapping[str, ExpectedUnit] | None = None) -> RowsSpec:
         """What is known of the rows, with the units of columns as the parameters have them."""
-        if self.nmea:
-            return NmeaSpec(ranges=self.ranges)
         if self.marked is not None:
             return MarkedSpec(marked=self.marked, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay_archive.files.containers import ListedFiles
-from fieldplay_archive.tables.distinct_rows import DistinctTables, Kept
+from fieldplay_archive.readers.ida.distinct_rows import DistinctTables, LatestThings
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_messages.errors import Defect
@@ -41,7 +41,7 @@ def test_rows_of_one_table_at_one_time_are_the_same_only_if_their_numbers_are(tm
 def test_rows_of_later_blocks_of_a_table_are_compared_by_their_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fieldplay_archive.tables.table_text.BLOCK_SIZE", 8)
+    monkeypatch.setattr("fieldplay_archive.tables.table.BLOCK_SIZE", 8)
     found, _ = tables(tmp_path, [(1, 10), (1, 11), (1, 11), (1, 12), (2, 20)])
     assert len(found.blocks) > 2
     assert [x for index in range(len(found.blocks)) for x in found.rows(index)["x"].tolist()] == [10, 11, 12, 20]
@@ -67,7 +67,7 @@ def test_a_long_pause_is_no_defect_of_one_of_many(tmp_path: Path) -> None:
 
 
 def test_only_so_many_things_are_kept() -> None:
-    kept: Kept[int] = Kept(2)
+    kept: LatestThings[int] = LatestThings(2)
     made: list[int] = []
 
     def make(key: int) -> int:
@@ -81,7 +81,7 @@ def test_only_so_many_things_are_kept() -> None:
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_what_could_not_be_made_is_tried_again(failing: bool) -> None:
-    kept: Kept[int] = Kept(2)
+    kept: LatestThings[int] = LatestThings(2)
     if failing:
         with pytest.raises(ZeroDivisionError):
             kept.get(1, lambda: 1 // 0)

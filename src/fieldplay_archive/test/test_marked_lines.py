@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from fieldplay_archive.files.containers import FolderFiles
-from fieldplay_archive.tables.marked_fields import fields_from_block
-from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec, rows_from_lines
-from fieldplay_archive.tables.marked_texts import texts_from_lines
-from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_archive.tables.marked_lines import MarkedLines, fields_from_block, texts_from_lines
+from fieldplay_archive.tables.marked_rows import MarkedSpec, rows_from_lines
+from fieldplay_archive.tables.rows import ParsedRows
 from fieldplay_archive.tables.table import Table
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -34,7 +33,7 @@ def scan(count: int, *ranges: float, stamp: str = "1224050945.5", end: float | N
     return line(stamp, "RANGE_DATA", "-1.5", "0.5", str(last), "2", str(count), *map(str, ranges))
 
 
-def told(rows: NumberRows) -> list[tuple[int, str]]:
+def told(rows: ParsedRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fieldplay_archive.files.containers import FolderFiles
-from fieldplay_archive.tables.marked_lines import MarkedLines, MarkedSpec, rows_from_lines
-from fieldplay_archive.tables.marked_texts import texts_from_lines
-from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_archive.tables.marked_lines import MarkedLines, texts_from_lines
+from fieldplay_archive.tables.marked_rows import MarkedSpec, rows_from_lines
+from fieldplay_archive.tables.rows import ParsedRows
 from fieldplay_archive.tables.table import Table
 from fieldplay_messages.errors import Defect
 
@@ -20,7 +20,7 @@ NAV = MarkedLines(types={"NAV": ("a", "b", "c", "d", "e")}, values=9, covariance
 STATE, COVARIANCE = ["1", "2", "3", "4", "5"], ["4", "0.5", "0.6", "0.5", "5", "0.7", "0.6", "0.7", "6"]
 
 
-def told(rows: NumberRows) -> list[tuple[int, str]]:
+def told(rows: ParsedRows) -> list[tuple[int, str]]:
     return [(bad.line, bad.kind) for bad in rows.bad]
 
 
@@ -29,7 +29,7 @@ def test_the_word_before_a_name_may_have_any_case() -> None:
     assert (read.texts, read.bad) == (("a.bmp", "b.bmp"), ())
 
 
-def nav(*changed: list[str]) -> NumberRows:
+def nav(*changed: list[str]) -> ParsedRows:
     """A sound line, and others of these words."""
     lines = [[*STATE, *COVARIANCE], *changed]
     return rows_from_lines("".join(f"*1.5 NAV {' '.join(words)}\n" for words in lines).encode(), NAV)

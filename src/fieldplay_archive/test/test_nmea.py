@@ -3,8 +3,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from fieldplay_archive.tables.nmea import GGA, NUMBERS, RMC, NmeaSpec, rows_from_log
-from fieldplay_archive.tables.number_rows import NumberRows
+from fieldplay_archive.readers.rosario.nmea import GGA, NUMBERS, RMC, NmeaSpec, rows_from_log
+from fieldplay_archive.tables.rows import ParsedRows
 from fieldplay_messages.errors import ArchiveError
 
 PLACE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
@@ -19,7 +19,7 @@ def log(*sentences: str, end: str = "\n") -> bytes:
     return "".join(f"1514301945.{k}25 gps: {text}{end}" for k, text in enumerate(sentences)).encode()
 
 
-def row(rows: NumberRows, index: int) -> dict[str, float]:
+def row(rows: ParsedRows, index: int) -> dict[str, float]:
     return dict(zip(NUMBERS, rows.values[index].tolist(), strict=True))
 
 

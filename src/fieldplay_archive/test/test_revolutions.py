@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.number_rows import COUNT, Dialect
-from fieldplay_archive.tables.revolutions import MOST_ROWS, RevolutionFinder, Turning
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.readers.acfr.revolutions import MOST_ROWS, RevolutionFinder
+from fieldplay_archive.spec import Turning
+from fieldplay_archive.tables.dialect import COUNT, Dialect
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_messages.errors import Defect
 
 Floats = NDArray[np.float64]
@@ -19,10 +20,10 @@ TURNING = Turning(column="bearing", turn=360.0)
 MS = 10**6
 
 
-def rows(bearing: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> Rows:
+def rows(bearing: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TableRows:
     columns = ("time", "bearing") if count is None else ("time", "bearing", COUNT)
     times = np.arange(len(bearing)) if stamp_ms is None else stamp_ms
-    return Rows(
+    return TableRows(
         dialect=Dialect(columns, " "),
         stamp_ns=times.astype(np.int64) * MS,
         clock_ns=np.zeros((len(bearing), 0), np.int64),
@@ -32,7 +33,7 @@ def rows(bearing: Floats, *, stamp_ms: Floats | None = None, count: Floats | Non
     )
 
 
-def begins(whole: Rows, cuts: list[int]) -> list[int]:
+def begins(whole: TableRows, cuts: list[int]) -> list[int]:
     """The row of the whole at which each turn begins, when it comes in blocks."""
     finder = RevolutionFinder(TURNING, "table", lambda defect: None)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(whole)}), len(whole)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fieldplay_archive.files.containers import open_files
-from fieldplay_archive.tables import table_text
+from fieldplay_archive.tables import table
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_archive.tables.table_streams import Tables, TableStream
@@ -23,7 +23,7 @@ Made = Callable[..., Tables]
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     """Makes tables of the given times in ms, in blocks of some ten rows; each row holds its own time."""
-    monkeypatch.setattr(table_text, "BLOCK_SIZE", 200)
+    monkeypatch.setattr(table, "BLOCK_SIZE", 200)
     with ExitStack() as stack:
 
         def make(*times_ms: list[int]) -> Tables:

@@ -1,11 +1,18 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.tables.header_units import Expected
-from fieldplay_archive.tables.number_rows import Dialect
-from fieldplay_archive.tables.table_format import TableSpec, format_from_head, normal_title
+from fieldplay_archive.tables.dialect import Dialect
+from fieldplay_archive.tables.table_format import (
+    ExpectedUnit,
+    TableSpec,
+    format_from_head,
+    normal_title,
+    units_of_titles,
+)
 from fieldplay_messages.errors import ArchiveError
 
 SPEC = TableSpec(
@@ -164,11 +171,41 @@ def test_the_unit_of_times_is_told_by_how_large_they_are(times: tuple[str, str],
 def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> None:
     head = f"{titles}\n1656931512.25,180,2\n".encode()
     layouts = [["time", "x", "y"]]
-    found = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad")}))
+    found = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad")}))
     assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[pytest.approx(np.pi), 2]]
     assert "; x in deg by the header, made rad" in found.mapping
-    chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("rad", is_chosen=True)}))
+    chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad", is_chosen=True)}))
     assert chosen.rows_of([head[chosen.first_byte :]])[0].values.tolist() == [[180, 2]]
     assert "; x in deg by the header, taken for rad, as chosen" in chosen.mapping
-    same = format_from_head(head, TableSpec(layouts=layouts, units={"x": Expected("deg"), "y": Expected("rad")}))
+    same = format_from_head(
+        head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("deg"), "y": ExpectedUnit("rad")})
+    )
     assert (same.dialect.factors, "made" in same.mapping) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected", "factor"),
+    [
+        ("mag_x [mG]", "G", 1e-3),
+        ("mag_x_mg", "G", 1e-3),
+        ("mag_x (µT)", "G", 1e-2),
+        ("mag_x [G]", "mG", 1e3),
+        ("gyro_y_rad_s", "deg/s", math.degrees(1)),
+        ("gyro_y [°/s]", "rad/s", math.radians(1)),
+        ("gyro y (dps)", "rad/s", math.radians(1)),
+        ("Lat [degrees]", "rad", math.radians(1)),
+        ("pressure (hPa)", "Pa", 100),
+    ],
+)
+def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expected: str, factor: float) -> None:
+    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
+    assert found.factors == {"x": pytest.approx(factor, rel=1e-12)}
+    assert found.told.startswith("; x in ") and found.told.endswith(f" by the header, made {expected}")
+
+
+@pytest.mark.parametrize(
+    "title", ["gyro_y", "gyro_y [deg/s]", "gyro_y_deg_s", "gyro_y [m/s]", "gyro_y [raw]", "", "[]"]
+)
+def test_the_unit_expected_another_kind_or_none_change_nothing(title: str) -> None:
+    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
+    assert (dict(found.factors), found.told) == ({}, "")

@@ -8,8 +8,8 @@ import pytest
 
 from fieldplay_archive.files import scratch
 from fieldplay_archive.files.containers import open_files
-from fieldplay_archive.tables import table_text
-from fieldplay_archive.tables.rows import KeptRows, Rows
+from fieldplay_archive.tables import table
+from fieldplay_archive.tables.rows import KeptRows, TableRows
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_format import TableSpec
 from fieldplay_messages.errors import ArchiveError, Defect
@@ -20,7 +20,7 @@ START = 1656931512
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_text, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(table, "BLOCK_SIZE", 1000)
 
 
 class Opened:
@@ -176,7 +176,7 @@ def test_what_is_expected_of_a_cut_line_is_told(opened: Opened) -> None:
     assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
 
 
-def rows_of(table: Table) -> list[Rows]:
+def rows_of(table: Table) -> list[TableRows]:
     return [table.rows(index) for index in range(len(table.blocks))]
 
 

@@ -19,7 +19,7 @@ ENDS = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True)
-class Line:
+class KeyLine:
     """A line as it counts: where it stands in the file, from 1, and its text, brackets closed. Key "" is none.
 
     `is_last` says that nothing comes after it, `is_ended` that a line end does.
@@ -66,19 +66,19 @@ def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
 
 
-def lines_of_text(data: bytes) -> list[Line]:
+def lines_of_text(data: bytes) -> list[KeyLine]:
     """The lines that hold something, what goes on over several joined: those with a key, and the others."""
-    found: list[Line] = []
+    found: list[KeyLine] = []
     decoded = _decoded(data)
     for number, text in _joined(decoded):
         key, equals, value = (part.strip() for part in text.partition("="))
         if equals and key[:1].isalpha():
-            found.append(Line(number, text.strip(), key, value))
+            found.append(KeyLine(number, text.strip(), key, value))
         elif found and found[-1].key and OF_NUMBERS.issuperset(text) and any(map(str.isdigit, text)):
             last = found[-1]
-            found[-1] = Line(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
+            found[-1] = KeyLine(last.number, last.text, last.key, f"{last.value}{NEXT_LINE}{text.strip()}")
         else:
-            found.append(Line(number, text.strip()))
+            found.append(KeyLine(number, text.strip()))
     if found:
         found[-1] = replace(found[-1], is_last=True, is_ended=decoded.rstrip(" \t")[-1:] in ("\n", "\r"))
     return found

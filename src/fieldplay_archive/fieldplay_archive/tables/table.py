@@ -1,32 +1,54 @@
-"""A table of numbers in a text file: looked through and parsed once, then told block by block."""
+"""A table of numbers in a text file: read and parsed once, from its beginning to its end, then told block by block."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import islice
 from types import MappingProxyType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.tables.number_rows import NumberRows
-from fieldplay_archive.tables.row_limits import Limits, defects_of_limits, fitting_limits, within_limits
-from fieldplay_archive.tables.rows import KeptRows, Rows, joined
+from fieldplay_archive.tables.delimited import count_of
+from fieldplay_archive.tables.dialect import Dialect
+from fieldplay_archive.tables.rows import KeptRows, ParsedRows, TableRows, joined
 from fieldplay_archive.tables.table_defects import (
+    Limits,
     defects_of_gaps,
     defects_of_impossible_times,
+    defects_of_limits,
     defects_of_lines,
     defects_of_order,
     defects_of_ranges,
+    fitting_limits,
     steps_ns,
+    within_limits,
 )
-from fieldplay_archive.tables.table_text import RowsFormat, TableText, TextBlock
-from fieldplay_messages.errors import Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.gaps import GapFinder
 
+BLOCK_SIZE = 1 << 19
+HEAD_SIZE = 1 << 16
+LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
 AT_ONCE = 4  # blocks that are parsed
 NO_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType({})
+
+
+class RowsFormat(Protocol):
+    """How one file writes its rows, and where they begin; see TableFormat."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def first_byte(self) -> int: ...
+    @property
+    def first_line(self) -> int: ...
+    @property
+    def mapping(self) -> str: ...
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]: ...
+    def cut_off(self, line: bytes, before: bytes) -> str | None: ...
 
 
 class RowsSpec(Protocol):
@@ -42,11 +64,96 @@ class RowsSpec(Protocol):
 class Watch(Protocol):
     """What is shown each block of a table while it is looked through; see RevolutionFinder."""
 
-    def add(self, rows: "Rows") -> None: ...
+    def add(self, rows: "TableRows") -> None: ...
+
+
+class TextBlock(NamedTuple):
+    """Whole lines: their place, the number of the first, and what is to be told before what is wrong with them."""
+
+    offset: int
+    first_line: int
+    text: bytes
+    told: tuple[Defect, ...]
+
+
+class TableText:
+    """The text of one file, read once from its beginning to its end."""
+
+    def __init__(self, file: BufferedReader, name: str) -> None:
+        self.told: list[Defect] = []  # behind the last block
+        self._file = file
+        self._name = name
+        self._is_broken = False
+
+    def head(self) -> bytes:
+        """The beginning, whole lines if it is not all."""
+        head = b""
+        try:
+            while len(head) < HEAD_SIZE and (part := self._file.read1(HEAD_SIZE - len(head))):
+                head += part
+        except (ArchiveError, OSError):
+            if not head:
+                raise
+        return head if len(head) < HEAD_SIZE else head[: head.rfind(b"\n") + 1 or HEAD_SIZE]
+
+    def blocks(self, form: RowsFormat) -> Iterator[TextBlock]:
+        """The text behind the header, without a last line whose last number is cut, which is told."""
+        before = b""
+        for offset, line, text in self._texts(form):
+            end = len(text) if text.endswith(b"\r") else text.rfind(b"\n") + 1
+            fault = form.cut_off(text[end:], before + text[:end]) if end < len(text) else None
+            if fault is not None:
+                row = line + text.count(b"\n")
+                self.told.append(Defect(file=self._name, row=row, kind="cut_off_line", message=fault))
+            told, self.told = tuple(self.told), []
+            yield TextBlock(offset, line, text if fault is None else text[:end], told)
+            before = text
+
+    def _texts(self, form: RowsFormat) -> Iterator[tuple[int, int, bytes]]:
+        """The text in blocks of whole lines, with the place of each and the number of its first line."""
+        offset, line, carried = form.first_byte, form.first_line, b""
+        self._file.seek(offset)
+        while True:
+            chunk = self._chunk()
+            text = carried + chunk
+            end = text.rfind(b"\n") + 1 if chunk or self._is_broken else len(text)
+            block = text[:end]
+            if end:
+                yield offset, line, block
+            offset, line, carried = offset + end, line + count_of(block, b"\n"), text[end:]
+            if not chunk:
+                return
+            if len(carried) > LONGEST_LINE:
+                size, behind = self._pass_over_line(line, len(form.dialect.columns))
+                offset, line, carried = offset + len(carried) + size, line + 1, behind
+
+    def _chunk(self) -> bytes:
+        """The next part of the file; nothing at its end, or where it cannot be read on, which is told."""
+        chunk = b""
+        try:
+            while not self._is_broken and len(chunk) < BLOCK_SIZE and (part := self._file.read1(BLOCK_SIZE)):
+                chunk += part
+        except (ArchiveError, OSError) as error:
+            self._is_broken = True
+            message = f"{error}; the rows before it are read"
+            self.told.append(Defect(file=self._name, kind="damaged_file", message=message))
+        return chunk
+
+    def _pass_over_line(self, line: int, columns: int) -> tuple[int, bytes]:
+        """Tell of a line whose end is far, and read behind it: the bytes up to there, and what is read already."""
+        message = f"expected {columns} columns, got a line of more than {LONGEST_LINE} bytes"
+        self.told.append(Defect(file=self._name, row=line, kind="long_row", message=message))
+        size = 0
+        while chunk := self._chunk():
+            end = chunk.find(b"\n") + 1
+            if end:
+                return size + end, chunk[end:]
+            size += len(chunk)
+        return size, b""
 
 
 @dataclass(frozen=True)
-class Block:
+class TableBlock:
     """A stretch of whole lines: its place, and what it holds."""
 
     offset: int
@@ -84,7 +191,7 @@ class Table:
         self.watch = watch
         self.repeated = 0
         self.open_row: int | None = None
-        self.blocks: list[Block] = []
+        self.blocks: list[TableBlock] = []
         self._files = files
         self._report = report
         self._plausible_ns = plausible_ns
@@ -107,12 +214,12 @@ class Table:
         """The number of rows."""
         return sum(block.count for block in self.blocks)
 
-    def rows(self, index: int) -> Rows:
+    def rows(self, index: int) -> TableRows:
         """The rows of a block; safe to call from several threads."""
         place = self._places[index]
         return self._parsed_again(self.blocks[index]) if place is None else self._kept.rows(place)
 
-    def rows_between(self, first_ns: int, last_ns: int) -> Rows:
+    def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
         """All rows with first_ns <= time <= last_ns."""
         parts = [self.rows(i) for i, b in enumerate(self.blocks) if b.first_ns <= last_ns and b.last_ns >= first_ns]
         rows = joined(self.format.dialect, parts)
@@ -131,7 +238,7 @@ class Table:
                 self._take(block, rows, previous_ns)
                 previous_ns = int(rows.stamp_ns[-1])
 
-    def _usable(self, block: TextBlock, parsed: NumberRows) -> NumberRows:
+    def _usable(self, block: TextBlock, parsed: ParsedRows) -> ParsedRows:
         """The rows that count; the other lines are reported."""
         if not block.text.endswith(b"\n") and parsed.line[-1:].tolist() == [last := block.text.count(b"\n")]:
             self.open_row = block.first_line + last
@@ -142,7 +249,7 @@ class Table:
         self._report_all(defects_of_limits(self.name, rows, block.first_line, self._limits or {}))
         return rows.only(within_limits(rows, self._limits or {}))
 
-    def _take(self, block: TextBlock, rows: NumberRows, previous_ns: int | None) -> None:
+    def _take(self, block: TextBlock, rows: ParsedRows, previous_ns: int | None) -> None:
         """Keep the rows of a block, and report what is strange about them."""
         line = block.first_line
         self._report_all(defects_of_order(self.name, rows, line, self._steps(rows, previous_ns)))
@@ -150,18 +257,18 @@ class Table:
             self._report_all(defects_of_gaps(self.name, rows, line, self._gaps))
         self._report_all(defects_of_ranges(self.name, rows, line, self._ranges))
         first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
-        self.blocks.append(Block(block.offset, len(block.text), line, len(rows.stamp_ns), first_ns, last_ns))
+        self.blocks.append(TableBlock(block.offset, len(block.text), line, len(rows.stamp_ns), first_ns, last_ns))
         kept = self._sorted(rows, line)
         self._places.append(self._kept.add(kept))
         if self.watch is not None:
             self.watch.add(kept)
 
-    def _possible(self, rows: NumberRows) -> NDArray[np.bool_]:
+    def _possible(self, rows: ParsedRows) -> NDArray[np.bool_]:
         """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
         first, last = self._plausible_ns
         return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
 
-    def _steps(self, rows: NumberRows, previous_ns: int | None) -> NDArray[np.int64]:
+    def _steps(self, rows: ParsedRows, previous_ns: int | None) -> NDArray[np.int64]:
         """The steps between rows, without those of rows whose repeated time is only counted."""
         steps = steps_ns(rows, previous_ns)
         if not self._counts_repeated:
@@ -169,8 +276,8 @@ class Table:
         self.repeated += int((steps == 0).sum())
         return np.where(steps == 0, 1, steps)
 
-    def _sorted(self, rows: NumberRows, first_line: int) -> Rows:
-        unsorted = Rows(
+    def _sorted(self, rows: ParsedRows, first_line: int) -> TableRows:
+        unsorted = TableRows(
             dialect=self.format.dialect,
             stamp_ns=rows.stamp_ns,
             clock_ns=rows.clock_ns,
@@ -182,7 +289,7 @@ class Table:
             return unsorted
         return unsorted.only(np.argsort(rows.stamp_ns, kind="stable"))
 
-    def _parsed_again(self, block: Block) -> Rows:
+    def _parsed_again(self, block: TableBlock) -> TableRows:
         """The rows of a block that there was no room to keep."""
         with self._files.open(self.name) as file:
             file.seek(block.offset)
@@ -195,7 +302,7 @@ class Table:
             self._report(defect)
 
 
-def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, NumberRows]]:
+def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
     """Blocks of text and their rows, some parsed at once."""
     while some := list(islice(blocks, AT_ONCE)):
         yield from zip(some, form.rows_of([block.text for block in some]), strict=True)

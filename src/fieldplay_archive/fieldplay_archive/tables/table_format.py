@@ -1,5 +1,6 @@
-"""How a table of unknown hand is written: delimiter, header, and which column is which."""
+"""How a table of unknown hand is written: delimiter, header, which column is which, and in which unit it is."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,18 +9,9 @@ from itertools import pairwise
 from statistics import median_low
 from typing import NamedTuple
 
-from fieldplay_archive.tables.clock_units import digits_of_time
-from fieldplay_archive.tables.cut_lines import fault_of_cut_line
-from fieldplay_archive.tables.header_units import Expected, units_of_titles
-from fieldplay_archive.tables.number_rows import (
-    IGNORED,
-    TIME,
-    Dialect,
-    NumberRows,
-    is_clock,
-    rows_from_blocks,
-    tidy_text,
-)
+from fieldplay_archive.tables.delimited import fault_of_cut_line, rows_from_blocks, tidy_text
+from fieldplay_archive.tables.dialect import IGNORED, TIME, Dialect, digits_of_time, is_clock
+from fieldplay_archive.tables.rows import ParsedRows
 from fieldplay_messages.errors import ArchiveError
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
@@ -28,6 +20,31 @@ LOOK_AT = 50  # lines
 BOM = b"\xef\xbb\xbf"
 ANY = "_*"  # in a layout, any number of columns to pass over
 FIRST_TIME_S = 1e8  # no count of rows is as large, and no time since 1970 that is meant is smaller
+
+
+SAME = {"°": " deg ", "µ": "u", "μ": "u", "²": "2", "degrees": "deg", "radians": "rad", "gauss": "g"}
+BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+# What one of a unit is in the first of its kind. The same letters mean another unit in another kind.
+KINDS: tuple[Mapping[str, float], ...] = (
+    {"rad": 1, "deg": math.radians(1), "mrad": 1e-3},
+    {"rad_s": 1, "deg_s": math.radians(1), "dps": math.radians(1)},
+    {"t": 1, "g": 1e-4, "mg": 1e-7, "ut": 1e-6},
+    {"pa": 1, "hpa": 100, "mbar": 100, "kpa": 1000},
+)
+
+
+class ExpectedUnit(NamedTuple):
+    """The unit that a column is taken to have; one that the user chose counts more than the header."""
+
+    unit: str
+    is_chosen: bool = False
+
+
+class HeaderUnits(NamedTuple):
+    """What a header's units say: factors that give a column the unit expected, and what is to be told of them."""
+
+    factors: Mapping[str, float]
+    told: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +65,7 @@ class TableSpec:
     blanks: bool = False
     extract: Mapping[str, str] = field(default_factory=dict)
     repeated_times: bool = False
-    units: Mapping[str, Expected] = field(default_factory=dict)
+    units: Mapping[str, ExpectedUnit] = field(default_factory=dict)
 
     def format_from_head(self, head: bytes) -> "TableFormat":
         """How a file is written that begins so."""
@@ -70,7 +87,7 @@ class TableFormat:
     first_line: int  # counted from 1
     mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
         """The rows of blocks of whole lines that follow each other."""
         return rows_from_blocks(blocks, self.dialect)
 
@@ -265,3 +282,45 @@ def _column_of_title(title: str, spec: TableSpec) -> str | None:
         if title == name or any(re.fullmatch(pattern, title) for pattern in patterns):
             return name
     return None
+
+
+def units_of_titles(
+    columns: Sequence[str], headers: Sequence[Sequence[str]], expected: Mapping[str, ExpectedUnit]
+) -> HeaderUnits:
+    """What the titles of these columns say of their units, in any of the lines before the rows."""
+    factors: dict[str, float] = {}
+    told: dict[str, list[str]] = {}
+    for place, column in enumerate(columns):
+        if column not in expected:
+            continue
+        unit, is_chosen = expected[column]
+        said = next((said for titles in headers if (said := _unit_in(titles[place], unit))), _plain(unit))
+        if said == _plain(unit):
+            continue
+        if not is_chosen:
+            kind = _kind(unit)
+            factors[column] = kind[said] / kind[_plain(unit)]
+        what = f"taken for {unit}, as chosen" if is_chosen else f"made {unit}"
+        told.setdefault(f"in {said.replace('_', '/')} by the header, {what}", []).append(column)
+    return HeaderUnits(factors, "".join(f"; {', '.join(names)} {text}" for text, names in told.items()))
+
+
+def _unit_in(title: str, expected: str) -> str:
+    """The unit in brackets, at the end of a title, or that is all of it, if it is of the kind of the one expected."""
+    title = title.lower()
+    for sign, plain in SAME.items():
+        title = title.replace(sign, plain)
+    texts = [inside for pair in BRACKETS.findall(title) for inside in pair if inside]
+    words = _plain(BRACKETS.sub(" ", title)).split("_")
+    endings = ("_".join(words[-2:]), words[-1])
+    found = [plain for plain in (*map(_plain, texts), *endings) if plain in _kind(expected)]
+    return found[0] if found else ""
+
+
+def _kind(unit: str) -> Mapping[str, float]:
+    return next(kind for kind in KINDS if _plain(unit) in kind)
+
+
+def _plain(unit: str) -> str:
+    """A unit or a title in lower case, all but letters and digits as single `_`."""
+    return re.sub(r"[^a-z0-9]+", "_", unit.lower()).strip("_")

@@ -1,6 +1,7 @@
 """The Marulan datasets of ACFR: one dataset or one calibration set, as a folder or a zip of it."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fieldplay_archive.readers.acfr.lasers import open_lasers, with_wanted_units
 from fieldplay_archive.readers.acfr.navigation import open_navigation
 from fieldplay_archive.readers.acfr.payload import open_payload
 from fieldplay_archive.readers.acfr.radar import open_radar
+from fieldplay_archive.readers.acfr.revolutions import watch_turning
 from fieldplay_archive.readers.acfr.sets import require_one, table_files
 from fieldplay_archive.spec import DatasetSpec
 
@@ -24,7 +26,8 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         with_wanted_units(archive)
         name = require_one(root, files)
         names = table_files(archive, files, name)
-        tables = open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
+        places = {key: [(files, file) for file in found] for key, found in names.items()}
+        tables = open_tables_of(archive, places, watch=partial(watch_turning, archive))
         streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
         streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
         note_leftovers(archive, files)

@@ -13,7 +13,7 @@ from fieldplay_archive.files.containers import Files, last_part
 from fieldplay_archive.formats.bmp import GREY, pixels_from_bmp
 from fieldplay_archive.readers.acfr.calibration import IR, VISUAL, cameras_as_wanted, fitted_camera
 from fieldplay_archive.readers.acfr.sets import has_cameras
-from fieldplay_archive.tables.marked_texts import MarkedTexts, texts_from_lines
+from fieldplay_archive.tables.marked_lines import MarkedTexts, texts_from_lines
 from fieldplay_messages.cdr.picture_files import Picture, picture_from_bytes
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.gaps import GapFinder

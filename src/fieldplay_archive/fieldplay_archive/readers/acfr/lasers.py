@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.acfr.sets import LASERS
-from fieldplay_archive.tables.row_groups import GroupStream, begins_of_rising
-from fieldplay_archive.tables.rows import Rows
-from fieldplay_archive.tables.table_streams import Tables, TableStream
+from fieldplay_archive.tables.rows import TableRows
+from fieldplay_archive.tables.table_streams import GroupStream, Tables, TableStream, begins_of_rising
 from fieldplay_messages import records
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span, Stream
@@ -61,11 +60,11 @@ class LaserConversions:
         """The time of one turn of the mirror, which gives one line."""
         return float(self.constants["laser_turn_s"])
 
-    def scans(self, rows: Rows) -> records.LaserScans:
+    def scans(self, rows: TableRows) -> records.LaserScans:
         """A scan of each line."""
         return self.scans_of(self.lines(rows))
 
-    def lines(self, rows: Rows) -> Lines:
+    def lines(self, rows: TableRows) -> Lines:
         """The lines in metres: what is beyond the range is infinite, what is no range is NaN."""
         unit = self._units(rows)
         ranges_m = rows.lists * METRES[unit][:, None]
@@ -86,7 +85,7 @@ class LaserConversions:
             count=count, ranges_m=ranges_m, range_max_m=limits[:, 0],
         )  # fmt: skip
 
-    def _units(self, rows: Rows) -> Integers:
+    def _units(self, rows: TableRows) -> Integers:
         wanted = self.parameters["range_unit"]
         unit = rows["unit"] if wanted == "line" else np.full(len(rows), float(UNITS[wanted]))
         known = np.isin(unit, (MM, CM, M, KM))
@@ -132,14 +131,14 @@ def _turned(lines: Lines) -> Floats:
     return found
 
 
-def quarters(rows: Rows) -> tuple[Integers, Integers]:
+def quarters(rows: TableRows) -> tuple[Integers, Integers]:
     """Of each line (n,) the whole degree below its start, and by how many quarters it begins behind it."""
     start = np.rint(np.degrees(rows["start_angle"]) * STEPS).astype(np.int64)
     whole, quarter = np.divmod(start, STEPS)
     return whole, quarter
 
 
-def has_degrees(rows: Rows) -> NDArray[np.bool_]:
+def has_degrees(rows: TableRows) -> NDArray[np.bool_]:
     """Which lines (n,) have steps of one degree, as those have of which four make a scan."""
     found: NDArray[np.bool_] = np.abs(np.degrees(rows["angle_increment"]) - 1) < ROUGHLY
     return found
@@ -152,7 +151,7 @@ class Merging:
     laser: LaserConversions
     line_ns: int
 
-    def begins(self, rows: Rows) -> NDArray[np.bool_]:
+    def begins(self, rows: TableRows) -> NDArray[np.bool_]:
         """Which lines begin a scan: the quarters do not rise, or too much time is gone; a lost line changes nothing."""
         whole, quarter = quarters(rows)
         found = begins_of_rising(rows.stamp_ns, quarter, self.line_ns * (np.diff(quarter) + MISSED))
@@ -160,7 +159,7 @@ class Merging:
         found[1:] |= (np.diff(whole) != 0) | ~plain[1:] | ~plain[:-1]
         return found
 
-    def scans(self, rows: Rows, group: Integers) -> records.LaserScans:
+    def scans(self, rows: TableRows, group: Integers) -> records.LaserScans:
         """A scan of each group (of each line its number from 0), at the time of its first line."""
         lines, plain, (_, quarter) = self.laser.lines(rows), has_degrees(rows), quarters(rows)
         firsts = np.flatnonzero(np.diff(group, prepend=-1))

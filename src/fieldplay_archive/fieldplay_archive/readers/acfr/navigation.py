@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pyproj import CRS, Proj, Transformer
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.tables.marked_lines import MarkedFormat
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.marked_rows import MarkedFormat
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
@@ -147,7 +147,7 @@ class NavigationConversions:
     convergence_rad: float
     geodetic: Transformer  # safe in several threads
 
-    def odometry(self, rows: Rows) -> records.Odometry:
+    def odometry(self, rows: TableRows) -> records.Odometry:
         """base_link in the map, its twist in base_link."""
         angles, covariance = rows.columns(*ANGLES), covariance_of(rows)
         linear, angular = flu_from_ned(angles), flu_rates_from(angles, self.rates_are)
@@ -161,7 +161,7 @@ class NavigationConversions:
             twist_covariance=zero_where_unknown(twist_covariance(covariance, linear, angular)),
         )
 
-    def fix(self, rows: Rows) -> records.Fix:
+    def fix(self, rows: TableRows) -> records.Fix:
         """Places on WGS84, with the covariance about true east and north; what kind of fix it was is not archived."""
         longitude, latitude = self.geodetic.transform(rows["east"], rows["north"])
         place = turned(covariance_of(rows)[:, :3, :3], ENU_FROM_NED)
@@ -175,7 +175,7 @@ class NavigationConversions:
         )
 
 
-def covariance_of(rows: Rows) -> Floats:
+def covariance_of(rows: TableRows) -> Floats:
     """The covariances (n, 12, 12) of the rows."""
     return rows.lists.reshape(-1, STATE, STATE)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_archive.readers.acfr.navigation import ANGLES, NAV, PLACE, RATES, VELOCITY, grid_of
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_kinematics.skid_steer_fit import Drive, Estimate, skid_steer_fit
 from fieldplay_messages.errors import Defect
@@ -30,7 +30,7 @@ LONGEST_STAND = 0.2  # m/s that a vehicle which stands seems to move
 Floats = NDArray[np.float64]
 
 
-def sampled(tables: Tables) -> list[Rows]:
+def sampled(tables: Tables) -> list[TableRows]:
     """Blocks from all over the tables."""
     count = len(tables.blocks)
     return [tables.rows(index) for index in sorted({int(i) for i in np.linspace(0, count - 1, min(BLOCKS, count))})]
@@ -83,7 +83,7 @@ def check_jumps(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 )
 
 
-def _steps(rows: Rows) -> tuple[Floats, ...]:
+def _steps(rows: TableRows) -> tuple[Floats, ...]:
     """Between rows (m,): velocities of the places and as told, rates of the attitudes, as Euler and as body rates."""
     seconds = np.diff(rows.stamp_ns) / NS_PER_S
     near = (seconds > 0) & (seconds < LONGEST_STEP_S)
@@ -131,7 +131,7 @@ def check_course(archive: Archive, tables: Mapping[str, Tables]) -> None:
     archive.notes.append(f"warning: {text}" if abs(median) > COURSE_OFF_DEG else f"measured: {text}")
 
 
-def _yaw_less_course(rows: Rows) -> Floats:
+def _yaw_less_course(rows: TableRows) -> Floats:
     """Angles in rad where the vehicle drives straight, ahead or backward."""
     north, east, _ = rows.columns(*VELOCITY).T
     straight = (np.hypot(north, east) > COURSE_M_S) & (np.abs(rows["d_yaw"]) < STRAIGHT_RAD_S)

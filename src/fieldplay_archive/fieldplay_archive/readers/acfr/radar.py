@@ -1,6 +1,6 @@
 """The scanning radar: a cloud, a picture of the spectra and a cloud of them, for each revolution of its mirror."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,25 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.tables.revolutions import Revolution, RevolutionFinder
-from fieldplay_archive.tables.rows import Rows, joined
-from fieldplay_archive.tables.table import Table
+from fieldplay_archive.readers.acfr.revolutions import Make, RevolutionStream, RowsOf, finder_of
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
-from fieldplay_messages.records import Clouds, Pictures, Pixels, Record
+from fieldplay_messages.records import Clouds, Pictures, Pixels
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.streams import Span, Stream
+from fieldplay_messages.streams import Stream
 
 RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
-PER_SPAN = 16  # revolutions, two seconds
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
 FLOATS = "32FC1"
 METRES_PER_UNIT = np.array([np.nan, 1e-3, 1e-2, 1.0, 1e3])  # by RangeUnitType: 0 is an error
 BIN_SHARE = 0.02  # of a bin's length, by which it may differ from the stated one
 
 Floats = NDArray[np.float64]
-RowsOf = Callable[[int], Rows]
-Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,46 +69,6 @@ def metres(values: Floats, unit: Floats) -> Floats:
     known = np.where((unit >= 1) & (unit <= 4), unit, 0).astype(np.intp)
     found: Floats = values * METRES_PER_UNIT[known]
     return found
-
-
-class RevolutionStream:
-    """The revolutions in a table, a few of them a record; their rows are read when they are asked for."""
-
-    def __init__(self, tables: Tables, make: Make) -> None:
-        self._make = make
-        self._parts = [part for table in tables.tables for part in _parts_of(table)]
-        self.spans = [Span(turns[0].first_ns, turns[-1].first_ns, len(turns)) for turns, _ in self._parts]
-
-    def load(self, index: int) -> Record:
-        turns, table = self._parts[index]
-        stamps = np.array([turn.first_ns for turn in turns], np.int64)
-        names = tuple(f"{table.name} at {turn.first_ns / NS_PER_S:.6f} s" for turn in turns)
-        return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
-
-
-def finder_of(table: Table) -> RevolutionFinder:
-    """What found the revolutions of a table."""
-    if not isinstance(table.watch, RevolutionFinder):
-        raise TypeError(f"{table.name}: expected a table whose description has `turning`")
-    return table.watch
-
-
-def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
-    found = finder_of(table).revolutions
-    parts = (found[begin : begin + PER_SPAN] for begin in range(0, len(found), PER_SPAN))
-    return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
-
-
-def rows_of_revolution(table: Table, turn: Revolution) -> Rows:
-    """The rows from a revolution's begin to the next one's, which may lie in another block."""
-    finder = finder_of(table)
-    (block, row), (last, until) = (turn.block, turn.row), finder.end_of(turn)
-    parts = []
-    for index in range(block, last + (until > 0)):
-        rows = table.rows(index)
-        usual = np.flatnonzero(finder.usual(rows))
-        parts.append(rows.only(usual[row if index == block else 0 : until if index == last else None]))
-    return joined(table.format.dialect, parts)
 
 
 def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
@@ -171,7 +127,7 @@ class RadarConversions:
         """RadarSpectrum in space, bins below 0 m left out."""
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.spectrum_cloud(rows_of(row)))
 
-    def cloud(self, rows: Rows) -> NDArray[np.void]:
+    def cloud(self, rows: TableRows) -> NDArray[np.void]:
         """The points (n,) of a revolution in RadarRangeBearing."""
         range_m = metres(rows["range"], rows["unit"])
         near = range_m >= 0  # NaN is not
@@ -179,7 +135,7 @@ class RadarConversions:
             rows["start_angle"][near], range_m[near], intensity=rows["reflectivity"][near], seconds=_seconds(rows)[near]
         )
 
-    def spectrum_cloud(self, rows: Rows) -> NDArray[np.void]:
+    def spectrum_cloud(self, rows: TableRows) -> NDArray[np.void]:
         """The points (n * bins,) of a revolution in RadarSpectrum."""
         spectrum = spectrum_of(rows)
         bearings, count = spectrum.shape
@@ -198,19 +154,19 @@ class RadarConversions:
         return points
 
 
-def spectrum_of(rows: Rows) -> Floats:
+def spectrum_of(rows: TableRows) -> Floats:
     """The spectra (n, bins) of rows that all have as many bins."""
     return rows.lists[:, : int(rows["count"].max(initial=0))]
 
 
-def spectrum_image(rows: Rows) -> Pixels:
+def spectrum_image(rows: TableRows) -> Pixels:
     """A picture of floats, a row for each bearing."""
     data = np.ascontiguousarray(spectrum_of(rows), "<f4")
     height, width = data.shape
     return Pixels(height=height, width=width, encoding=FLOATS, step=4 * width, data=data.tobytes())
 
 
-def _seconds(rows: Rows) -> Floats:
+def _seconds(rows: TableRows) -> Floats:
     """Times (n,) after the revolution's first, never below 0: rows may stand in a wrong order."""
     seconds: Floats = np.maximum(rows.stamp_ns - rows.stamp_ns[:1], 0) / NS_PER_S
     return seconds

@@ -15,14 +15,13 @@ from fieldplay_archive.readers.acfr.radar import (
     SPECTRUM,
     RangeEquation,
     equation_from,
-    finder_of,
     metres,
     peak_bins,
-    rows_of_revolution,
     spectrum_of,
 )
+from fieldplay_archive.readers.acfr.revolutions import finder_of, rows_of_revolution
 from fieldplay_archive.readers.acfr.sets import KnownSet
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.records import Clouds, LaserScans
@@ -218,14 +217,14 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
         archive.defects(Defect(file=file, kind="radar_ranges", message=f"{text}: more than a bin"))
 
 
-def _revolutions(tables: Tables) -> Iterator[Rows]:
+def _revolutions(tables: Tables) -> Iterator[TableRows]:
     for table in tables.tables:
         found = finder_of(table).revolutions
         for index in _spread(len(found), REVOLUTIONS):
             yield rows_of_revolution(table, found[index])
 
 
-def _beside(rows: Rows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
+def _beside(rows: TableRows, ranges: Tables, seeing: Seeing) -> tuple[Floats, Floats]:
     """By how much peaks and bearings (m,) differ from those of the ranges at the same times."""
     if not len(rows):
         return np.zeros(0), np.zeros(0)

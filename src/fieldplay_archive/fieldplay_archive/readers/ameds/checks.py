@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
 from fieldplay_archive.readers.ameds.streams import NS_PER_MS
-from fieldplay_archive.tables.rows import Rows, joined
+from fieldplay_archive.tables.rows import TableRows, joined
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.stamps import NS_PER_S
@@ -55,18 +55,18 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=measurement.text + cure))
 
 
-def _blocks(tables: Tables) -> Iterator[Rows]:
+def _blocks(tables: Tables) -> Iterator[TableRows]:
     """Blocks from all over the tables, one at a time."""
     count = len(tables.blocks)
     for index in sorted({int(place) for place in np.linspace(0, count - 1, min(BLOCKS, count))}):
         yield tables.rows(index)
 
 
-def _sample(tables: Tables) -> Rows:
+def _sample(tables: Tables) -> TableRows:
     return joined(tables.tables[0].format.dialect, list(_blocks(tables)))
 
 
-def _beside(tables: Tables, other: Tables) -> tuple[Rows, Rows]:
+def _beside(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
     """Rows from all over the tables that have a row of another near in time, and that row.
 
     They are sought block by block: what lies between the blocks is not read.
@@ -206,7 +206,7 @@ def _pose_mismatch(tables: Tables, message: str) -> Defect:
     return Defect(file=tables.tables[0].name, kind="pose_mismatch", stream="wheel_estimate", message=message)
 
 
-def _apart_deg(estimate: Rows, motor: Rows, kind: str, deg_per_tick: list[float]) -> Floats:
+def _apart_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
     """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
     apart = [
         np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
@@ -230,7 +230,7 @@ def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Me
         yield Measurement(f"drive speed and ticks together give a wheel radius of {float(np.median(found)):.4f} m")
 
 
-def _radii(rows: Rows, per_tick: float) -> Floats:
+def _radii(rows: TableRows, per_tick: float) -> Floats:
     """Wheel radii in metres, one from each step in which the first wheel turned."""
     step_s = np.diff(rows.stamp_ns) / NS_PER_S
     turned = np.diff(rows["drive_1_ticks"]) * per_tick

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import PoseCheck
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_kinematics.axes import quaternion_from_fixed_xyz, quaternion_from_moving_xyz
 from fieldplay_kinematics.extrinsics import edges_from_published
 from fieldplay_kinematics.robots import arm_from_joints, arm_from_settings
@@ -74,7 +74,7 @@ class WheelReading:
         return f"{self.name}, steering from {self.steering_zero_deg:g} deg: {self.degrees:.2f} deg"
 
 
-def orientation_readings(rows: Rows) -> list[WheelReading]:
+def orientation_readings(rows: TableRows) -> list[WheelReading]:
     """Every reading of the wheels' roll, pitch, yaw columns, the best one first."""
     drive = rows.columns(*(f"drive_{wheel}" for wheel in WHEELS))
     angles = np.stack([rows.columns(f"roll_{wheel}", f"pitch_{wheel}", f"yaw_{wheel}") for wheel in WHEELS], axis=1)
@@ -88,7 +88,7 @@ def orientation_readings(rows: Rows) -> list[WheelReading]:
     return sorted(found, key=lambda reading: reading.degrees)
 
 
-def place_mm(rows: Rows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
+def place_mm(rows: TableRows, steering_zero_deg: float, lengths: Mapping[str, float]) -> float:
     """The median distance in mm between the wheels' places, where the rows have them, and those of the steering."""
     steering = _steering(rows, steering_zero_deg)
     swivel = lengths["swivel_m"]
@@ -99,7 +99,7 @@ def place_mm(rows: Rows, steering_zero_deg: float, lengths: Mapping[str, float])
     return float(np.median(np.linalg.norm(places - expected, axis=-1))) * 1e3
 
 
-def _steering(rows: Rows, zero_deg: float) -> Floats:
+def _steering(rows: TableRows, zero_deg: float) -> Floats:
     steering: Floats = rows.columns(*(f"steer_{wheel}" for wheel in WHEELS)) - np.radians(zero_deg)
     return steering
 

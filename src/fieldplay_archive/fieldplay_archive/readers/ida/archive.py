@@ -21,13 +21,13 @@ from fieldplay_archive.readers.ida.calibration import (
 )
 from fieldplay_archive.readers.ida.checks import check_lander_arm, check_rotors
 from fieldplay_archive.readers.ida.clock import SpacecraftClock, check_label_times, clock_of, note_times
+from fieldplay_archive.readers.ida.distinct_rows import DistinctTables
 from fieldplay_archive.readers.ida.motion import ELAPSED, MotionFormat, MotionSpec
 from fieldplay_archive.readers.ida.products import Labels, Product
 from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
 from fieldplay_archive.readers.ida.streams import VECTORS, IdaConversions, status_diagnostics, status_streams
 from fieldplay_archive.readers.ida.survey import STATES, note_survey, state_record, survey
 from fieldplay_archive.spec import DatasetSpec
-from fieldplay_archive.tables.distinct_rows import DistinctTables
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import TableStream
 from fieldplay_messages.errors import ArchiveError, Defect

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.ida.products import Product, reading_ns
-from fieldplay_archive.tables.key_values import SHOWN, Line, lines_of_text, plain_key
+from fieldplay_archive.tables.key_values import SHOWN, KeyLine, lines_of_text, plain_key
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -113,7 +113,7 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
     return sorted(found, key=lambda file: file.reading_ns)
 
 
-def sets_of_lines(lines: Sequence[Line]) -> dict[str, dict[str, ParameterValue]]:
+def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValue]]:
     """The sets by their plain names; of two of one name, and of two entries of one key, the later counts."""
     sets: dict[str, dict[str, ParameterValue]] = {}
     current: dict[str, ParameterValue] | None = None
@@ -127,12 +127,12 @@ def sets_of_lines(lines: Sequence[Line]) -> dict[str, dict[str, ParameterValue]]
     return sets
 
 
-def _set_name(line: Line) -> str:
+def _set_name(line: KeyLine) -> str:
     found = line.matches(SET)
     return found["name"] if found else ""
 
 
-def _reading_ns(lines: Sequence[Line], product: Product) -> int | None:
+def _reading_ns(lines: Sequence[KeyLine], product: Product) -> int | None:
     """When the parameters held: by a reading of the clock above the first set, else by the name or the label."""
     for line in lines:
         if _set_name(line):
@@ -146,7 +146,7 @@ def _reading_ns(lines: Sequence[Line], product: Product) -> int | None:
     return product.start_ns
 
 
-def _faults(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
+def _faults(lines: Sequence[KeyLine]) -> Iterator[tuple[int, str]]:
     """The lines that are nothing known, and the values that are neither numbers nor a name."""
     started = False
     for line in lines:
@@ -162,7 +162,7 @@ def _faults(lines: Sequence[Line]) -> Iterator[tuple[int, str]]:
             yield line.number, f"expected numbers or a name as the value, got '{line.shown}'"
 
 
-def _note_end(archive: Archive, file: str, lines: Sequence[Line]) -> None:
+def _note_end(archive: Archive, file: str, lines: Sequence[KeyLine]) -> None:
     """Say where the last value has neither a bracket nor a line end behind it: nothing tells whether it is whole."""
     last = lines[-1] if lines else None
     if last is not None and last.key and not (last.is_ended or last.value.endswith("]")):

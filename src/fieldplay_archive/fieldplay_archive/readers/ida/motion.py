@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from fieldplay_archive.formats.pds4 import LabelledTable
 from fieldplay_archive.readers.ida.clock import FinerTimes, SpacecraftClock, finer_times
 from fieldplay_archive.readers.ida.products import Product
-from fieldplay_archive.tables.cut_lines import fault_of_cut_line
-from fieldplay_archive.tables.number_rows import IGNORED, TIME, BadLine, Dialect, NumberRows, rows_from_block
+from fieldplay_archive.tables.delimited import fault_of_cut_line, rows_from_block
+from fieldplay_archive.tables.dialect import IGNORED, TIME, Dialect
+from fieldplay_archive.tables.rows import BadLine, ParsedRows
 from fieldplay_archive.tables.table_format import TableFormat, TableSpec, format_from_head, normal_title
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
@@ -49,11 +50,11 @@ class MotionFormat:
     hexadecimal: bool
     finer: FinerTimes | None  # where column 1 is too coarse
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
         """The rows of blocks of whole lines."""
         return [self._rows(block) for block in blocks]
 
-    def _rows(self, block: bytes) -> NumberRows:
+    def _rows(self, block: bytes) -> ParsedRows:
         rows = rows_from_block(self._without_hexadecimal(block), self.own)
         values, reading_ns = self._values(rows.values), rows.stamp_ns + self.shift_ns
         if self.finer is not None:
@@ -242,7 +243,7 @@ def _is_hexadecimal(rows: bytes, own: Dialect) -> bool:
     return len(with_letters) > 1 or (bool(bare) and all(FILLED_HEX.fullmatch(text) for text in bare))
 
 
-def with_possible_codes(rows: NumberRows, numbers: Sequence[str]) -> NumberRows:
+def with_possible_codes(rows: ParsedRows, numbers: Sequence[str]) -> ParsedRows:
     """The rows, NaN in place of codes that cannot be, which are told. Their columns are `numbers`."""
     values, faults = rows.values.copy(), []
     for name, largest in LARGEST.items():

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive, plausible_ns
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.ida.clock import SpacecraftClock
+from fieldplay_archive.readers.ida.distinct_rows import LatestThings
 from fieldplay_archive.readers.ida.products import NS_PER_S, Product
-from fieldplay_archive.tables.distinct_rows import Kept
-from fieldplay_archive.tables.key_values import Line, lines_of_text, plain_key
+from fieldplay_archive.tables.key_values import KeyLine, lines_of_text, plain_key
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import ns_from_texts
@@ -36,7 +36,7 @@ class StatusRow:
 
     kind: str
     line: int
-    entries: Mapping[str, Line]
+    entries: Mapping[str, KeyLine]
 
     def numbers(self, key: str, count: int) -> NDArray[np.float64] | None:
         """The numbers (count,) of an entry, None where it is not there or holds something else."""
@@ -58,14 +58,14 @@ class StatusRows:
         return StatusRows(stamp_ns=self.stamp_ns[chosen], rows=tuple(self.rows[place] for place in places))
 
 
-def blocks_of_lines(lines: Sequence[Line]) -> Iterator[dict[str, Line]]:
+def blocks_of_lines(lines: Sequence[KeyLine]) -> Iterator[dict[str, KeyLine]]:
     """The blocks of a file: each begins with a heading, or with a key that does not come after the key before it.
 
     A key that is new has its place behind the one before it: so a block that lacks some is one all the same.
     """
     order: list[str] = []
     places: dict[str, int] = {}
-    block: dict[str, Line] = {}
+    block: dict[str, KeyLine] = {}
     last = -1
     for line in lines:
         key = plain_key(line.key)
@@ -83,10 +83,10 @@ def blocks_of_lines(lines: Sequence[Line]) -> Iterator[dict[str, Line]]:
         yield block
 
 
-def rows_of_block(block: Mapping[str, Line]) -> Iterator[StatusRow]:
+def rows_of_block(block: Mapping[str, KeyLine]) -> Iterator[StatusRow]:
     """The states in a block, told apart by the prefixes of the keys, else by what the keys are."""
-    parted: dict[str, dict[str, Line]] = {}
-    bare_time: Line | None = None
+    parted: dict[str, dict[str, KeyLine]] = {}
+    bare_time: KeyLine | None = None
     for key, line in block.items():
         prefix = next((prefix for prefix in PREFIXES if key.startswith(prefix)), "")
         if prefix:
@@ -118,7 +118,7 @@ class StatusFiles:
     ) -> None:
         self._archive, self._files, self._clock, self._vectors = archive, files, clock, vectors
         self.products = tuple(products)
-        self._kept: Kept[dict[str, StatusRows]] = Kept(KEPT_FILES)
+        self._kept: LatestThings[dict[str, StatusRows]] = LatestThings(KEPT_FILES)
         self.repeated = 0
         self._seen = {ARM: np.zeros(0, np.int64), SYSTEM: np.zeros(0, np.int64)}
         self.spans: dict[str, list[tuple[int, Span]]] = {ARM: [], SYSTEM: []}  # the file of each, and its stretch
@@ -160,7 +160,7 @@ class StatusFiles:
 
         return self._kept.get(index, make)
 
-    def _of_kinds(self, lines: Sequence[Line], report: "_Report", product: Product) -> dict[str, StatusRows]:
+    def _of_kinds(self, lines: Sequence[KeyLine], report: "_Report", product: Product) -> dict[str, StatusRows]:
         blocks = [list(rows_of_block(block)) for block in blocks_of_lines(lines)]
         rows = [row for block in blocks for row in block]
         for row in rows:
@@ -204,14 +204,14 @@ def _reporter(archive: Archive, file: str) -> _Report:
     return report
 
 
-def _faults_of_lines(lines: Sequence[Line]) -> Iterator[_Fault]:
+def _faults_of_lines(lines: Sequence[KeyLine]) -> Iterator[_Fault]:
     """The lines that are neither entries nor headings."""
     for line in lines:
         if not line.key and not line.matches(HEADING) and not line.matches(COMMENT):
             yield "not_key_value", f"expected 'key = value' or a heading, got '{line.shown}'", line.number
 
 
-def _faults_of_points(lines: Sequence[Line]) -> Iterator[_Fault]:
+def _faults_of_points(lines: Sequence[KeyLine]) -> Iterator[_Fault]:
     """Where the points of a history do not count down by one to the latest."""
     previous: int | None = None
     last = 0

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.readers.ida.status import ARM, SYSTEM, StatusRow, StatusRows
-from fieldplay_archive.tables.key_values import NEXT_LINE, Line, numbers_of_value, plain_key
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.key_values import NEXT_LINE, KeyLine, numbers_of_value, plain_key
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_messages import records
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -51,7 +51,7 @@ ALARMS = {  # entries that are 0 where all is well, and how bad it is if one is 
 }
 
 Floats = NDArray[np.float64]
-Convert = Callable[[Rows], records.Record]
+Convert = Callable[[TableRows], records.Record]
 ConvertStates = Callable[[StatusRows], records.Record]
 
 
@@ -60,7 +60,7 @@ def _of(name: str) -> list[str]:
     return [f"{name}{joint}" for joint in range(1, len(JOINTS) + 1)]
 
 
-def _with(rows: Rows, *columns: str) -> Rows:
+def _with(rows: TableRows, *columns: str) -> TableRows:
     """The rows that have a number in each of these columns."""
     return rows.only(np.flatnonzero(np.isfinite(rows.columns(*columns)).all(axis=1)))
 
@@ -90,14 +90,14 @@ class IdaConversions:
             made[f"{joint}_rotor_temperature"] = ((f"trotor{number}",), temperature(f"trotor{number}"))
         return made
 
-    def wrench(self, rows: Rows) -> records.Wrench:
+    def wrench(self, rows: TableRows) -> records.Wrench:
         """Fr, Ft, Fz as archived, with the signs that are wanted; rows without a force are left out."""
         rows = _with(rows, "fr", "ft", "fz")
         signs = np.array([1.0, self.parameters["tangential_sign"], 1.0]) * self.parameters["force_sign"]
         force = rows.columns("fr", "ft", "fz") * signs
         return records.Wrench(stamp_ns=rows.stamp_ns, force_n=force, torque_nm=np.zeros_like(force))
 
-    def diagnostics(self, rows: Rows) -> records.Diagnostics:
+    def diagnostics(self, rows: TableRows) -> records.Diagnostics:
         """The states of motors, grapple and tool where one changes, and once in each second of the clock.
 
         A row that lacks one of the three has the others.
@@ -137,46 +137,46 @@ def joint_state(stat: int, joint: int) -> records.State:
     return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(said.items()))
 
 
-def joint_states(rows: Rows) -> records.Joints:
+def joint_states(rows: TableRows) -> records.Joints:
     """Angles of the encoders, the rates and the torques; a rate or torque that is none is NaN."""
     rows = _with(rows, *_of("enc"))
     angles, rates, torques = (rows.columns(*_of(name)) for name in ("enc", "v", "tau"))
     return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=angles, velocity=rates, effort=torques)
 
 
-def joint_states_pot(rows: Rows) -> records.Joints:
+def joint_states_pot(rows: TableRows) -> records.Joints:
     """Angles of the potentiometers."""
     rows = _with(rows, *_of("pot"))
     return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=rows.columns(*_of("pot")))
 
 
-def motors(rows: Rows) -> records.Joints:
+def motors(rows: TableRows) -> records.Joints:
     """Currents in A as effort, voltages in V as velocity."""
     rows = _with(rows, *_of("cur"), *_of("volt"))
     current_a = rows.columns(*_of("cur")) * A_PER_MA
     return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, velocity=rows.columns(*_of("volt")), effort=current_a)
 
 
-def heater(rows: Rows) -> records.Joints:
+def heater(rows: TableRows) -> records.Joints:
     """The heaters' current as archived, as effort."""
     rows = _with(rows, "htr_cur")
     return records.Joints(stamp_ns=rows.stamp_ns, names=("heater",), effort=rows.columns("htr_cur"))
 
 
-def temperature(column: str) -> Callable[[Rows], records.Temperature]:
+def temperature(column: str) -> Callable[[TableRows], records.Temperature]:
     """A temperature in degrees Celsius."""
 
-    def convert(rows: Rows) -> records.Temperature:
+    def convert(rows: TableRows) -> records.Temperature:
         rows = _with(rows, column)
         return records.Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows[column])
 
     return convert
 
 
-def tool_pose(kind: str, joint: str) -> Callable[[Rows], records.Pose]:
+def tool_pose(kind: str, joint: str) -> Callable[[TableRows], records.Pose]:
     """The tool in the payload frame by x, y, z, th of one kind, its heading by the first joint."""
 
-    def convert(rows: Rows) -> records.Pose:
+    def convert(rows: TableRows) -> records.Pose:
         names = [f"{axis}_{kind}" for axis in ("x", "y", "z", "th")]
         rows = _with(rows, *names, joint)
         turned = orientation_from_approach(rows[joint], rows[names[3]])
@@ -244,7 +244,7 @@ def _state(row: StatusRow) -> records.State:
     return records.State(name, max(alarms.values(), default=FINE), message, values)
 
 
-def _is_on(entry: Line | None) -> bool:
+def _is_on(entry: KeyLine | None) -> bool:
     """Whether an entry is there with a number that is not 0; of an enumeration, the one before its name."""
     if entry is None:
         return False

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.readers.ida.distinct_rows import DistinctTables, are_new, share_a_time
 from fieldplay_archive.readers.ida.motion import FORCES
 from fieldplay_archive.readers.ida.streams import JOINTS
-from fieldplay_archive.tables.distinct_rows import DistinctTables, are_new, share_a_time
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_messages import records
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
@@ -52,7 +52,7 @@ class Survey:
     turns: int = 0
     lacking: Counter[str] = field(default_factory=Counter)  # rows without a number, by their column
     columns: set[str] = field(default_factory=set)  # that hold a number anywhere
-    _last: tuple[str, Rows] | None = None
+    _last: tuple[str, TableRows] | None = None
     _step_ns: dict[str, float] = field(default_factory=dict)
     _late_files: set[str] = field(default_factory=set)
 
@@ -109,7 +109,7 @@ def _report_alike(archive: Archive, found: Survey) -> None:
             archive.defects(Defect(file=file, kind="conflicting_rows", row=lines[0], message=message))
 
 
-def _find_pauses(found: Survey, file: str, rows: Rows) -> None:
+def _find_pauses(found: Survey, file: str, rows: TableRows) -> None:
     """The stretches without rows, within a file, that are longer than ten usual steps and half a second."""
     if found._last is not None and found._last[0] == file:
         before = found._last[1]
@@ -130,7 +130,7 @@ def _find_pauses(found: Survey, file: str, rows: Rows) -> None:
         )
 
 
-def _see_units(found: Survey, rows: Rows) -> None:
+def _see_units(found: Survey, rows: TableRows) -> None:
     """What the numbers show of their units: the heaters' current, and whether angles of approach jump by a turn."""
     numbers = rows.dialect.numbers
     has_number = np.flatnonzero(np.isfinite(rows.values).any(axis=0))
@@ -148,7 +148,7 @@ def _see_units(found: Survey, rows: Rows) -> None:
         found.turns += int(((np.abs(np.diff(th, axis=0)) > np.pi).any(axis=1) & close).sum())
 
 
-def _check_elapsed(archive: Archive, file: str, rows: Rows, *, found: Survey) -> None:
+def _check_elapsed(archive: Archive, file: str, rows: TableRows, *, found: Survey) -> None:
     """Report a file whose elapsed_time does not advance as column 1 does, where it begins to."""
     known = np.flatnonzero(np.isfinite(rows["elapsed_hr"]))
     if not len(known) or file in found._late_files:
@@ -166,7 +166,7 @@ def _check_elapsed(archive: Archive, file: str, rows: Rows, *, found: Survey) ->
         )
 
 
-def _add_changes(changes: list[tuple[Stamps, Floats]], rows: Rows, name: str) -> None:
+def _add_changes(changes: list[tuple[Stamps, Floats]], rows: TableRows, name: str) -> None:
     """The rows of a block where a state is another than in the row before, and the first."""
     rows = rows.only(np.flatnonzero(np.isfinite(rows[name])))
     changed = np.diff(rows[name], prepend=np.nan) != 0

@@ -9,8 +9,8 @@ import polars
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.readers.rosario.nmea import GGA, RMC
 from fieldplay_archive.readers.rosario.raw_folder import has_velocity
-from fieldplay_archive.tables.nmea import GGA, RMC
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages import records

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive, matching_files, open_tables_of
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.rosario.calibration import Calibration
+from fieldplay_archive.readers.rosario.nmea import GGA, RMC, NmeaSpec
 from fieldplay_archive.readers.rosario.sequence import Companion, kind_of_log, odometry_by_content
 from fieldplay_archive.row_files import picture_stream, timed_files
-from fieldplay_archive.tables.nmea import GGA, RMC
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
@@ -47,7 +47,7 @@ class RosarioConversions:
     acc_offset_mg: Floats = field(default_factory=lambda: np.zeros(3))
     gyro_offset_deg_s: Floats = field(default_factory=lambda: np.zeros(3))
 
-    def imu(self, rows: Rows) -> records.Imu:
+    def imu(self, rows: TableRows) -> records.Imu:
         """imu.log: degrees per second and thousandths of standard gravity, the calibration's offsets taken off."""
         rates = rows.columns("gyro_x", "gyro_y", "gyro_z") - self.gyro_offset_deg_s
         force = rows.columns("acc_x", "acc_y", "acc_z") - self.acc_offset_mg
@@ -57,7 +57,7 @@ class RosarioConversions:
             linear_acceleration_m_s2=force * (STANDARD_GRAVITY_M_S2 / 1000),
         )
 
-    def fix(self, rows: Rows) -> records.Fix:
+    def fix(self, rows: TableRows) -> records.Fix:
         """GGA: places of the antenna."""
         rows = rows.only(rows["sentence"] == GGA)
         return records.Fix(
@@ -75,7 +75,7 @@ class RosarioConversions:
         deviations = {int(key): float(value) for key, value in self.constants["fix_std_m"].items()}
         return fix_covariances(quality, hdop, deviations, how=self.parameters["fix_covariance"])
 
-    def wheel_joints(self, rows: Rows) -> records.Joints:
+    def wheel_joints(self, rows: TableRows) -> records.Joints:
         """odometry*.log: rates of the rear wheels, signed by the commanded direction, and the steering angle."""
         left, right, steering, direction = self._wheels(rows)
         nothing = np.full(len(rows), np.nan)
@@ -88,13 +88,13 @@ class RosarioConversions:
             velocity=np.stack([left * direction * RAD_S_PER_RPM, right * direction * RAD_S_PER_RPM, nothing], axis=1),
         )
 
-    def wheel_numbers(self, rows: Rows) -> records.Joints:
+    def wheel_numbers(self, rows: TableRows) -> records.Joints:
         """odometry*.log: its own numbers, unfiltered: rpm, units of the steering, direction 1 or -1."""
         front = FRONT_WHEELS if rows.has(*FRONT_WHEELS) else ()
         columns = [*self._wheels(rows), *(rows[name] for name in front)]
         return records.Joints(stamp_ns=rows.stamp_ns, names=RAW_JOINTS + front, position=np.stack(columns, axis=1))
 
-    def _wheels(self, rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
+    def _wheels(self, rows: TableRows) -> tuple[Floats, Floats, Floats, Floats]:
         """Left and right rpm, units of the steering without an offset, direction 1 or -1."""
         if rows.has("direction_digit"):
             first, second, steering = rows["rpm_9"], rows["rpm_13"], rows["steering"]
@@ -106,7 +106,7 @@ class RosarioConversions:
         left, right = (first, second) if self.parameters["left_wheel_field"] == LEFT_FIELD else (second, first)
         return left, right, steering, direction
 
-    def ground_truth(self, rows: Rows) -> records.Odometry:
+    def ground_truth(self, rows: TableRows) -> records.Odometry:
         """*_gt.txt: the antenna's path as published, without an orientation and without speeds."""
         height = rows["z"] if rows.has("z") else np.zeros(len(rows))
         variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
@@ -125,7 +125,7 @@ class RosarioConversions:
         )
 
 
-def velocity(rows: Rows) -> records.Twist:
+def velocity(rows: TableRows) -> records.Twist:
     """RMC: the velocity in the plane, east north; sentences without one are left out."""
     rows = rows.only(has_velocity(rows))
     speed, course = rows["speed"] * M_S_PER_KNOT, np.radians(rows["course"])
@@ -135,7 +135,7 @@ def velocity(rows: Rows) -> records.Twist:
     )
 
 
-def has_velocity(rows: Rows) -> NDArray[np.bool_]:
+def has_velocity(rows: TableRows) -> NDArray[np.bool_]:
     """Which rows (n,) are RMC that call themselves valid and have a speed and a course."""
     is_whole = np.isfinite(rows["speed"]) & np.isfinite(rows["course"])
     found: NDArray[np.bool_] = (rows["sentence"] == RMC) & is_whole & (rows["valid"] == 1)
@@ -188,7 +188,8 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
     found["odometry"] += _others_with_odometry(archive, files, [name for names in found.values() for name in names])
     logs = {key: names or matching_files(archive, files, key, archive.spec.tables[key]) for key, names in found.items()}
     logs["odometry"] = _odometry_logs(archive, files, found["odometry"])
-    tables = open_tables_of(archive, {key: [(files, name) for name in names] for key, names in logs.items()})
+    places = {key: [(files, name) for name in names] for key, names in logs.items()}
+    tables = open_tables_of(archive, places, own={"gps": NmeaSpec(ranges=archive.spec.tables["gps"].ranges)})
     conversions = _conversions(archive, calibration)
     made = {
         "imu": ("imu", conversions.imu),

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars
 
-from fieldplay_archive.tables.number_rows import SHOWN, BadLine, Dialect, NumberRows
+from fieldplay_archive.tables.dialect import Dialect
+from fieldplay_archive.tables.rows import SHOWN, BadLine, ParsedRows
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import ns_from_texts
 
@@ -34,7 +35,7 @@ class NmeaFormat:
     first_line: int = 1
     mapping: str = "NMEA sentence"
 
-    def rows_of(self, blocks: Sequence[bytes]) -> list[NumberRows]:
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
         """The rows of blocks of whole lines; other sentences than GGA and RMC are none, and no fault."""
         return [rows_from_log(block) for block in blocks]
 
@@ -58,7 +59,7 @@ class NmeaSpec:
         return NmeaFormat(first_byte=len(BOM) if head.startswith(BOM) else 0)
 
 
-def rows_from_log(block: bytes) -> NumberRows:
+def rows_from_log(block: bytes) -> ParsedRows:
     """The rows of GGA and RMC in a block of whole lines."""
     texts = polars.DataFrame({"text": polars.Series(_texts(block), dtype=polars.String())}).with_row_index("line")
     texts = texts.filter(polars.col("text").str.strip_chars() != "")
@@ -103,7 +104,7 @@ def _shown(column: str) -> polars.Expr:
     return polars.col(column).str.strip_chars().str.slice(0, SHOWN).str.replace_all(r"[^[:print:]]", "\ufffd")
 
 
-def _rows(parts: polars.DataFrame, faults: polars.DataFrame) -> NumberRows:
+def _rows(parts: polars.DataFrame, faults: polars.DataFrame) -> ParsedRows:
     """The sentences as numbers; one that is not what it should be is a fault."""
     stamp_ns, is_time = ns_from_texts(np.array(parts["time"].cast(polars.Binary).to_list(), dtype=np.bytes_))
     frame = parts.with_columns(is_time=polars.Series(is_time, dtype=polars.Boolean)).with_columns(**_columns())
@@ -111,7 +112,7 @@ def _rows(parts: polars.DataFrame, faults: polars.DataFrame) -> NumberRows:
     good = frame["fault"].is_null().to_numpy()
     found = [*faults.iter_rows(), *frame.filter(polars.col("fault").is_not_null()).select("line", "fault").iter_rows()]
     values = [frame[name].cast(polars.Float64).fill_null(np.nan).to_numpy()[good] for name in NUMBERS]
-    return NumberRows(
+    return ParsedRows(
         stamp_ns=stamp_ns[good],
         clock_ns=np.zeros((int(good.sum()), 0), np.int64),
         values=np.stack(values, axis=1),

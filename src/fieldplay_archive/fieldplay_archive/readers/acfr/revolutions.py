@@ -1,35 +1,30 @@
-"""The turns of a scanner in a table with a row for each bearing, found while the table is looked through."""
+"""The turns of a scanner in a table with a row for each bearing: found while it is looked through, and as a stream."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.number_rows import COUNT
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.spec import Turning
+from fieldplay_archive.tables.dialect import COUNT
+from fieldplay_archive.tables.rows import TableRows, joined
+from fieldplay_archive.tables.table import Table
+from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect, Report
+from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Span
 
 PAUSE_NS = NS_PER_S // 2  # a turn does not go on behind a pause as long as this
 SOME = 0.1  # of the first block's rows
+PER_SPAN = 16  # revolutions, two seconds
 MOST_ROWS = 4096  # of one turn: a scanner that stands still must not make one of the whole table
 
-
-@dataclass(frozen=True, kw_only=True)
-class Turning:
-    """The column that tells a scanner's bearing, and a whole turn of it, such as 360 or 2 pi.
-
-    `values`: how many numbers a row's list usually has, as far as that is known.
-    """
-
-    column: str
-    turn: float
-    values: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.turn > 0:
-            raise ValueError(f"turn: expected a number above 0, got {self.turn}")
+RowsOf = Callable[[int], TableRows]
+Make = Callable[[NDArray[np.int64], tuple[str, ...], RowsOf], Record]
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class RevolutionFinder:
         following = self.revolutions[turn.number + 1]
         return following.block, following.row
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: TableRows) -> None:
         """The next block of the table, not empty."""
         if self.usual_count is None and rows.has(COUNT):
             self.usual_count = self._usual(rows[COUNT].astype(np.int64))
@@ -82,7 +77,7 @@ class RevolutionFinder:
             return known
         return int(np.bincount(counts).argmax())
 
-    def usual(self, rows: Rows) -> NDArray[np.bool_]:
+    def usual(self, rows: TableRows) -> NDArray[np.bool_]:
         """Which rows (n,) of a block belong to turns."""
         if self.usual_count is None:
             return np.ones(len(rows), bool)
@@ -94,7 +89,7 @@ class RevolutionFinder:
         message = f"expected {self.usual_count} values as is usual in this file, got {count}; the line is left out"
         self._report(Defect(file=self._file, row=line, kind=kind, message=message))
 
-    def _find(self, rows: Rows) -> None:
+    def _find(self, rows: TableRows) -> None:
         if not len(rows):
             return
         begins = self._begins(rows)
@@ -104,7 +99,7 @@ class RevolutionFinder:
             self._begin(rows, begin)
             self._cut_long(rows, begin, end)
 
-    def _begins(self, rows: Rows) -> NDArray[np.intp]:
+    def _begins(self, rows: TableRows) -> NDArray[np.intp]:
         """The rows that begin a turn: the first of all, and those behind a wrap or a pause."""
         bearing, turn = rows[self._turning.column], self._turning.turn
         is_first = self._last is None
@@ -119,13 +114,59 @@ class RevolutionFinder:
         self._last = (float(bearing[-1]), int(rows.stamp_ns[-1]))
         return np.flatnonzero(begins)
 
-    def _begin(self, rows: Rows, row: int) -> None:
+    def _begin(self, rows: TableRows, row: int) -> None:
         self.revolutions.append(Revolution(len(self.revolutions), self._blocks, row, int(rows.stamp_ns[row])))
         self._rows = 0
 
-    def _cut_long(self, rows: Rows, begin: int, end: int) -> None:
+    def _cut_long(self, rows: TableRows, begin: int, end: int) -> None:
         """Go on with a turn by some rows; one that does not end is cut."""
         while self._rows + end - begin > MOST_ROWS:
             begin += MOST_ROWS - self._rows
             self._begin(rows, begin)
         self._rows += end - begin
+
+
+class RevolutionStream:
+    """The revolutions in a table, a few of them a record; their rows are read when they are asked for."""
+
+    def __init__(self, tables: Tables, make: Make) -> None:
+        self._make = make
+        self._parts = [part for table in tables.tables for part in _parts_of(table)]
+        self.spans = [Span(turns[0].first_ns, turns[-1].first_ns, len(turns)) for turns, _ in self._parts]
+
+    def load(self, index: int) -> Record:
+        turns, table = self._parts[index]
+        stamps = np.array([turn.first_ns for turn in turns], np.int64)
+        names = tuple(f"{table.name} at {turn.first_ns / NS_PER_S:.6f} s" for turn in turns)
+        return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
+
+
+def finder_of(table: Table) -> RevolutionFinder:
+    """What found the revolutions of a table."""
+    if not isinstance(table.watch, RevolutionFinder):
+        raise TypeError(f"{table.name}: expected a table whose description has `turning`")
+    return table.watch
+
+
+def _parts_of(table: Table) -> list[tuple[list[Revolution], Table]]:
+    found = finder_of(table).revolutions
+    parts = (found[begin : begin + PER_SPAN] for begin in range(0, len(found), PER_SPAN))
+    return [(sorted(part, key=lambda turn: turn.first_ns), table) for part in parts]
+
+
+def rows_of_revolution(table: Table, turn: Revolution) -> TableRows:
+    """The rows from a revolution's begin to the next one's, which may lie in another block."""
+    finder = finder_of(table)
+    (block, row), (last, until) = (turn.block, turn.row), finder.end_of(turn)
+    parts = []
+    for index in range(block, last + (until > 0)):
+        rows = table.rows(index)
+        usual = np.flatnonzero(finder.usual(rows))
+        parts.append(rows.only(usual[row if index == block else 0 : until if index == last else None]))
+    return joined(table.format.dialect, parts)
+
+
+def watch_turning(archive: Archive, key: str, file: str) -> RevolutionFinder | None:
+    """What finds the revolutions in a file of a kind, if the description says that it has some."""
+    turning = archive.spec.tables[key].turning
+    return None if turning is None else RevolutionFinder(turning, file, archive.defects)

@@ -3,119 +3,25 @@
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.clock_units import digits_of_time, in_seconds, unit_of_digits
+from fieldplay_archive.tables.dialect import IGNORED, Dialect, digits_of_time, in_seconds, is_clock, unit_of_digits
+from fieldplay_archive.tables.rows import BadLine, ParsedRows, short_text
 from fieldplay_messages.stamps import LARGEST_INTEGER_PART, ns_from_texts
 
-SHOWN = 40  # characters of a faulty text that a message shows
+LOOK_AT = 50  # rows before
+
+
 COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory each time
 
 
-TIME = "time"
-COUNT = "count"  # the column that tells how many numbers a row's list has
-IGNORED = "_"  # how the names of columns begin that nothing is read from, whatever they hold
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a table writes its rows: a column named `time`, perhaps other clocks, numbers, and columns to pass over.
-
-    With `blanks` the delimiter is the comma, and blanks part fields as well, as in the logs of some robots. `extract`
-    gives, for a column, the regular expression whose first group is the number in its text. With `partial` a row of
-    which a number is none is kept, with NaN in its place; it is a fault all the same. `digits` gives, for a clock that
-    counts parts of a second, how many decimal digits of a second they are: 3, 6 or 9; for others it is 0. `factors`
-    gives, for a column in another unit than it should have, what its numbers are multiplied by.
-    """
-
-    columns: tuple[str, ...]  # in the order of the file
-    delimiter: str
-    decimal_comma: bool = False
-    blanks: bool = False
-    extract: Mapping[str, str] = field(default_factory=dict)
-    partial: bool = False
-    digits: Mapping[str, int] = field(default_factory=dict)
-    factors: Mapping[str, float] = field(default_factory=dict)
-
-    @cached_property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns of plain numbers, in the order of the file."""
-        return tuple(name for name in self.columns if not (is_clock(name) or name.startswith(IGNORED)))
-
-    @cached_property
-    def clocks(self) -> tuple[str, ...]:
-        """The columns of times, that of the rows first."""
-        return (TIME, *(name for name in self.columns if is_clock(name) and name != TIME))
-
-
-def is_clock(column: str) -> bool:
-    """Whether a column holds times, to be read exactly: `time`, or another that ends so, as `device_time`."""
-    return column == TIME or (column.endswith(f"_{TIME}") and not column.startswith(IGNORED))
-
-
-class BadLine(NamedTuple):
-    """A line of a block, counted from 0, that is no row."""
-
-    line: int
-    kind: str
-    message: str
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NumberRows:
-    """The rows of a block: times (n,) and other clocks (n, m), numbers (n, k), lines (n,) from 0.
-
-    The columns stand in the order of Dialect.clocks, the first left out, and of Dialect.numbers. Where rows have lists
-    of any length behind their columns, these are `lists` (n, m), NaN behind the end of each.
-    """
-
-    stamp_ns: NDArray[np.int64]
-    clock_ns: NDArray[np.int64]
-    values: NDArray[np.float64]
-    line: NDArray[np.int64]
-    bad: tuple[BadLine, ...]
-    lists: NDArray[np.float64] | None = None
-
-    def only(self, keep: NDArray[np.bool_]) -> "NumberRows":
-        """The rows to keep (n,)."""
-        if keep.all():
-            return self
-        return replace(
-            self,
-            stamp_ns=self.stamp_ns[keep],
-            clock_ns=self.clock_ns[keep],
-            values=self.values[keep],
-            line=self.line[keep],
-            lists=None if self.lists is None else self.lists[keep],
-        )
-
-    def between(self, begin: int, end: int) -> "NumberRows":
-        """The rows of the lines from one up to another, with the lines counted from the first of these."""
-        first, last = np.searchsorted(self.line, (begin, end))
-        return replace(
-            self,
-            stamp_ns=self.stamp_ns[first:last],
-            clock_ns=self.clock_ns[first:last],
-            values=self.values[first:last],
-            line=self.line[first:last] - begin,
-            bad=tuple(bad._replace(line=bad.line - begin) for bad in self.bad if begin <= bad.line < end),
-            lists=None if self.lists is None else self.lists[first:last],
-        )
-
-    def with_bad(self, more: tuple[BadLine, ...]) -> "NumberRows":
-        """The same rows, and more lines of which something is told."""
-        return replace(self, bad=tuple(sorted((*self.bad, *more))))
-
-
-def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[NumberRows]:
+def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRows]:
     """The rows of blocks of whole lines that follow each other: parsed at once, as each call of a parser costs much."""
     text = b"".join(blocks)
     counts = [count_of(block, b"\n") for block in blocks]
@@ -125,7 +31,7 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[NumberRo
     return [rows.between(begin, end) for begin, end in pairwise(begins)]
 
 
-def rows_from_block(block: bytes, dialect: Dialect) -> NumberRows:
+def rows_from_block(block: bytes, dialect: Dialect) -> ParsedRows:
     """The rows of a block of whole lines."""
     block = tidy_text(block, delimiter=None if dialect.blanks else dialect.delimiter)
     lines = count_of(block, b"\n") + (not block.endswith(b"\n") and bool(block))
@@ -209,7 +115,7 @@ def _has_null(frame: polars.DataFrame, dialect: Dialect) -> bool:
     return any(frame[name].null_count() for name in (*dialect.clocks, *dialect.numbers))
 
 
-def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
+def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
     """Sort out the lines with another number of fields, then parse the rest together."""
     delimiter, expected = dialect.delimiter.encode(), len(dialect.columns)
     kept: list[bytes] = []
@@ -221,7 +127,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
         fields = line.count(delimiter) + 1
         if fields != expected:
             kind = "short_row" if fields < expected else "long_row"
-            bad.append(BadLine(number, kind, f"expected {expected} columns, got {fields}: '{_shown(line)}'"))
+            bad.append(BadLine(number, kind, f"expected {expected} columns, got {fields}: '{short_text(line)}'"))
         else:
             kept.append(line)
             numbers.append(number)
@@ -234,7 +140,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> NumberRows:
 
 def _checked(
     frame: polars.DataFrame, line: NDArray[np.int64], bad: tuple[BadLine, ...], dialect: Dialect, block: bytes
-) -> NumberRows:
+) -> ParsedRows:
     """Leave out the rows with a time or number that is none, and say for each why."""
     good = np.ones(frame.height, bool)
     times = []
@@ -250,7 +156,7 @@ def _checked(
     finite = np.isfinite(values)
     whole = good if finite.all() else good & finite.all(axis=1)
     clock_ns = np.stack(times[1:], axis=1) if times[1:] else np.zeros((frame.height, 0), np.int64)
-    rows = NumberRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
+    rows = ParsedRows(stamp_ns=times[0], clock_ns=clock_ns, values=values, line=line, bad=bad)
     if whole.all():
         return rows
     lines = block.splitlines()
@@ -273,7 +179,7 @@ def _faults(number: int, line: bytes, dialect: Dialect) -> list[BadLine]:
     """What is wrong with a line: the first fault, or each of them where the rest of it is kept."""
     found = list(_faulty_fields(number, line, dialect))
     if not found:
-        return [BadLine(number, "not_a_number", f"expected numbers, got '{_shown(line)}'")]
+        return [BadLine(number, "not_a_number", f"expected numbers, got '{short_text(line)}'")]
     return found if dialect.partial else found[:1]
 
 
@@ -286,7 +192,7 @@ def _faulty_fields(number: int, line: bytes, dialect: Dialect) -> Iterator[BadLi
         try:
             value = float(text.replace(",", ".") if dialect.decimal_comma else text)
         except ValueError:
-            got = "nothing" if not text else f"'{_shown(part)}'"
+            got = "nothing" if not text else f"'{short_text(part)}'"
             yield BadLine(number, "not_a_number", f"column {name}: expected {wanted}, got {got}")
             continue
         if not math.isfinite(value):
@@ -303,6 +209,37 @@ def _number_in(name: str, text: str, dialect: Dialect) -> str:
     return found.group(1) if found else text
 
 
-def _shown(text: bytes) -> str:
-    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text.decode("utf-8", "replace").strip())
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+def fault_of_cut_line(line: bytes, before: bytes, dialect: Dialect) -> str | None:
+    """Why a last line without a line end is taken for cut; None where it looks whole, or is no row anyway.
+
+    Its last number must have as many decimals as that of some row before it or, where those have none, as many digits.
+    A column that is passed over, or whose number is taken out of a text, tells nothing.
+    """
+    name = dialect.columns[-1]
+    last = _last_field(line, dialect)
+    if last is None or name.startswith(IGNORED) or name in dialect.extract:
+        return None
+    found = [_last_field(other, dialect) for other in before.splitlines()[-LOOK_AT:]]
+    others = [field for field in found if field]
+    point = "," if dialect.decimal_comma else "."
+    what, measure = ("decimals", _decimals) if any(point in field for field in others) else ("digits", _digits)
+    fewest = min((measure(field, point) for field in others), default=0)
+    if measure(last, point) >= fewest:
+        return None
+    expected = f"expected {fewest} {what} or more, as in the rows before, got '{last}'"
+    return f"column {name}: {expected}; the file ends here, without a line end"
+
+
+def _last_field(line: bytes, dialect: Dialect) -> str | None:
+    """The text of a row's last number; None where a line has not as many fields as a row."""
+    delimiter = dialect.delimiter
+    text = tidy_text(line, delimiter=None if dialect.blanks else delimiter).decode("utf-8", "replace")
+    return text.rpartition(delimiter)[2] if text.count(delimiter) == len(dialect.columns) - 1 else None
+
+
+def _decimals(text: str, point: str) -> int:
+    return len(text.partition(point)[2])
+
+
+def _digits(text: str, _: str) -> int:
+    return len(text.lstrip("+-"))

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.rows import Rows
+from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
 
@@ -17,7 +17,7 @@ KEPT = 24  # blocks, at most half a megabyte of text each
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class LatestThings(Generic[T]):
     """The last things that were made, by their number; safe to call from several threads."""
 
     def __init__(self, most: int) -> None:
@@ -47,15 +47,15 @@ class DistinctTables(Tables):
     def __init__(self, tables: Sequence[Table], own: Sequence[str] = ()) -> None:
         super().__init__(tables)
         self._own = frozenset(own)
-        self._distinct: Kept[Rows] = Kept(KEPT)
+        self._distinct: LatestThings[TableRows] = LatestThings(KEPT)
         self._first = np.array([block.first_ns for block in self.blocks], np.int64)
         self._last = np.array([block.last_ns for block in self.blocks], np.int64)
 
-    def rows(self, index: int) -> Rows:
+    def rows(self, index: int) -> TableRows:
         """The rows of one block that no block before it has."""
         return self._distinct.get(index, lambda: self.all_rows(index).only(self.is_first(index)))
 
-    def all_rows(self, index: int) -> Rows:
+    def all_rows(self, index: int) -> TableRows:
         """The rows of one block, those that others have too among them."""
         return super().rows(index)
 
@@ -99,7 +99,7 @@ class DistinctTables(Tables):
         return found
 
 
-def are_new(rows: Rows) -> NDArray[np.bool_]:
+def are_new(rows: TableRows) -> NDArray[np.bool_]:
     """Which rows (n,), in the order of time, have another time or other numbers than all before them."""
     new = np.ones(len(rows), bool)
     places = np.flatnonzero(share_a_time(rows.stamp_ns))
@@ -117,13 +117,13 @@ def share_a_time(stamp_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
     return found[: len(stamp_ns)]
 
 
-def _shared_times(*parts: Rows) -> NDArray[np.int64]:
+def _shared_times(*parts: TableRows) -> NDArray[np.int64]:
     """The times that several rows of a part have that are not the same."""
     stamps = [part.stamp_ns[are_new(part)] for part in parts]
     return np.concatenate([part[share_a_time(part)] for part in stamps])
 
 
-def _bits(rows: Rows, without: frozenset[str]) -> NDArray[np.int64]:
+def _bits(rows: TableRows, without: frozenset[str]) -> NDArray[np.int64]:
     """Times and numbers (n, 1 + k) as they are in memory, one form of zero and of NaN; but for some columns."""
     columns = [column not in without for column in rows.dialect.numbers]
     values = np.where(np.isnan(rows.values), np.nan, rows.values + 0.0)[:, columns]

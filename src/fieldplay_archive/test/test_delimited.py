@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.tables.number_rows import Dialect, rows_from_block, rows_from_blocks, tidy_text
+from fieldplay_archive.tables.delimited import rows_from_block, rows_from_blocks, tidy_text
+from fieldplay_archive.tables.dialect import Dialect
 
 COMMA = Dialect(columns=("time", "x", "y"), delimiter=",")
 
