@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.mcap_writer import Compression
+from fieldplay_messages.bags.compression import Compression
 from fieldplay_messages.bags.writer import BagWriter, StorageName
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.batches import batches

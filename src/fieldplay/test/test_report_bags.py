@@ -12,8 +12,9 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 
 from fieldplay.report.page import page_of, recorded
 from fieldplay.report.panels.overview import Overview
-from fieldplay.report.sources.bag import BagSource, is_bag
+from fieldplay.sources.bag import BagSource
 from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import BagError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
-from fieldplay_messages.bags.contents import Contents
+from fieldplay_messages.bags.channels import Channel, Contents, Qos, channel_of_type
 from fieldplay_messages.bags.metadata import information_text, metadata_text
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import messages_of_channel

@@ -13,7 +13,7 @@ import pytest
 from rosbags.rosbag2 import Reader
 
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.mcap_writer import McapStorage
+from fieldplay_messages.bags.mcap_writer import McapWriter
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.errors import BagError, UserError
 from fieldplay_messages.feeds.messages import Messages, messages_of_channel
@@ -200,10 +200,10 @@ def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path, storage: str) -
 
 @pytest.mark.parametrize("count", [1, 100_000])
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    def on_a_full_disk(path: Path, **options: object) -> McapStorage:
-        return McapStorage(open("/dev/full", "wb"), **options)
+    def on_a_full_disk(path: Path, **options: object) -> McapWriter:
+        return McapWriter(open("/dev/full", "wb"), **options)
 
-    monkeypatch.setattr(McapStorage, "create", on_a_full_disk)
+    monkeypatch.setattr(McapWriter, "create", on_a_full_disk)
     with pytest.raises(BagError, match=r"cannot write the bag .*bag: no space left on the disk"):
         write(tmp_path / "bag", count)
     assert list(tmp_path.iterdir()) == []

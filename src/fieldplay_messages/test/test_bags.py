@@ -10,10 +10,9 @@ from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
-from fieldplay_messages.bags.header_order import ByHeader, topic_in_time
 from fieldplay_messages.bags.ros1 import Ros1Bag
 from fieldplay_messages.bags.topic_streams import TopicNumbers
-from fieldplay_messages.bags.topics import header_stamp_ns
+from fieldplay_messages.bags.topics import ByHeader, header_stamp_ns, topic_in_time
 from fieldplay_messages.cdr.columns import Decoder, FieldNumbers, numbers_of_messages
 from fieldplay_messages.cdr.layout import MessageKind, layout_of_message
 from fieldplay_messages.errors import ArchiveError, Defect

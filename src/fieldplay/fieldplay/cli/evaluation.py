@@ -16,8 +16,8 @@ from fieldplay.cli.progress import progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
 from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways, wanted_topics
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay.sources.archive import ArchiveSource
+from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import Source
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
@@ -25,6 +25,7 @@ from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import write_whole
 

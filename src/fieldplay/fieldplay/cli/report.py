@@ -10,9 +10,10 @@ from fieldplay.cli.progress import progress_bar
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
-from fieldplay.report.sources.bag import BagSource, is_bag
 from fieldplay.sources.archive import ArchiveSource
+from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import Source
+from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.errors import UsageError
 
 

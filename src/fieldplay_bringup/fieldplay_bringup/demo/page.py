@@ -11,7 +11,7 @@ from fieldplay.report.html.page import Section, cards, page_of_sections, plain_t
 from fieldplay.report.html.pictures import fitted, photo
 from fieldplay.report.output import write_page
 from fieldplay.report.page import head_of, recorded, sections_of
-from fieldplay.report.sources.bag import BagSource
+from fieldplay.sources.bag import BagSource
 from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
 from fieldplay_bringup.demo.heard import Heard
 from fieldplay_bringup.demo.plots import Height, draw_errors, draw_map, draw_wheels

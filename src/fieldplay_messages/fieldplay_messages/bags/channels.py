@@ -1,11 +1,17 @@
-"""What a bag says about a topic: its type with definition and hash, and how it was offered."""
+"""What a bag says about its topics: types, how they were offered, and how many messages there are."""
 
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fieldplay_messages.cdr.layout import typestore
 from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages
+
+MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +51,46 @@ def _definition_and_hash(msgtype: str) -> tuple[str, str]:
     if msgtype not in store.fielddefs:
         raise BagError(f"{msgtype!r} is no message type of ROS 2 Jazzy's common packages")
     return store.generate_msgdef(msgtype, ros_version=2)[0], store.hash_rihs01(msgtype)
+
+
+class Contents:
+    """Channels, numbered from 1, and counts."""
+
+    def __init__(self) -> None:
+        self.channels: list[Channel] = []
+        self.first_ns = np.iinfo(np.int64).max  # as rosbag2 says it for no message at all
+        self.last_ns = 0
+        self._counts: NDArray[np.int64] = np.zeros(1, np.int64)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Messages of each channel (channels,)."""
+        return self._counts[1:]
+
+    @property
+    def message_count(self) -> int:
+        return int(self._counts.sum())
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first message to the last."""
+        return max(0, int(self.last_ns - self.first_ns))
+
+    def add_channel(self, channel: Channel) -> int:
+        """Number a channel; a topic has one."""
+        if any(known.topic == channel.topic for known in self.channels):
+            raise BagError(f"topic {channel.topic} stands in the bag already")
+        if len(self.channels) == MOST_CHANNELS:
+            raise BagError(f"a bag holds at most {MOST_CHANNELS} topics")
+        self.channels.append(channel)
+        self._counts = np.append(self._counts, 0)
+        return len(self.channels)
+
+    def add(self, messages: Messages) -> None:
+        """Count a batch that is not empty; BagError if a channel in it is unknown."""
+        lowest, highest = messages.channel.min(), messages.channel.max()
+        if lowest < 1 or highest > len(self.channels):
+            raise BagError(f"channels {lowest} to {highest} in a bag whose channels are 1 to {len(self.channels)}")
+        self._counts += np.bincount(messages.channel.astype(np.int64), minlength=len(self._counts))
+        self.first_ns = min(self.first_ns, int(messages.stamp_ns[0]))
+        self.last_ns = max(self.last_ns, int(messages.stamp_ns[-1]))

@@ -1,10 +1,15 @@
-"""The records of the MCAP format, version 0, as bytes. Numbers are little endian, times int ns."""
+"""The records of the MCAP format, version 0, to bytes and from them. Numbers are little endian, times int ns."""
 
 import struct
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.bags.compression import decompressed
+from fieldplay_messages.errors import ArchiveError
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -16,6 +21,10 @@ MESSAGE_PREFIX = np.dtype(
     [("op", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log", "<u8"), ("publish", "<u8")]
 )
 LENGTH_BEFORE_PAYLOAD = 22
+HEAD = struct.Struct("<BQ")
+MESSAGE_HEAD = struct.Struct("<HIQQ")
+CHUNK_HEAD = struct.Struct("<QQQI")
+LARGEST_CHUNK = 1 << 32
 INDEX_ENTRY = np.dtype([("log", "<u8"), ("offset", "<u8")])
 
 
@@ -36,7 +45,7 @@ class ChunkPlace:
 
 def record(op: int, *fields: bytes) -> bytes:
     content = b"".join(fields)
-    return struct.pack("<BQ", op, len(content)) + content
+    return HEAD.pack(op, len(content)) + content
 
 
 def text(value: str) -> bytes:
@@ -114,3 +123,46 @@ def summary_offset(op: int, start: int, length: int) -> bytes:
 def footer_before_crc(summary_start: int, summary_offset_start: int) -> bytes:
     """The footer's record without its last field, the CRC of the summary and of these bytes."""
     return struct.pack("<BQQQ", FOOTER, 20, summary_start, summary_offset_start)
+
+
+def text_at(content: memoryview, place: int) -> tuple[str, int]:
+    """A text and where it ends."""
+    (length,) = struct.unpack_from("<I", content, place)
+    end = place + 4 + length
+    if end > len(content):
+        raise ArchiveError("a text in it is longer than it")
+    return bytes(content[place + 4 : end]).decode(), end
+
+
+def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes:
+    """The records in a chunk; of one that is cut, as many bytes as there are."""
+    *_, size, checksum = CHUNK_HEAD.unpack_from(content)
+    compression, place = text_at(content, CHUNK_HEAD.size)
+    if size > LARGEST_CHUNK:
+        raise ArchiveError(f"expected a chunk of a usual size, got one of {size} bytes")
+    data = decompressed(compression, content[place + 8 :], size)
+    if is_cut:
+        return data
+    if len(data) != size:
+        raise ArchiveError(f"expected {size} bytes in the chunk, got {len(data)}")
+    if checksum and zlib.crc32(data) != checksum:
+        raise ArchiveError("the checksum of its chunk does not fit")
+    return data
+
+
+def records_in(data: memoryview) -> Iterator[tuple[int, int, memoryview]]:
+    """The records in a chunk, as far as they are whole: what each is, where it begins, and its content."""
+    place = 0
+    while place + HEAD.size <= len(data):
+        op, length = HEAD.unpack_from(data, place)
+        begin = place + HEAD.size
+        if begin + length > len(data):
+            raise ArchiveError(f"expected {length} more bytes in its chunk, got {len(data) - begin}")
+        yield op, place, data[begin : begin + length]
+        place = begin + length
+
+
+def index_entries(content: memoryview) -> tuple[int, NDArray[np.void]]:
+    """Whose index it is, and the times and places of messages (n,) in their chunk."""
+    number, size = struct.unpack_from("<HI", content)
+    return number, np.frombuffer(content[6 : 6 + size - size % INDEX_ENTRY.itemsize], INDEX_ENTRY)

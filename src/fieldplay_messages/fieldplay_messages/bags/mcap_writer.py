@@ -1,37 +1,134 @@
 """Bags in MCAP files, profile ros2, as rosbag2's plugin of that name reads them."""
 
-import sys
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.bags import mcap_records as records
-from fieldplay_messages.bags.channels import Channel
-from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.mcap_chunk import Chunk, count_up, record_sizes
-from fieldplay_messages.bags.mcap_records import ChunkPlace
+from fieldplay_messages.bags.channels import Channel, Contents
+from fieldplay_messages.bags.compression import Compression, compressed
+from fieldplay_messages.bags.mcap_records import (
+    INDEX_ENTRY,
+    LENGTH_BEFORE_PAYLOAD,
+    MESSAGE,
+    MESSAGE_PREFIX,
+    ChunkPlace,
+    message_index,
+)
 from fieldplay_messages.bags.metadata import information_text, qos_text
 from fieldplay_messages.feeds.messages import Messages
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-Compression = Literal["none", "zstd"]
+from fieldplay_messages.feeds.payloads import scatter
 
 CHUNK_SIZE = 4 << 20
-ZSTD_LEVEL = 1  # several times as fast as the default level and hardly larger for numbers
 
 # Chunks have checksums, but not those that are stored as they are and hold a message of this size: for pictures the
 # checksum would take as long as all the rest of writing. rosbag2 itself computes none.
 LARGE = 64 << 10
 
 
-class McapStorage:
+@dataclass(frozen=True)
+class Runs:
+    """Messages ordered by channel: `order` (n,), and each channel's stretch of it, `starts` and `ends`."""
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+
+def runs_by_channel(channel: NDArray[np.uint16]) -> Runs:
+    """Group n > 0 messages by channel; within a channel they keep their order."""
+    order = np.argsort(channel, kind="stable")
+    changes = np.flatnonzero(np.diff(channel[order])) + 1
+    return Runs(order, np.concatenate(([0], changes)), np.concatenate((changes, [len(channel)])))
+
+
+def count_up(channel: NDArray[np.uint16], counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The sequence number of each message (n,) of n > 0 in its channel; counts, by channel, go up with it."""
+    runs = runs_by_channel(channel)
+    number = np.empty(len(channel), np.uint32)
+    lengths = runs.ends - runs.starts
+    ordered = channel[runs.order]
+    number[runs.order] = np.arange(len(channel)) - np.repeat(runs.starts, lengths) + counts[ordered]
+    counts[ordered[runs.starts]] += lengths.astype(np.uint32)
+    return number
+
+
+def record_sizes(messages: Messages) -> NDArray[np.int64]:
+    """Bytes of each message's record (n,)."""
+    return messages.size + MESSAGE_PREFIX.itemsize
+
+
+class Chunk:
+    """Message records, one behind the other in one buffer, and what their index needs."""
+
+    def __init__(self, room: int) -> None:
+        self._buffer = np.empty(room, np.uint8)
+        self.clear()
+
+    def clear(self) -> None:
+        self.used = 0
+        self.largest = 0
+        self._channels: list[NDArray[np.uint16]] = []
+        self._entries: list[NDArray[np.void]] = []
+
+    def append(self, messages: Messages, sequence: NDArray[np.uint32]) -> None:
+        """Lay out n > 0 messages; only the first of a chunk makes the buffer grow where it has no room."""
+        size = messages.size
+        ends = np.cumsum(size + MESSAGE_PREFIX.itemsize) + self.used
+        starts = ends - size - MESSAGE_PREFIX.itemsize
+        if ends[-1] > len(self._buffer):
+            self._grow(int(ends[-1]))
+        channel = messages.channel.astype(np.uint16)
+        prefix = np.empty(len(messages), MESSAGE_PREFIX)
+        prefix["op"] = MESSAGE
+        prefix["length"] = size + LENGTH_BEFORE_PAYLOAD
+        prefix["channel"] = channel
+        prefix["sequence"] = sequence
+        prefix["log"] = prefix["publish"] = messages.stamp_ns
+        scatter(prefix.view(np.uint8).reshape(len(messages), -1), self._buffer, starts)
+        messages.payloads.place(self._buffer, starts + MESSAGE_PREFIX.itemsize)
+        self._remember(channel, messages.stamp_ns, starts)
+        self.used = int(ends[-1])
+        self.largest = max(self.largest, int(size.max()))
+
+    @property
+    def data(self) -> memoryview:
+        """The records, until the chunk is cleared."""
+        return self._buffer[: self.used].data
+
+    @property
+    def span_ns(self) -> tuple[int, int]:
+        """The times of the first and the last message."""
+        return min(int(e["log"][0]) for e in self._entries), max(int(e["log"][-1]) for e in self._entries)
+
+    def index_records(self) -> Iterator[tuple[int, bytes]]:
+        """For each channel its number and its record of times and places in the chunk."""
+        channel = np.concatenate(self._channels)
+        runs = runs_by_channel(channel)
+        entries = np.concatenate(self._entries)[runs.order]
+        for start, end in zip(runs.starts.tolist(), runs.ends.tolist(), strict=True):
+            number = int(channel[runs.order[start]])
+            yield number, message_index(number, entries[start:end].tobytes())
+
+    def _grow(self, room: int) -> None:
+        grown = np.empty(room, np.uint8)
+        grown[: self.used] = self._buffer[: self.used]
+        self._buffer = grown
+
+    def _remember(self, channel: NDArray[np.uint16], stamp_ns: NDArray[np.int64], starts: NDArray[np.int64]) -> None:
+        entries = np.empty(len(channel), INDEX_ENTRY)
+        entries["log"] = stamp_ns
+        entries["offset"] = starts
+        self._channels.append(channel)
+        self._entries.append(entries)
+
+
+class McapWriter:
     """A bag's MCAP file while it is written.
 
     Messages go into chunks of `chunk_size` bytes; one that is larger has a chunk to itself.
@@ -52,7 +149,7 @@ class McapStorage:
         self._write(records.MAGIC + records.header("ros2", "fieldplay"))
 
     @classmethod
-    def create(cls, path: Path, *, compression: Compression, chunk_size: int) -> "McapStorage":
+    def create(cls, path: Path, *, compression: Compression, chunk_size: int) -> "McapWriter":
         return cls(path.open("xb"), compression=compression, chunk_size=chunk_size)
 
     def add_channel(self, channel: Channel) -> None:
@@ -99,7 +196,7 @@ class McapStorage:
 
     def _flush(self) -> None:
         data = self._chunk.data
-        stored, compression = self._compressed(data)
+        stored, compression = compressed(data, self._compression)
         crc = zlib.crc32(data) if compression or self._chunk.largest < LARGE else 0
         offset, span_ns = self._position, self._chunk.span_ns
         head = records.chunk_head(span_ns, size=len(data), crc=crc, compression=compression, stored=len(stored))
@@ -123,14 +220,6 @@ class McapStorage:
             )
         )
         self._chunk.clear()
-
-    def _compressed(self, data: memoryview) -> tuple[bytes | memoryview, str]:
-        """What to store of a chunk, and the name of its compression: none where it would not make the chunk smaller."""
-        if self._compression == "zstd":
-            compressed = zstd.compress(data, ZSTD_LEVEL)
-            if len(compressed) < len(data):
-                return compressed, "zstd"
-        return data, ""
 
     def _write_summary(self, contents: Contents, metadata_index: bytes) -> None:
         counts = contents.counts.tolist()

@@ -1,17 +1,23 @@
-"""A bag's metadata as rosbag2 of ROS 2 Jazzy writes them: version 9, in YAML."""
+"""A bag's metadata in YAML: written as rosbag2 of ROS 2 Jazzy does, version 9, and read."""
 
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from fieldplay_messages.bags.channels import Channel, Qos
-from fieldplay_messages.bags.contents import Contents
+import yaml
 
+from fieldplay_messages.bags.channels import Channel, Contents, Qos
+from fieldplay_messages.batches import Topic
+
+INFORMATION = "rosbag2_bagfile_information"
 METADATA = "metadata.yaml"
 VERSION = 9
 ROS_DISTRO = "jazzy"
 
 PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -39,8 +45,28 @@ def information_text(contents: Contents, *, storage: str, file: str) -> str:
 
 def metadata_text(contents: Contents, *, storage: str, file: str) -> str:
     """What stands in metadata.yaml."""
-    lines = ("rosbag2_bagfile_information:", *_indented(_information(contents, storage, _scalar(file)), 2))
+    lines = (f"{INFORMATION}:", *_indented(_information(contents, storage, _scalar(file)), 2))
     return "\n".join(lines) + "\n"
+
+
+def read_information(folder: Path) -> tuple[dict[str, Any], str]:
+    """What metadata.yaml in a folder says, and what is wrong with it, if it is; then it says nothing."""
+    try:
+        content = yaml.load((folder / METADATA).read_text("utf-8"), LOADER)
+        return {str(key): value for key, value in content[INFORMATION].items()}, ""
+    except FileNotFoundError:
+        return {}, "it is not there: the recording may have ended in a crash"
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+        return {}, f"it cannot be read: {error}"
+
+
+def topics_of_information(information: dict[str, Any]) -> list[Topic]:
+    """The topics that metadata list."""
+    listed = information.get("topics_with_message_count")
+    if not isinstance(listed, list):
+        return []
+    entries = [entry.get("topic_metadata") or {} for entry in listed if isinstance(entry, dict)]
+    return [Topic(str(entry["name"]), str(entry["type"])) for entry in entries if {"name", "type"} <= set(entry)]
 
 
 def _information(contents: Contents, storage: str, file: str) -> Iterator[str]:

@@ -1,31 +1,35 @@
-"""Bags of ROS 1: random access by time, chunk by chunk, also where a bag is cut into parts or cut off."""
+"""Bags of ROS 1: where each message lies, also where a bag is cut into parts or cut off; chunks are read at random."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from functools import cached_property
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import BinaryIO, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.interfaces.typing import RPath
+from rosbags.rosbag1 import Reader, ReaderError
+from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
 from fieldplay_messages.bags.bag_parts import Parts
-from fieldplay_messages.bags.ros1_index import BROKEN_CHUNK, Places, index_of_bag
-from fieldplay_messages.bags.topics import kind_of_connection
-from fieldplay_messages.cdr.layout import MessageKind
+from fieldplay_messages.bags.storage import Blocks, MessagePlaces, joined_places, places_in_time
+from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
 from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.streams import Span
 
-KEPT_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
+MAGIC = b"#ROSBAG V2.0\n"
 IS_MESSAGE = b"op=\x02"
+# What rosbags raises for a file that is not as it should be
+FAULTS = (ReaderError, AssertionError, ValueError, KeyError, IndexError, EOFError, OSError, struct.error, RuntimeError)
+BROKEN_CHUNK = (EOFError, OSError, ValueError, RuntimeError)  # of a decompressor
 
 
-class Ros1Bag:
+class Ros1Bag(Bag):
     """A bag of ROS 1. A bag is mostly written topic after topic, so each topic is read from chunks of its own."""
 
     def __init__(self, parts: Parts, report: Report) -> None:
-        self.name = parts.name
+        super().__init__(parts.name, report)
         self.parts = parts
-        self.report = report
         try:
             self._index = index_of_bag(parts)
         except ArchiveError:
@@ -33,43 +37,38 @@ class Ros1Bag:
             raise
         if self._index.fault:
             report(Defect(file=self.name, kind="unindexed_bag", message=self._index.fault))
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-        self._damaged: set[int] = set()
-        self._by_topic: dict[str, list[int]] = {}
+        self._blocks = Blocks(self._unpacked)
+        by_topic: dict[str, list[int]] = {}
         for number, connection in self._index.connections.items():
             if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2
-                self._by_topic.setdefault(connection.topic, []).append(number)
-        self.kinds = {topic: self._kind(numbers[0]) for topic, numbers in self._by_topic.items()}
-        self.counts = {topic: len(self.places(topic).stamp_ns) for topic in self._by_topic}
+                by_topic.setdefault(connection.topic, []).append(number)
+        self._topics = {topic: self._topic(numbers) for topic, numbers in by_topic.items()}
 
-    def _kind(self, number: int) -> MessageKind:
-        return kind_of_connection(self._index.connections[number], is_cdr=False)
+    @property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        return self._topics
 
-    def places(self, topic: str) -> Places:
-        """The messages of a topic: of all connections of a topic that have the type of the first."""
-        numbers = self._by_topic[topic]
-        types = {number: self._index.connections[number].msgtype for number in numbers}
-        parts = [self._index.places[number] for number in numbers if types[number] == types[numbers[0]]]
-        columns = np.concatenate([[part.stamp_ns, part.chunk, part.offset] for part in parts], axis=1)
-        return Places(*columns[:, np.argsort(columns[0], kind="stable")])
+    def _topic(self, numbers: list[int]) -> IndexedTopic:
+        """All connections of a topic that have the type of the first."""
+        first, *_ = connections = [self._index.connections[number] for number in numbers]
+        parts = [self._index.places[found.id] for found in connections if found.msgtype == first.msgtype]
+        form = "ros1msg" if first.msgdef.format == MessageDefinitionFormat.MSG else ""
+        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False)
+        return IndexedTopic(kind, joined_places(parts))
 
-    def topic(self, name: str, rows_per_span: int) -> "Ros1Topic":
-        """One topic, in spans of so many messages."""
-        return Ros1Topic(self, name, rows_per_span)
+    def read(self, block: int, offset: int) -> bytes:
+        chunk = self._blocks[block]
+        begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
+        end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
+        if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
+            raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+        return chunk[begin + 4 : end]
 
-    def chunk(self, place: int) -> bytes:
-        """A chunk, unpacked; ArchiveError where it is damaged."""
-        with self._lock:
-            if place in self._kept:
-                self._kept.move_to_end(place)
-                return self._kept[place]
-        data = self._unpacked(place)
-        with self._lock:
-            self._kept[place] = data
-            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_BYTES:
-                self._kept.popitem(last=False)
-        return data
+    def tell_damaged(self, block: int, message: str) -> None:
+        self.report(Defect(file=self.name, kind="damaged_chunk", message=message))
+
+    def close(self) -> None:
+        self.parts.close()
 
     def _unpacked(self, place: int) -> bytes:
         chunk = self._index.chunks[place]
@@ -82,63 +81,121 @@ class Ros1Bag:
             why = str(error)
         raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {why}")
 
-    def report_damaged(self, place: int, message: str) -> None:
-        """Say once that what a chunk holds is lost."""
-        with self._lock:
-            is_new = place not in self._damaged
-            self._damaged.add(place)
-        if is_new:
-            self.report(Defect(file=self.name, kind="damaged_chunk", message=message))
 
-    def close(self) -> None:
-        self.parts.close()
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ros1Index:
+    """The connections of a bag with their messages, its chunks by their place, and what is wrong with it, if it is."""
 
-
-class Ros1Topic:
-    """One topic of a bag; see TopicReader."""
-
-    def __init__(self, bag: Ros1Bag, name: str, rows_per_span: int) -> None:
-        self.name = name
-        self.kind = bag.kinds[name]
-        self._bag = bag
-        self._places = bag.places(name)
-        self._rows = rows_per_span
-
-    @cached_property
-    def spans(self) -> Sequence[Span]:
-        stamps = self._places.stamp_ns
-        parts = (stamps[begin : begin + self._rows] for begin in range(0, len(stamps), self._rows))
-        return [Span(int(part[0]), int(part[-1]), len(part)) for part in parts]
-
-    def stamps(self, index: int) -> NDArray[np.int64]:
-        return self._places.stamp_ns[self._part(index)]
-
-    def messages(self, index: int) -> list[bytes | None]:
-        part = self._part(index)
-        chunks, offsets = self._places.chunk[part], self._places.offset[part]
-        found: list[bytes | None] = [None] * len(chunks)
-        for place in np.unique(chunks).tolist():
-            try:
-                data = self._bag.chunk(place)
-                for row in np.flatnonzero(chunks == place).tolist():
-                    found[row] = _message(data, int(offsets[row]), place)
-            except ArchiveError as error:
-                self._bag.report_damaged(place, f"{error}; its messages are left out")
-        return found
-
-    def message(self, index: int, row: int) -> bytes:
-        at = index * self._rows + row
-        place = int(self._places.chunk[at])
-        return _message(self._bag.chunk(place), int(self._places.offset[at]), place)
-
-    def _part(self, index: int) -> slice:
-        return slice(index * self._rows, (index + 1) * self._rows)
+    connections: Mapping[int, Connection]
+    places: Mapping[int, MessagePlaces]
+    chunks: Mapping[int, Chunk]
+    fault: str = ""
 
 
-def _message(chunk: bytes, offset: int, place: int) -> bytes:
-    """The message whose record begins at a place of a chunk."""
-    begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
-    end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
-    if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
-        raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {place}, got none")
-    return chunk[begin + 4 : end]
+def index_of_bag(parts: Parts) -> Ros1Index:
+    """The index of a bag; ArchiveError where it is none, or nothing in it can be read."""
+    begin = parts.read_at(0, len(MAGIC))
+    if begin != MAGIC:
+        got = f"a file that begins with {begin!r}" if begin else "an empty file"
+        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {got}")
+    reader = Reader(cast(RPath, parts))
+    try:
+        reader.open()
+    except FAULTS as error:
+        return _recovered(parts, _why(error))
+    try:
+        connections = {connection.id: connection for connection in reader.connections}
+        places = {number: _places(reader.indexes[number]) for number in connections}
+        return Ros1Index(connections=connections, places=places, chunks=dict(reader.chunks))
+    finally:
+        reader.close()
+
+
+def _why(error: BaseException) -> str:
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def _places(index: list[IndexData]) -> MessagePlaces:
+    columns = np.array(index, np.int64).reshape(-1, 3).T
+    return places_in_time(*columns)
+
+
+def _recovered(parts: Parts, why: str) -> Ros1Index:
+    """The index of what is whole of a bag without one, made of what stands behind each of its chunks."""
+    reader = Reader(cast(RPath, parts))
+    reader.bio = file = cast(BinaryIO, parts.open())
+    chunks: dict[int, Chunk] = {}
+    indexes: dict[int, list[IndexData]] = {}
+    try:
+        end = _walk(reader, parts.size, chunks, indexes)
+        connections: dict[int, Connection] = {}
+        for place in sorted(chunks):
+            if not indexes.keys() <= connections.keys():
+                connections |= _connections_in(reader, file, chunks[place])
+    finally:
+        file.close()
+    known = {number: _places(indexes[number]) for number in connections if number in indexes}
+    if not known:
+        raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
+    read = f"the {len(chunks)} whole chunks before byte {end} of {parts.size} are read"
+    got = f"one that is cut off, lacks a part or was not closed ({why})"
+    fault = f"expected a bag with an index at its end, got {got}; {read}"
+    return Ros1Index(connections=connections, places=known, chunks=chunks, fault=fault)
+
+
+def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int, list[IndexData]]) -> int:
+    """Go from record to record; the place behind the last one that is whole."""
+    file = cast(BinaryIO, reader.bio)
+    place = len(MAGIC)
+    found: dict[int, list[IndexData]]
+    chunk_place = -1
+    while place < size:
+        file.seek(place)
+        try:
+            kind = Header.read(file).get_uint8("op")
+            data_size = int.from_bytes(file.read(4), "little")
+            end = file.tell() + data_size
+            if end > size:
+                break
+            if kind == RecordType.CHUNK:
+                file.seek(place)
+                chunk_place, chunks[place] = place, reader.read_chunk()
+            elif kind == RecordType.IDXDATA:
+                file.seek(place)
+                found = _Growing()
+                reader.read_index_data(chunk_place, found)
+                for number, entries in found.items():
+                    indexes.setdefault(number, []).extend(entries)
+        except FAULTS:
+            break
+        place = end
+    return place
+
+
+class _Growing(dict[int, list[IndexData]]):
+    def __missing__(self, number: int) -> list[IndexData]:
+        self[number] = []
+        return self[number]
+
+
+def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tuple[int, Connection]]:
+    """The connections that a chunk tells of; those of a damaged one are not known."""
+    file.seek(chunk.datapos)
+    try:
+        content = chunk.decompressor(file.read(chunk.datasize))
+    except BROKEN_CHUNK:
+        return
+    reader.bio = inner = BytesIO(content)
+    while inner.tell() < len(content):
+        place = inner.tell()
+        try:
+            is_connection = Header.read(inner).get_uint8("op") == RecordType.CONNECTION
+            inner.seek(place)
+            if is_connection:
+                connection = reader.read_connection()
+                yield connection.id, connection
+            else:
+                Header.read(inner)
+                inner.seek(int.from_bytes(inner.read(4), "little"), 1)
+        except FAULTS:
+            return

@@ -1,20 +1,26 @@
 """What a bag gives, whatever its form: topics, each in spans whose messages are read when they are asked for."""
 
 import struct
-from collections.abc import Mapping, Sequence
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
+from fieldplay_messages.bags.storage import MessagePlaces
 from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
+from fieldplay_messages.errors import ArchiveError, Report
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
 
 STAMPS = {"<": struct.Struct("<II"), ">": struct.Struct(">II")}
 STAMP_PLACE = 4  # behind `seq` in ROS 1, behind CDR's header in ROS 2
+MSG_FORMS, IDL_FORMS = {"ros1msg", "ros2msg"}, {"ros2idl", "omgidl"}
 IDL_BEGIN = "=" * 80 + "\n"
 
 
@@ -38,17 +44,161 @@ class TopicReader(Protocol):
         """One message of a span, or ArchiveError."""
 
 
-class Bag(Protocol):
-    """An open bag. `kinds` has the type of each topic, the topics as the bag calls them; `counts` its messages."""
+@dataclass(frozen=True, eq=False)
+class IndexedTopic:
+    """What a topic is, and where its messages lie."""
+
+    kind: MessageKind
+    places: MessagePlaces
+
+
+class Bag(ABC):
+    """An open bag of which it is known where each message lies. What is damaged is reported once."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self.name = name
+        self.report = report
+        self._damaged: set[int] = set()
+        self._lock = threading.Lock()
 
     @property
-    def name(self) -> str: ...
-    @property
-    def kinds(self) -> Mapping[str, MessageKind]: ...
-    @property
-    def counts(self) -> Mapping[str, int]: ...
-    def topic(self, name: str, rows_per_span: int) -> TopicReader: ...
+    @abstractmethod
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        """The topics that have messages, as the bag calls them."""
+
+    @abstractmethod
+    def read(self, block: int, offset: int) -> bytes:
+        """A message at its place; ArchiveError where it is damaged."""
+
+    @abstractmethod
+    def tell_damaged(self, block: int, message: str) -> None:
+        """Report what is wrong with a block."""
+
+    @abstractmethod
     def close(self) -> None: ...
+
+    @property
+    def kinds(self) -> Mapping[str, MessageKind]:
+        """The type of each topic."""
+        return {name: found.kind for name, found in self.indexed.items()}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The messages of each topic."""
+        return {name: len(found.places.stamp_ns) for name, found in self.indexed.items()}
+
+    def topic(self, name: str, rows_per_span: int) -> "BagTopic":
+        """One topic, in spans of so many messages."""
+        return BagTopic(self, name, rows_per_span)
+
+    def is_newly_damaged(self, block: int) -> bool:
+        """Whether nobody has told of a damaged block before."""
+        with self._lock:
+            is_new = block not in self._damaged
+            self._damaged.add(block)
+        return is_new
+
+
+class BagTopic:
+    """One topic of a bag; see TopicReader."""
+
+    def __init__(self, bag: Bag, name: str, rows_per_span: int) -> None:
+        self.name = name
+        self.kind = bag.indexed[name].kind
+        self._bag = bag
+        self._places = bag.indexed[name].places
+        self._rows = rows_per_span
+
+    @cached_property
+    def spans(self) -> Sequence[Span]:
+        return _spans(self._places.stamp_ns, self._rows)
+
+    def stamps(self, index: int) -> NDArray[np.int64]:
+        return self._places.stamp_ns[_part(index, self._rows)]
+
+    def messages(self, index: int) -> list[bytes | None]:
+        part = _part(index, self._rows)
+        blocks, offsets = self._places.block[part], self._places.offset[part]
+        found: list[bytes | None] = [None] * len(blocks)
+        for block in np.unique(blocks).tolist():
+            try:
+                for row in np.flatnonzero(blocks == block).tolist():
+                    found[row] = self._bag.read(block, int(offsets[row]))
+            except ArchiveError as error:
+                if self._bag.is_newly_damaged(block):
+                    self._bag.tell_damaged(block, f"{error}; its messages are left out")
+        return found
+
+    def message(self, index: int, row: int) -> bytes:
+        at = index * self._rows + row
+        return self._bag.read(int(self._places.block[at]), int(self._places.offset[at]))
+
+
+def _part(index: int, rows: int) -> slice:
+    return slice(index * rows, (index + 1) * rows)
+
+
+def _spans(stamp_ns: NDArray[np.int64], rows: int) -> Sequence[Span]:
+    parts = (stamp_ns[begin : begin + rows] for begin in range(0, len(stamp_ns), rows))
+    return [Span(int(part[0]), int(part[-1]), len(part)) for part in parts]
+
+
+class ByHeader:
+    """A topic whose messages are ordered and timed by their headers; see TopicReader.
+
+    All of them are read once for that. Only times and places are kept.
+    """
+
+    def __init__(self, base: TopicReader, rows_per_span: int) -> None:
+        self.name, self.kind = base.name, base.kind
+        self._base = base
+        found: list[tuple[int, int, int]] = []
+        for index in range(len(base.spans)):
+            for row, message in enumerate(base.messages(index)):
+                if message is not None and len(message) >= 12:
+                    found.append((header_stamp_ns(message, base.kind), index, row))
+        self._places = np.array(sorted(found), np.int64).reshape(-1, 3)
+        self._rows = rows_per_span
+        self.spans: Sequence[Span] = _spans(self._places[:, 0], rows_per_span)
+
+    def stamps(self, index: int) -> NDArray[np.int64]:
+        return self._places[_part(index, self._rows), 0]
+
+    def messages(self, index: int) -> list[bytes | None]:
+        places = self._places[_part(index, self._rows)]
+        loaded = {span: self._base.messages(span) for span in np.unique(places[:, 1]).tolist()}
+        return [loaded[span][row] for _, span, row in places.tolist()]
+
+    def message(self, index: int, row: int) -> bytes:
+        _, span, at = self._places[index * self._rows + row].tolist()
+        return self._base.message(span, at)
+
+
+def topic_in_time(bag: Bag, name: str, rows_per_span: int, note: Callable[[str], None]) -> TopicReader:
+    """A topic whose messages have headers, by the bag's times if the first and the last have the same in theirs."""
+    topic = bag.topic(name, rows_per_span)
+    if all(_agrees(topic, index, row) for index, row in _ends(topic)):
+        return topic
+    note(f"{bag.name}: the times of {name} in the bag are not those in its headers, which count; all of it was read")
+    return ByHeader(topic, rows_per_span)
+
+
+def _ends(topic: TopicReader) -> list[tuple[int, int]]:
+    last = len(topic.spans) - 1
+    return [(0, 0), (last, -1)] if last >= 0 else []
+
+
+def _agrees(topic: TopicReader, index: int, row: int) -> bool:
+    """Whether a message has the bag's time in its header; one that cannot be read says nothing."""
+    stamps = topic.stamps(index)
+    if not len(stamps):
+        return True
+    row %= len(stamps)
+    try:
+        message = topic.message(index, row)
+    except ArchiveError:
+        return True
+    return len(message) < 12 or header_stamp_ns(message, topic.kind) == stamps[row]
 
 
 def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
@@ -58,17 +208,16 @@ def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
 
-def kind_of_connection(connection: Connection, *, is_cdr: bool) -> MessageKind:
-    """A topic's type by the definitions in the bag, else by those of the distributions."""
+def kind_of_definition(msgtype: str, definition: str, form: str, *, is_cdr: bool) -> MessageKind:
+    """A topic's type by its definition in the bag, else by those of the distributions."""
     store = get_typestore(Stores.ROS2_JAZZY if is_cdr else Stores.ROS1_NOETIC)
     definitions: dict[str, Any] = dict(store.fielddefs)
-    data, form = connection.msgdef.data, connection.msgdef.format
     try:
-        if form == MessageDefinitionFormat.MSG:
-            definitions |= get_types_from_msg(data, connection.msgtype)
-        elif form == MessageDefinitionFormat.IDL:
-            for part in data.split(IDL_BEGIN)[1:] or [data]:
+        if form in MSG_FORMS:
+            definitions |= get_types_from_msg(definition, msgtype)
+        elif form in IDL_FORMS:
+            for part in definition.split(IDL_BEGIN)[1:] or [definition]:
                 definitions |= get_types_from_idl(part.partition("\n")[2] if part.startswith("IDL: ") else part)
     except TypesysError:
         definitions = dict(store.fielddefs)
-    return MessageKind(msgtype=connection.msgtype, definitions=definitions, is_cdr=is_cdr)
+    return MessageKind(msgtype=msgtype, definitions=definitions, is_cdr=is_cdr)

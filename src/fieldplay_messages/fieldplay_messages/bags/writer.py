@@ -6,33 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.channels import Channel
-from fieldplay_messages.bags.contents import Contents
-from fieldplay_messages.bags.mcap_writer import CHUNK_SIZE, Compression, McapStorage
+from fieldplay_messages.bags.channels import Channel, Contents
+from fieldplay_messages.bags.compression import Compression
+from fieldplay_messages.bags.mcap_writer import CHUNK_SIZE, McapWriter
 from fieldplay_messages.bags.metadata import METADATA, metadata_text
-from fieldplay_messages.bags.sqlite_writer import SqliteStorage
+from fieldplay_messages.bags.sqlite import SqliteWriter
+from fieldplay_messages.bags.storage import StorageWriter
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import Messages
 from fieldplay_messages.outputs import Partial
 
 StorageName = Literal["mcap", "sqlite3"]
-
-
-class Storage(Protocol):
-    """A storage file while it is written."""
-
-    def add_channel(self, channel: Channel) -> None: ...
-
-    def write(self, messages: Messages) -> None: ...
-
-    def finish(self, contents: Contents, file_name: str) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class BagWriter:
@@ -119,10 +108,10 @@ class BagWriter:
     def _file_name(self) -> str:
         return f"{self.path.name}_0.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
 
-    def _create_storage(self, path: Path) -> Storage:
+    def _create_storage(self, path: Path) -> StorageWriter:
         if self._storage_name == "sqlite3":
-            return SqliteStorage(path)
-        return McapStorage.create(path, compression=self._compression, chunk_size=self._chunk_size)
+            return SqliteWriter(path)
+        return McapWriter.create(path, compression=self._compression, chunk_size=self._chunk_size)
 
     def _finish(self) -> None:
         if self._failed:

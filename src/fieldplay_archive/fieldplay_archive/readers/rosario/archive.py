@@ -31,10 +31,10 @@ from fieldplay_archive.readers.rosario.sequence import (
 )
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
+from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.bags.ros1 import Ros1Bag
-from fieldplay_messages.bags.ros2 import Ros2Bag
 from fieldplay_messages.bags.topics import Bag, TopicReader
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
 from fieldplay_messages.gaps import GapFinder
 from fieldplay_messages.records import Pictures
 from fieldplay_messages.stamps import NS_PER_S
@@ -66,9 +66,20 @@ def _is_bag(path: Path) -> bool:
     return bool(topics & bags.PICTURES) and len(topics & SIGNS) >= FEWEST_SIGNS
 
 
+def _open_ros2_bag(path: Path, report: Report) -> Bag:
+    try:
+        bag = Ros2Bag(path, report)
+    except BagError as error:
+        raise ArchiveError(str(error)) from None
+    if not bag.kinds and not bag.topics:
+        bag.close()
+        raise ArchiveError(f"{path}: expected a bag of ROS 2, got nothing that can be read")
+    return bag
+
+
 def _open_bag(path: Path, report: Report) -> Bag:
     if path.is_dir() or path.suffix in STORAGE:
-        return Ros2Bag(path, report, lambda topic: topic.lstrip("/") in bags.KNOWN)
+        return _open_ros2_bag(path, report)
     parts, missing = parts_of_bag(path)
     for name in missing:
         message = f"expected this part of the bag, got none; what stands before it is read: {len(parts)} part(s)"
@@ -152,9 +163,8 @@ def _bag_streams(archive: Archive, path: Path, known: _Known) -> dict[str, Strea
     of_bag = OfBag(cameras=bags.cameras_of_bag(archive, bag), extrinsics=bags.extrinsics_of_bag(archive, bag))
     _finish(archive, streams, known, of_bag=of_bag)
     archive.notes.append(f"{bag.name}: the authors' bags hold no wheels; odom_archived is their own odometry")
-    if isinstance(bag, Ros1Bag):  # of another, the times are known only when all of it is read
-        report_gaps(archive, bag.name, {name: stream.topic for name, stream in topics.items()})
-        report_unpaired(archive, streams)
+    report_gaps(archive, bag.name, {name: stream.topic for name, stream in topics.items()})
+    report_unpaired(archive, streams)
     archive.checks.append(lambda opened: checks.check_imu(opened, bag.name))
     return streams
 

@@ -13,7 +13,6 @@ from fieldplay_archive.readers.rosario.raw_folder import GBAS_FIX, NO_FIX, SBAS_
 from fieldplay_archive.spec import Extrinsic
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
-from fieldplay_messages.bags.header_order import topic_in_time
 from fieldplay_messages.bags.topic_streams import (
     NUMBER_ROWS,
     PICTURE_ROWS,
@@ -24,7 +23,7 @@ from fieldplay_messages.bags.topic_streams import (
     TopicPictures,
     all_possible,
 )
-from fieldplay_messages.bags.topics import Bag, TopicReader
+from fieldplay_messages.bags.topics import Bag, TopicReader, topic_in_time
 from fieldplay_messages.cdr.columns import FieldNumbers
 from fieldplay_messages.cdr.layout import Layout, layout_of_message
 from fieldplay_messages.errors import ArchiveError, Defect, Report

@@ -1,0 +1,263 @@
+"""MCAP files from their beginning to wherever they end: also those that a crash or a full disk has cut off."""
+
+import os
+import struct
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.bags.mcap_records import (
+    CHANNEL,
+    CHUNK,
+    DATA_END,
+    FOOTER,
+    HEAD,
+    HEADER,
+    MAGIC,
+    MESSAGE,
+    MESSAGE_HEAD,
+    MESSAGE_INDEX,
+    SCHEMA,
+    chunk_bytes,
+    index_entries,
+    records_in,
+    text_at,
+)
+from fieldplay_messages.bags.storage import Blocks, MessagePlaces, StoredMessage, StoredTopic, places_in_time
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.errors import ArchiveError
+
+LARGEST_TIME_NS = (1 << 63) - 1
+BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
+OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
+
+
+class _Record(NamedTuple):
+    """A record of the file: what it is, where it begins, where its content does, and how long that is.
+
+    `there` is less where the file ends early.
+    """
+
+    op: int
+    place: int
+    begin: int
+    length: int
+    there: int
+
+
+@dataclass
+class _Found:
+    """Places of messages by their channels, as they are found."""
+
+    parts: dict[int, list[NDArray[np.int64]]] = field(default_factory=dict)
+
+    def add(self, number: int, entries: NDArray[np.void], block: int) -> None:
+        stamps = np.minimum(entries["log"], LARGEST_TIME_NS).astype(np.int64)
+        offsets = np.minimum(entries["offset"], LARGEST_TIME_NS).astype(np.int64)
+        self.parts.setdefault(number, []).append(np.stack([stamps, np.full(len(stamps), block), offsets]))
+
+    def add_one(self, content: memoryview, block: int, offset: int) -> None:
+        number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
+        row = np.array([[min(log_ns, LARGEST_TIME_NS)], [block], [offset]], np.int64)
+        self.parts.setdefault(number, []).append(row)
+
+    def forget(self, block: int) -> None:
+        """Leave out what was found of a block."""
+        kept = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
+        self.parts = {number: parts for number, parts in kept.items() if parts}
+
+    def places(self, number: int) -> MessagePlaces:
+        return places_in_time(*np.concatenate(self.parts[number], axis=1))
+
+
+class McapReader:
+    """A bag's MCAP file that is read; see StorageReader."""
+
+    def __init__(self, path: Path) -> None:
+        self.faults: list[str] = []
+        self.topics: dict[int, StoredTopic] = {}
+        self.position = 0
+        self._is_cut = False
+        self._schemas: dict[int, tuple[str, str, str]] = {}
+        self._file = path.open("rb")
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._blocks = Blocks(self._unpacked)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def messages(self) -> Iterator[StoredMessage]:
+        for record in self._records(until=(DATA_END, FOOTER)):
+            try:
+                if record.op == CHUNK:
+                    yield from self._messages_of_chunk(record)
+                elif record.op == MESSAGE:
+                    yield self._message(memoryview(self._content(record)))
+                else:
+                    self._learn(record.op, memoryview(self._content(record)))
+            except BROKEN as error:
+                self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""
+        found = _Found()
+        chunk: _Record | None = None
+        unindexed: dict[int, _Record] = {}
+        for record in self._records(until=(FOOTER,)):
+            if record.op == MESSAGE_INDEX and chunk is not None:
+                self._take_index(found, chunk, record, unindexed)
+            elif record.op == CHUNK:
+                chunk = unindexed[record.place] = record
+            elif record.op in (SCHEMA, CHANNEL, MESSAGE):
+                self._take(found, record)
+        if chunk is not None and self._is_cut:  # behind it some of its indexes may be missing
+            unindexed[chunk.place] = chunk
+        for record in unindexed.values():
+            self._look_into(found, record)
+        self._introduce(found)
+        return {number: found.places(number) for number in found.parts if number in self.topics}
+
+    def read(self, block: int, offset: int) -> bytes:
+        try:
+            if block == OUTSIDE:
+                op, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
+                content = memoryview(os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size))
+            else:
+                data = memoryview(self._blocks[block])
+                op, length = HEAD.unpack_from(data, offset)
+                content = data[offset + HEAD.size : offset + HEAD.size + length]
+        except struct.error:
+            op, length, content = 0, 1, memoryview(b"")
+        if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
+            raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+        return bytes(content[MESSAGE_HEAD.size :])
+
+    def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
+        """The records of the file as far as they are whole, of a chunk also where its end is missing."""
+        file, place = self._file, len(MAGIC)
+        file.seek(0)
+        if file.read(len(MAGIC)) != MAGIC:
+            self.faults.append("expected an MCAP file, got other first bytes")
+            return
+        ended = False
+        while not ended:
+            self.position = place
+            file.seek(place)
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size:
+                break
+            op, length = HEAD.unpack(head)
+            begin = place + HEAD.size
+            there = min(length, self._size - begin)
+            ended = there == length and op in until
+            if not ended and (there == length or op == CHUNK):
+                yield _Record(op, place, begin, length, there)
+            if there < length:
+                break
+            place = begin + length
+        file.seek(-len(MAGIC), os.SEEK_END)
+        self._is_cut = not ended or file.read() != MAGIC
+        if self._is_cut:
+            self.faults.append(f"the file was cut off, after byte {self.position}: other readers may refuse it")
+
+    def _content(self, record: _Record) -> bytes:
+        if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX):
+            return b""
+        return os.pread(self._file.fileno(), record.there, record.begin)
+
+    def _chunk_bytes(self, record: _Record) -> bytes:
+        return chunk_bytes(memoryview(self._content(record)), is_cut=record.there < record.length)
+
+    def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
+        try:
+            for op, _, content in records_in(memoryview(self._chunk_bytes(record))):
+                if op == MESSAGE:
+                    yield self._message(content)
+                else:
+                    self._learn(op, content)
+        except BROKEN:
+            if record.there == record.length:  # else the file's end is told anyway
+                raise
+
+    def _message(self, content: memoryview) -> StoredMessage:
+        number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
+        if number not in self.topics:
+            raise ArchiveError(f"a message is of channel {number}, which was not introduced")
+        stored = self.topics[number]
+        return StoredMessage(
+            stored.topic, min(log_ns, LARGEST_TIME_NS), content[MESSAGE_HEAD.size :], is_cdr=stored.is_cdr
+        )
+
+    def _learn(self, op: int, content: memoryview) -> None:
+        """Take in a schema or a channel."""
+        if op == SCHEMA:
+            (number,) = struct.unpack_from("<H", content)
+            name, place = text_at(content, 2)
+            form, place = text_at(content, place)
+            definition, _ = text_at(content, place)
+            self._schemas[number] = name, form, definition
+        elif op == CHANNEL:
+            number, schema = struct.unpack_from("<HH", content)
+            name, place = text_at(content, 4)
+            encoding, _ = text_at(content, place)
+            msgtype, form, definition = self._schemas.get(schema, ("", "", ""))
+            topic = Topic(name, msgtype)
+            self.topics[number] = StoredTopic(topic, encoding == "cdr", definition, form)
+
+    def _take(self, found: _Found, record: _Record) -> None:
+        """A record beside the chunks."""
+        try:
+            content = memoryview(self._content(record))
+            if record.op == MESSAGE:
+                found.add_one(content, OUTSIDE, record.place)
+            else:
+                self._learn(record.op, content)
+        except BROKEN as error:
+            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+
+    def _take_index(self, found: _Found, chunk: _Record, record: _Record, unindexed: dict[int, _Record]) -> None:
+        try:
+            number, entries = index_entries(memoryview(self._content(record)))
+        except (struct.error, ValueError) as error:
+            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+            unindexed[chunk.place] = chunk
+            return
+        unindexed.pop(chunk.place, None)
+        found.add(number, entries, chunk.place)
+
+    def _look_into(self, found: _Found, chunk: _Record) -> None:
+        """Index a chunk by what is in it."""
+        found.forget(chunk.place)
+        try:
+            for op, place, content in records_in(memoryview(self._chunk_bytes(chunk))):
+                if op == MESSAGE:
+                    found.add_one(content, chunk.place, place)
+                else:
+                    self._learn(op, content)
+        except BROKEN as error:
+            if chunk.there == chunk.length:
+                self.faults.append(f"the record at byte {chunk.place} is damaged: {error}")
+
+    def _introduce(self, found: _Found) -> None:
+        """Look for channels that only chunks tell of, as where a file has lost its summary."""
+        for number, parts in found.parts.items():
+            for block in dict.fromkeys(int(block) for part in parts for block in part[1, :1]):
+                if number in self.topics:
+                    break
+                try:
+                    for op, _, content in records_in(memoryview(self._blocks[block])):
+                        self._learn(op, content)
+                except BROKEN:
+                    continue
+
+    def _unpacked(self, place: int) -> bytes:
+        try:
+            _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, place))
+            content = os.pread(self._file.fileno(), min(length, self._size), place + HEAD.size)
+            return chunk_bytes(memoryview(content), is_cut=len(content) < length)
+        except BROKEN as error:
+            raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {error}") from None

@@ -1,0 +1,223 @@
+"""Bags of ROS 2, whoever has written them: a folder with metadata.yaml or without, or a storage file alone.
+
+A bag may be damaged or compressed, as a whole or message by message: what can be read is given, what cannot is told.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from fieldplay_messages.bags.compression import decompress_file, decompressed_message
+from fieldplay_messages.bags.mcap_reader import McapReader
+from fieldplay_messages.bags.metadata import METADATA, read_information, topics_of_information
+from fieldplay_messages.bags.sqlite import SqliteReader
+from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
+from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
+from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
+from fieldplay_messages.progress import Progress
+
+STORAGES: Mapping[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
+LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
+MOST_HELD = 4096
+BATCH, BATCH_BYTES = 2048, 4 << 20
+FILE_BITS = 48  # of a block's place: above them stands which of the bag's files it is
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is to be read as a bag: it has metadata of one, or is or holds a storage file."""
+    if path.is_dir():
+        return (path / METADATA).is_file() or any(_is_storage(inner) for inner in path.iterdir())
+    return _is_storage(path)
+
+
+def _is_storage(path: Path) -> bool:
+    return _plain_name(path).suffix in STORAGES and path.is_file()
+
+
+def _plain_name(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == ".zstd" else path
+
+
+@dataclass
+class _Waiting:
+    """Messages of a topic that make the next batch."""
+
+    stamps: list[int] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+
+class Ros2Bag(Bag):
+    """A bag of ROS 2, read from begin to end in batches, or topic by topic at random; see topics.Bag.
+
+    What is wrong with it is reported, what is only worth knowing is noted. `topics` are complete when all is read.
+    """
+
+    def __init__(self, path: Path, report: Report, note: Callable[[str], None] = lambda text: None) -> None:
+        super().__init__(path.name, report)
+        self.path, self._note = path, note
+        self._open = ExitStack()
+        self.information = self._read_information()
+        self.files = self._storage_files()
+        if not self.files:
+            raise BagError(f"{path}: no storage file (.mcap, .db3) of a bag in it")
+        self.topics = topics_of_information(self.information)
+        self.readable = 0
+        self.early = 0  # messages logged at time 0, before the recorder had a clock, which are put to the start
+        self._packs_messages = str(self.information.get("compression_mode")).lower() == "message"
+
+    @property
+    def storages(self) -> list[str]:
+        """The kinds of its files as rosbag2 calls them."""
+        kinds = sorted({_plain_name(file).suffix.removeprefix(".") for file in self.files})
+        return ["sqlite3" if kind == "db3" else kind for kind in kinds]
+
+    def close(self) -> None:
+        self._open.close()
+
+    def batches(self, progress: Progress) -> Iterator[Batch]:
+        """All messages that can be read, in the order of the files, by topic in batches."""
+        waiting: dict[tuple[Topic, bool], _Waiting] = {}
+        for message in self._timed(self._messages(progress)):
+            self.readable += 1
+            queue = waiting.setdefault((message.topic, message.is_cdr), _Waiting())
+            queue.stamps.append(message.stamp_ns)
+            queue.messages.append(bytes(message.data))
+            queue.size += len(message.data)
+            if len(queue.stamps) >= BATCH or queue.size >= BATCH_BYTES:
+                yield _batch(message.topic, message.is_cdr, waiting.pop((message.topic, message.is_cdr)))
+        for (topic, is_cdr), queue in waiting.items():
+            yield _batch(topic, is_cdr, queue)
+        self._compare_counts(self.readable)
+
+    def _compare_counts(self, found: int) -> None:
+        expected = self.information.get("message_count")
+        if isinstance(expected, int) and expected != found:
+            self._tell("message_count", METADATA, f"expected {expected} messages as it says, got {found}")
+
+    def _tell(self, kind: str, file: str, message: str) -> None:
+        self.report(Defect(file=file, kind=kind, message=message))
+
+    def _messages(self, progress: Progress) -> Iterator[StoredMessage]:
+        total = max(sum(file.stat().st_size for file in self.files), 1)
+        before = 0
+        for path in self.files:
+            with ExitStack() as stack:
+                storage = self._storage(path, stack)
+                for message in storage.messages():
+                    if self._packs_messages:
+                        message = message._replace(data=self._whole(message.data, path.name))
+                    yield message
+                    progress(min((before + storage.position) / total, 1.0), self.readable)
+                self._close(storage, path)
+            before += path.stat().st_size
+
+    def _timed(self, messages: Iterator[StoredMessage]) -> Iterator[StoredMessage]:
+        """The messages, those that were logged at time 0, before the recorder had a clock, at the first other time."""
+        held: list[StoredMessage] = []
+        for first in messages:
+            if first.stamp_ns or len(held) == MOST_HELD:
+                break
+            held.append(first)
+        else:
+            yield from held
+            return
+        start_ns = first.stamp_ns if first.stamp_ns > LEAST_WALL_NS else 0
+        if start_ns:
+            self.early = len(held)
+        yield from (message._replace(stamp_ns=start_ns) for message in held)
+        yield first
+        yield from messages
+
+    def _storage(self, path: Path, stack: ExitStack) -> StorageReader:
+        """A storage file that is open until the stack is left; without the compression of the file as a whole."""
+        if path.suffix == ".zstd":
+            packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
+            path = Path(folder) / packed.stem
+            fault = decompress_file(packed, path)
+            if fault:
+                self._tell("damaged_bag", packed.name, fault)
+        storage = STORAGES[path.suffix](path)
+        stack.callback(storage.close)
+        return storage
+
+    def _close(self, storage: StorageReader, path: Path) -> None:
+        """Tell what a file that was gone through is like."""
+        for fault in storage.faults:
+            self._tell("damaged_bag", path.name, fault)
+        found = (stored.topic for stored in storage.topics.values())
+        self.topics += [topic for topic in dict.fromkeys(found) if topic not in self.topics]
+
+    def _whole(self, data: bytes | memoryview, name: str) -> bytes:
+        try:
+            return decompressed_message(data)
+        except ArchiveError as error:
+            self._tell("damaged_message", name, str(error))
+            return b""
+
+    @cached_property
+    def _opened(self) -> Sequence[StorageReader]:
+        return [self._storage(path, self._open) for path in self.files]
+
+    @cached_property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        parts: dict[Topic, list[tuple[StoredTopic, MessagePlaces]]] = {}
+        count = 0
+        for number, (path, storage) in enumerate(zip(self.files, self._opened, strict=True)):
+            for key, places in storage.index().items():
+                stored = storage.topics[key]
+                count += len(places.stamp_ns)
+                if stored.is_cdr and len(places.stamp_ns):
+                    found = replace(places, block=places.block + (number << FILE_BITS))
+                    parts.setdefault(stored.topic, []).append((stored, found))
+            self._close(storage, path)
+        self._compare_counts(count)
+        indexed: dict[str, IndexedTopic] = {}
+        for topic, files in parts.items():
+            if topic.name not in indexed:
+                stored = next((stored for stored, _ in files if stored.definition), files[0][0])
+                kind = kind_of_definition(topic.msgtype, stored.definition, stored.definition_form, is_cdr=True)
+                indexed[topic.name] = IndexedTopic(kind, joined_places([places for _, places in files]))
+        return indexed
+
+    def read(self, block: int, offset: int) -> bytes:
+        data = self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offset)
+        return decompressed_message(data) if self._packs_messages else data
+
+    def tell_damaged(self, block: int, message: str) -> None:
+        self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)
+
+    def _read_information(self) -> dict[str, Any]:
+        if not self.path.is_dir():
+            return {}
+        information, fault = read_information(self.path)
+        if fault:
+            self._tell("damaged_bag", METADATA, fault)
+        return information
+
+    def _storage_files(self) -> list[Path]:
+        """The files that the metadata name, in order, and those that it does not."""
+        if not self.path.is_dir():
+            return [self.path]
+        named = self.information.get("relative_file_paths")
+        paths = [self.path / Path(str(name)).name for name in named] if isinstance(named, list) else []
+        for path in paths:
+            if not path.is_file():
+                self._tell("damaged_bag", path.name, "metadata.yaml names this file, but it is not there")
+        others = sorted(path for path in self.path.iterdir() if _is_storage(path) and path not in paths)
+        if paths:
+            for path in others:
+                self._note(f"{path.name}: metadata.yaml does not name this file; it was left aside")
+        return [path for path in paths if _is_storage(path)] or others
+
+
+def _batch(topic: Topic, is_cdr: bool, queue: _Waiting) -> Batch:
+    stamp_ns = np.array(queue.stamps, np.int64)
+    return batch_of_messages(topic, stamp_ns, parts_of_lengths(stamp_ns, queue.messages) if is_cdr else [])

@@ -1,0 +1,196 @@
+"""Bags in SQLite files as rosbag2's plugin sqlite3 has them.
+
+They are written as of ROS 2 Jazzy, schema version 4, and read as far as they can be.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_messages.bags.channels import Channel, Contents
+from fieldplay_messages.bags.metadata import ROS_DISTRO, VERSION, information_text, qos_text
+from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, places_in_time
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.errors import ArchiveError, BagError
+from fieldplay_messages.feeds.messages import Messages
+
+BATCH_SIZE = 4 << 20
+INDEXED_ROWS = 50_000  # at once
+UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+
+# A bag that is not finished is thrown away: nothing needs to be undone, and one sync at the end is enough.
+PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
+
+TABLES = """
+CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);
+CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER NOT NULL, metadata TEXT NOT NULL);
+CREATE TABLE topics(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, serialization_format TEXT NOT NULL,
+  offered_qos_profiles TEXT NOT NULL, type_description_hash TEXT NOT NULL);
+CREATE TABLE message_definitions(
+  id INTEGER PRIMARY KEY, topic_type TEXT NOT NULL, encoding TEXT NOT NULL,
+  encoded_message_definition TEXT NOT NULL, type_description_hash TEXT NOT NULL);
+CREATE TABLE messages(
+  id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, timestamp INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX timestamp_idx ON messages (timestamp ASC);
+"""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OverflowError) as error:
+        raise BagError(f"the bag's database cannot be written: {error}") from error
+
+
+class SqliteWriter:
+    """A bag's database while it is written."""
+
+    name = "sqlite3"
+
+    def __init__(self, path: Path) -> None:
+        self._topics = 0
+        self._types: set[str] = set()
+        with _told():
+            self._database = sqlite3.connect(path, isolation_level=None)
+            for pragma in PRAGMAS:
+                self._database.execute(f"PRAGMA {pragma}")
+            self._database.executescript(f"BEGIN; {TABLES}")
+            self._database.execute("INSERT INTO schema VALUES (4, ?)", (ROS_DISTRO,))
+
+    def add_channel(self, channel: Channel) -> None:
+        """Make the next channel known."""
+        self._topics += 1
+        with _told():
+            self._database.execute(
+                "INSERT INTO topics VALUES (?, ?, ?, 'cdr', ?, ?)",
+                (self._topics, channel.topic, channel.msgtype, qos_text(channel.qos), channel.type_hash),
+            )
+            if channel.msgtype not in self._types:
+                self._types.add(channel.msgtype)
+                self._database.execute(
+                    "INSERT INTO message_definitions VALUES (NULL, ?, 'ros2msg', ?, ?)",
+                    (channel.msgtype, channel.msgdef, channel.type_hash),
+                )
+
+    def write(self, messages: Messages) -> None:
+        """Insert messages of known channels."""
+        ends = np.cumsum(messages.size)
+        start = 0
+        while start < len(messages):
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + BATCH_SIZE, side="right")))
+            self._insert(messages.part(start, stop))
+            start = stop
+
+    def finish(self, contents: Contents, file_name: str) -> None:
+        """Write the metadata and close the database."""
+        text = information_text(contents, storage=self.name, file=file_name)
+        with _told():
+            self._database.execute("INSERT INTO metadata VALUES (NULL, ?, ?)", (VERSION, text))
+            self._database.execute("COMMIT")
+            self._database.close()
+
+    def close(self) -> None:
+        """Let go of a database that is not to be finished."""
+        with _told():
+            self._database.close()
+
+    def _insert(self, messages: Messages) -> None:
+        ends = np.cumsum(messages.size)
+        starts = ends - messages.size
+        buffer = np.empty(int(ends[-1]), np.uint8)
+        messages.payloads.place(buffer, starts)
+        blobs = map(buffer.data.__getitem__, map(slice, starts.tolist(), ends.tolist()))
+        rows = zip(messages.channel.tolist(), messages.stamp_ns.tolist(), blobs, strict=True)
+        with _told():
+            self._database.executemany("INSERT INTO messages (topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
+
+
+class SqliteReader:
+    """A bag's database that is read; see StorageReader."""
+
+    def __init__(self, path: Path) -> None:
+        self.faults: list[str] = []
+        self.topics: dict[int, StoredTopic] = {}
+        self.position = 0
+        self._lock = threading.Lock()
+        journal = path.with_name(f"{path.name}-wal")
+        if journal.is_file() and journal.stat().st_size:
+            self.faults.append(f"{journal.name} holds messages that were not put into it; they are not read")
+        # immutable: nothing is written beside the file, not even a journal
+        name = f"file:{quote(str(path))}?immutable=1"
+        self._database = sqlite3.connect(name, uri=True, check_same_thread=False)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def messages(self) -> Iterator[StoredMessage]:
+        unusable = 0
+        try:
+            self._learn()
+            rows = self._database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY id")
+            for number, stamp_ns, data in rows:
+                if number not in self.topics or not isinstance(data, bytes) or not isinstance(stamp_ns, int):
+                    unusable += 1
+                    continue
+                self.position += len(data)
+                stored = self.topics[number]
+                yield StoredMessage(stored.topic, stamp_ns, data, stored.is_cdr)
+            self._tell_unusable(unusable)
+        except UNREADABLE as error:
+            self.faults.append(f"it can be read only so far: {error}")
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        """By their numbers, which are block and offset; no message is read for it."""
+        parts: list[NDArray[np.int64]] = [np.zeros((0, 3), np.int64)]
+        try:
+            self._learn()
+            rows = self._database.execute(
+                "SELECT topic_id, timestamp, id FROM messages"
+                " WHERE typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' ORDER BY id"
+            )
+            while some := rows.fetchmany(INDEXED_ROWS):
+                parts.append(np.array(some, np.int64))
+        except UNREADABLE as error:
+            self.faults.append(f"it can be read only so far: {error}")
+        number, stamp_ns, row = np.concatenate(parts).T
+        known = np.isin(number, [topic for topic in self.topics if isinstance(topic, int)])
+        self._tell_unusable(int((~known).sum()))
+        members = {topic: np.flatnonzero(number == topic) for topic in np.unique(number[known]).tolist()}
+        return {topic: places_in_time(stamp_ns[rows], row[rows], row[rows]) for topic, rows in members.items()}
+
+    def read(self, block: int, offset: int) -> bytes:
+        try:
+            with self._lock:
+                found = self._database.execute("SELECT data FROM messages WHERE id = ?", (offset,)).fetchone()
+        except UNREADABLE as error:
+            raise ArchiveError(f"the message in row {offset} cannot be read: {error}") from None
+        if found is None or not isinstance(found[0], bytes):
+            raise ArchiveError(f"expected a message in row {offset}, got none")
+        return found[0]
+
+    def _learn(self) -> None:
+        """Take in the topics, and the definitions of their types where the database has them."""
+        definitions: dict[str, tuple[str, str]] = {}
+        with suppress(*UNREADABLE):
+            for msgtype, form, text in self._database.execute(
+                "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
+            ):
+                definitions[str(msgtype)] = str(text), str(form)
+        for number, name, msgtype, encoding in self._database.execute(
+            "SELECT id, name, type, serialization_format FROM topics ORDER BY id"
+        ):
+            topic = Topic(str(name), str(msgtype))
+            self.topics[number] = StoredTopic(topic, encoding == "cdr", *definitions.get(topic.msgtype, ("", "")))
+
+    def _tell_unusable(self, count: int) -> None:
+        if count:
+            self.faults.append(f"expected messages of topics that are listed, got {count} rows that are none")

@@ -1,0 +1,173 @@
+"""Bags of ROS 2 at random: what each topic gives is what the bag gives from begin to end, damaged or not."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from messages_by_hand import START_NS, STORE, make, serialized, stamped
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.mcap_records import CHUNK, HEAD, MAGIC, MESSAGE_INDEX
+from fieldplay_messages.bags.reader import Ros2Bag
+from fieldplay_messages.bags.writer import BagWriter, StorageName
+from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
+from fieldplay_messages.errors import Defect
+from fieldplay_messages.feeds.messages import merged, messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
+
+POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
+Found = dict[str, list[tuple[int, bytes]]]
+
+
+def write(path: Path, count: int = 400, *, storage: StorageName = "mcap", compression: Any = "none") -> Path:
+    """Two topics, each second message of either."""
+    with BagWriter(path, storage=storage, compression=compression, chunk_size=4000) as writer:
+        stamps = START_NS + np.arange(count) * 10**7
+        makers: list[tuple[str, str, Callable[[int], Any]]] = [
+            ("/pose", POSE, lambda k: stamped(POSE, START_NS + k, "map", pose__position__x=float(k))),
+            ("/value", FLOAT, lambda k: make(FLOAT, data=float(k))),
+        ]
+        written = []
+        for place, (topic, msgtype, maker) in enumerate(makers):
+            number = writer.add_channel(channel_of_type(topic, msgtype))
+            rows = range(place, count, 2)
+            payloads = PiecePayloads([serialized(maker(row)) for row in rows])
+            written.append(messages_of_channel(number, stamps[place::2], payloads))
+        writer.write(merged(written))
+    return path
+
+
+def in_order(path: Path) -> tuple[Found, list[Defect]]:
+    """All messages from begin to end."""
+    defects: list[Defect] = []
+    found: Found = defaultdict(list)
+    for batch in Ros2Bag(path, defects.append).batches(lambda share, count: None):
+        found[batch.topic.name] += [(stamp, data.tobytes()) for stamp, data in batch.messages()]
+    return found, defects
+
+
+def at_random(path: Path, rows: int = 7) -> tuple[Found, list[Defect]]:
+    """The same topic by topic, the last span first."""
+    defects: list[Defect] = []
+    bag = Ros2Bag(path, defects.append)
+    found: Found = {}
+    for name in bag.kinds:
+        topic = bag.topic(name, rows)
+        spans = [
+            [(stamp, data) for stamp, data in zip(topic.stamps(i).tolist(), topic.messages(i), strict=True) if data]
+            for i in reversed(range(len(topic.spans)))
+        ]
+        found[name] = [message for span in reversed(spans) for message in span]
+        assert sum(span.count for span in topic.spans) == bag.counts[name]
+    bag.close()
+    return found, defects
+
+
+@pytest.mark.parametrize(("storage", "compression"), [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")])
+def test_topics_at_random_give_what_the_bag_gives_from_begin_to_end(
+    storage: StorageName, compression: str, tmp_path: Path
+) -> None:
+    bag = write(tmp_path / "bag", storage=storage, compression=compression)
+    found, defects = at_random(bag)
+    assert (found, defects) == (in_order(bag)[0], [])
+    assert {name: len(messages) for name, messages in found.items()} == {"/pose": 200, "/value": 200}
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+@pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE, CompressionMode.NONE])
+def test_compression_of_every_kind_is_undone(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
+    writer = Writer(tmp_path / "bag", version=9, storage_plugin=plugin)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connection = writer.add_connection("/value", FLOAT, typestore=STORE)
+        for k in range(50):
+            writer.write(connection, START_NS + k, serialized(make(FLOAT, data=float(k))))
+    found, defects = at_random(tmp_path / "bag")
+    assert [data for _, data in found["/value"]] == [serialized(make(FLOAT, data=float(k))) for k in range(50)]
+    assert defects == []
+
+
+def without_records(content: bytes, unwanted: Callable[[int], bool]) -> bytes:
+    kept, place = [MAGIC], len(MAGIC)
+    while place + HEAD.size <= len(content) - len(MAGIC):
+        op, length = HEAD.unpack_from(content, place)
+        end = place + HEAD.size + length
+        kept += [] if unwanted(op) else [content[place:end]]
+        place = end
+    return b"".join((*kept, MAGIC))
+
+
+@pytest.mark.parametrize("unwanted", [lambda op: op == MESSAGE_INDEX, lambda op: op > CHUNK], ids=["index", "summary"])
+def test_an_mcap_without_indexes_is_indexed_by_what_is_in_its_chunks(
+    unwanted: Callable[[int], bool], tmp_path: Path
+) -> None:
+    bag = write(tmp_path / "bag")
+    expected, _ = in_order(bag)
+    (storage,) = bag.glob("*.mcap")
+    storage.write_bytes(without_records(storage.read_bytes(), unwanted))
+    assert at_random(bag)[0] == expected
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("share", [0.001, 0.2, 0.5, 0.75, 0.999])
+def test_of_a_bag_that_was_cut_off_all_that_is_there_is_read(
+    share: float, storage: StorageName, tmp_path: Path
+) -> None:
+    bag = write(tmp_path / "bag", 2000, storage=storage)
+    (file,) = (path for path in bag.iterdir() if path.suffix != ".yaml")
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    expected, _ = in_order(bag)
+    found, defects = at_random(bag)
+    assert all(found.get(name, [])[: len(messages)] == messages for name, messages in expected.items())
+    count = sum(map(len, found.values()))
+    kinds = {defect.kind for defect in defects}
+    assert "damaged_bag" in kinds or storage == "sqlite3"
+    assert ("message_count" in kinds) == (count < 2000)
+    if storage == "mcap":
+        assert found == expected and count >= min(share, 0.7) * 2000 - 60
+
+
+def test_a_damaged_chunk_costs_what_it_holds_and_is_told_once(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", compression="zstd")
+    (storage,) = bag.glob("*.mcap")
+    content = bytearray(storage.read_bytes())
+    magic = b"\x28\xb5\x2f\xfd"
+    place = content.index(magic, content.index(magic) + 1)  # the second chunk
+    content[place + 9 : place + 40] = b"\xaa" * 31
+    storage.write_bytes(content)
+    expected, _ = in_order(bag)
+    found, (defect,) = at_random(bag)
+    assert found == expected
+    assert 300 < sum(map(len, found.values())) < 400
+    assert "cannot be unpacked: " in defect.message and defect.message.endswith("; its messages are left out")
+
+
+def test_types_come_from_the_definitions_in_the_bag(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag")
+    (storage,) = bag.glob("*.mcap")
+    content = storage.read_bytes()
+    storage.write_bytes(content.replace(b"std_msgs/msg/Float64", b"my_robots/msg/Wheels"))
+    (bag / "metadata.yaml").unlink()
+    opened = Ros2Bag(bag, lambda defect: None)
+    kind = opened.kinds["/value"]
+    messages = [data for data in opened.topic("/value", 9).messages(0) if data is not None]
+    opened.close()
+    assert kind.msgtype == "my_robots/msg/Wheels"
+    assert numbers_of_messages(messages, Decoder(kind), ("data",))["data"].tolist() == [2.0 * k + 1 for k in range(9)]
+
+
+def test_a_bag_in_several_files_is_read_as_one(tmp_path: Path) -> None:
+    one, two = write(tmp_path / "one", 100), write(tmp_path / "two", 60)
+    (two / "two_0.mcap").rename(one / "one_1.mcap")
+    text = (one / "metadata.yaml").read_text().replace("  - one_0.mcap", "  - one_0.mcap\n    - one_1.mcap")
+    (one / "metadata.yaml").write_text(text)
+    found, _ = at_random(one)
+    assert {name: len(messages) for name, messages in found.items()} == {"/pose": 80, "/value": 80}
+    assert all(
+        [stamp for stamp, _ in messages] == sorted(stamp for stamp, _ in messages) for messages in found.values()
+    )
