@@ -1,4 +1,4 @@
-"""The indexes of large logs, kept beside the archives: these are never written to.
+"""The indexes of large logs, kept in a folder of the user's own: never beside a log, as archives are not written to.
 
 They lie in $FIELDPLAY_CACHE, else in $XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay. One counts as long as its
 log has the same size and time of change. That there is none, or none can be written, costs time and nothing else.
