@@ -9,7 +9,7 @@ import msgpack
 import pytest
 from cdff_by_hand import BEGIN_US, Run, numbered, read_log, runner, states, write_log
 
-from fieldplay.cdff import parts_of_logs as cutting
+from fieldplay.cdff import cuts
 
 FLAT = {
     "/a.x/time/microseconds": [BEGIN_US, BEGIN_US + 1000, BEGIN_US + 2000],
@@ -195,13 +195,13 @@ def test_an_existing_file_is_replaced_with_overwrite_alone_and_the_log_itself_ne
 def test_an_interrupted_cut_leaves_nothing_behind(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copied = cutting._copied
+    copied = cuts._copied
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return copied(*arguments, **options)
 
-    monkeypatch.setattr(cutting, "_copied", interrupted)
+    monkeypatch.setattr(cuts, "_copied", interrupted)
     code, _, err = run("chunk", log, tmp_path / "out.msg")
     assert (code, "nothing was left behind" in err) == (130, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

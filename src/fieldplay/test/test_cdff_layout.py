@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 from fieldplay.cdff.description.catalogue import published
 from fieldplay.cdff.description.reader import description_of_text
-from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, STEP, Box, Graph, GraphEdge, Mark, graph_of
-from fieldplay.cdff.drawing.layers import feedback_edges, longest_path_layers
-from fieldplay.cdff.drawing.layout import layout_of
-from fieldplay.cdff.drawing.order import Segment, crossings, ordered_layers
-from fieldplay.cdff.drawing.places import BETWEEN, Tie, heights_of_layers
+from fieldplay.cdff.diagrams.graph import INPUT, OUTPUT, STEP, Box, Graph, GraphEdge, Mark, graph_of
+from fieldplay.cdff.diagrams.layers import (
+    BETWEEN,
+    Segment,
+    Tie,
+    crossings,
+    feedback_edges,
+    heights_of_layers,
+    longest_path_layers,
+    ordered_layers,
+)
+from fieldplay.cdff.diagrams.layout import layout_of
 
 Pairs = list[tuple[int, int]]
 

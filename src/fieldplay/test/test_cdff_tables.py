@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.cdff.plain_data import json_of
-from fieldplay.cdff.tables.cells import cells_of, lists_of_word
-from fieldplay.cdff.tables.columns import columns_of, in_order, is_same_table, joined, series_of, values_of
+from fieldplay.cdff.tables.columns import (
+    cells_of,
+    columns_of,
+    in_order,
+    is_same_table,
+    joined,
+    lists_of_word,
+    series_of,
+    values_of,
+)
 
 numbers = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.integers(-9, 9), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from fieldplay.cdff.description.catalogue import Catalogue, published, with_own
 from fieldplay.cdff.description.checks import check_description
-from fieldplay.cdff.description.feeds import feeds_of_log
 from fieldplay.cdff.description.model import DFN, DFPC, Description, ProcessingChain
-from fieldplay.cdff.description.port_types import TYPES_DIFFER, InputFeed, feed_faults
+from fieldplay.cdff.description.port_types import TYPES_DIFFER, InputFeed, feed_faults, feeds_of_log
 from fieldplay.cdff.description.reader import description_of_file
-from fieldplay.cdff.drawing.diagram import picture_of
-from fieldplay.cdff.drawing.shapes import Drawing
-from fieldplay.cdff.drawing.svg import svg_of
-from fieldplay.cli.cdff_opening import opened_with_faults, tell_faults
+from fieldplay.cdff.diagrams.diagram import picture_of
+from fieldplay.cdff.diagrams.shapes import Drawing
+from fieldplay.cdff.diagrams.svg import svg_of
+from fieldplay.cli.cdff_logs import opened_with_faults, tell_faults
 from fieldplay.cli.commands import print_line, require_place, tell
 from fieldplay.report.html.ticks import many
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
@@ -60,7 +59,7 @@ def _require_places(chosen: argparse.Namespace) -> None:
 
 
 def _png(picture: Drawing) -> bytes:
-    from fieldplay.cdff.drawing.png import png_of
+    from fieldplay.cdff.diagrams.png import png_of
 
     return png_of(picture)
 

@@ -5,25 +5,27 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from fieldplay.cdff import index_state, summary
-from fieldplay.cdff.opening import chosen_streams
-from fieldplay.cdff.parts_of_logs import PACKED, Cut, rows_of_cut, write_cut
+from fieldplay.cdff.cuts import PACKED, Cut, rows_of_cut, write_cut
+from fieldplay.cdff.log_choice import chosen_streams, opened_logs
 from fieldplay.cdff.plain_data import plain_of
 from fieldplay.cdff.sample_text import Limits, lines_of, lines_of_sample, named_entries, row_of
-from fieldplay.cdff.tables.cells import lists_of_word
+from fieldplay.cdff.tables.columns import lists_of_word
 from fieldplay.cdff.tables.export import CSV, PARQUET, TableOptions, export_stream
 from fieldplay.cdff.times import begin_of, time_of_word
-from fieldplay.cli.cdff_opening import opened_with_faults, require_there, tell_faults
-from fieldplay.cli.commands import Command, print_line, require_place, tell
+from fieldplay.cli.commands import Command, fault_of_place, print_line, require_place, tell
 from fieldplay.cli.progress import progress_bar
 from fieldplay.report.html.ticks import many, size_text
 from fieldplay_archive.files.containers import FolderFiles
+from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.outputs import whole
+from fieldplay_messages.progress import watched_opening
 
 DONE, FAULTY = 0, 1
 LOG_SUFFIXES = (".msg", ".msg.zz")
@@ -218,3 +220,29 @@ def _is_refused(chosen: argparse.Namespace, faults: Sequence[Defect]) -> bool:
 TOOLS: dict[str, Command] = {
     "info": info, "show": show, "index": index, "chunk": chunk, "join": join, "export": export,
 }  # fmt: skip
+
+
+@contextmanager
+def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect]]]:
+    """Logs, and what is wrong with them."""
+    require_there(paths)
+    faults: list[Defect] = []
+    notes: list[str] = []
+    with ExitStack() as stack:
+        with progress_bar("reading", "MB", sys.stderr) as bar, watched_opening(bar):
+            log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
+        for note in notes:
+            tell(f"fieldplay: note: {note}")
+        yield log, faults
+
+
+def require_there(paths: Sequence[Path]) -> None:
+    """UsageError where a path leads to nothing that can be read."""
+    for fault in filter(None, map(fault_of_place, paths)):
+        raise UsageError(fault)
+
+
+def tell_faults(faults: Sequence[Defect]) -> None:
+    """A line for each."""
+    for fault in faults:
+        tell(f"fieldplay: {fault}")

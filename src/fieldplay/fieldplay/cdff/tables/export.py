@@ -4,26 +4,31 @@ The columns are those of the first block. If a later sample has another one, or 
 gone through to find all columns, and the table is begun anew: common logs are read once, others twice.
 """
 
+import queue
+import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
-from fieldplay.cdff.tables.cells import Lists, cells_of
 from fieldplay.cdff.tables.columns import (
     TYPES,
     Columns,
+    Lists,
     Values,
+    cells_of,
     columns_of,
     is_same_table,
     joined,
     series_of,
     values_of,
 )
-from fieldplay.cdff.tables.writers import CsvWriter, ParquetWriter
 from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.errors import ArchiveError, Defect, Report, UsageError
@@ -34,6 +39,8 @@ LOG, SAMPLE = "log", "sample"
 BLOCK_BYTES, BLOCK_ROWS = 2 << 20, 4096  # of a log, in a block
 GROUP_BYTES, GROUP_ROWS = 4 << 20, 1 << 17  # of a log, in a row group of Parquet
 MOST_COLUMNS = 20_000
+WAITING = 2  # blocks between the threads
+LOOK_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +71,82 @@ class _OtherColumnsError(Exception):
     def __init__(self, columns: Columns) -> None:
         super().__init__()
         self.columns = columns
+
+
+class _StoppedError(Exception):
+    """What the reader of blocks is told when the writing is given up."""
+
+
+class CsvWriter(AbstractContextManager["CsvWriter"]):
+    """A CSV file with a line of names; a cell of nothing is empty, an empty text is ""."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._has_names = False
+
+    def write(self, block: pl.DataFrame) -> None:
+        """Some rows."""
+        block.write_csv(self._file, include_header=not self._has_names)
+        self._has_names = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+class ParquetWriter(AbstractContextManager["ParquetWriter"]):
+    """A Parquet file, compressed by zstd; `rows` are those of a row group, which is all that is held.
+
+    Polars writes in a thread of its own, so that this one hears signals.
+    """
+
+    def __init__(self, path: Path, schema: dict[str, Any], rows: int) -> None:
+        self._blocks: queue.Queue[pl.DataFrame | None] = queue.Queue(WAITING)
+        self._stopped = self._is_written = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._sink, args=(path, schema, rows), daemon=True)
+        self._thread.start()
+
+    def write(self, block: pl.DataFrame) -> None:
+        """Some rows, in order."""
+        self._put(block)
+
+    def _put(self, block: pl.DataFrame | None) -> None:
+        while self._thread.is_alive():
+            try:
+                self._blocks.put(block, timeout=LOOK_EVERY_S)
+            except queue.Full:
+                continue
+            return
+        self._raise_error()
+
+    def _sink(self, path: Path, schema: dict[str, Any], rows: int) -> None:
+        def blocks(*_: object) -> Iterator[pl.DataFrame]:
+            while (block := self._blocks.get()) is not None:
+                yield block
+            if self._stopped:
+                raise _StoppedError
+
+        try:
+            register_io_source(blocks, schema=schema).sink_parquet(path, row_group_size=rows, compression="zstd")
+            self._is_written = True
+        except (pl.exceptions.PolarsError, OSError, _StoppedError) as error:
+            self._error = error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped = kind is not None
+        try:
+            self._put(None)
+        finally:
+            self._thread.join()
+        if not self._stopped and not self._is_written:
+            self._raise_error()
+
+    def _raise_error(self) -> None:
+        raise OSError(f"cannot write the table: {self._error or 'the writer has ended'}") from self._error
 
 
 def export_stream(

@@ -7,7 +7,6 @@ log has the same size and time of change. That there is none, or none can be wri
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.logs.index.file_index import Blocks, FileIndex, LogColumn, StreamPart
+from fieldplay_messages.errors import UserError
+from fieldplay_messages.outputs import whole
 
 FORM = 6  # of what is kept; another one is not read
 SMALLEST = 4 << 20  # bytes of a log whose index is kept
@@ -48,7 +49,7 @@ def kept_index(path: Path) -> FileIndex | None:
 
 def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
     """Keep the index of a log, if it is worth it, there is a place, and the log is as it was when it was opened."""
-    with suppress(OSError):
+    with suppress(OSError, UserError):
         if path.stat().st_size >= SMALLEST and state_of_log(path) == list(state):
             _write(index_place(path), state, index)
             _clear_away(cache_folder())
@@ -70,7 +71,6 @@ def state_of_log(path: Path) -> list[Any]:
 
 def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
     """Put it there as a whole: another process may read it meanwhile."""
-    place.parent.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = dict(_arrays(index))
     head = {
         "key": list(state),
@@ -79,14 +79,8 @@ def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
         "parts": [_head(p) for p in index.parts],
     }
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
-    handle, scratch = tempfile.mkstemp(dir=place.parent, prefix="new-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **{"head": text, **arrays})
-        os.replace(scratch, place)
-    except OSError:
-        os.unlink(scratch)
-        raise
+    with whole(place) as path:
+        np.savez(path, **{"head": text, **arrays})
 
 
 def _clear_away(folder: Path) -> None:

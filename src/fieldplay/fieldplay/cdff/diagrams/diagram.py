@@ -6,7 +6,7 @@ from types import MappingProxyType
 from fieldplay.cdff.description.catalogue import Catalogue
 from fieldplay.cdff.description.model import DFPC, Description, Operation, ProcessingChain
 from fieldplay.cdff.description.port_types import InputFeed, feed_faults, type_faults
-from fieldplay.cdff.drawing.graph import (
+from fieldplay.cdff.diagrams.graph import (
     DIFFERENT,
     INPUT,
     STRANGE,
@@ -19,8 +19,19 @@ from fieldplay.cdff.drawing.graph import (
     Mark,
     graph_of,
 )
-from fieldplay.cdff.drawing.layout import ChainLayout, layout_of
-from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Point, Shape, Words, fitting, text_width
+from fieldplay.cdff.diagrams.layout import ChainLayout, layout_of
+from fieldplay.cdff.diagrams.shapes import (
+    Area,
+    Dot,
+    Drawing,
+    Frame,
+    LineShape,
+    Point,
+    Shape,
+    Words,
+    fitting,
+    text_width,
+)
 
 MARGIN, HEAD, LEGEND, NOTE = 28.0, 70.0, 40.0, 18.0
 LEAST_WIDTH = 480.0

@@ -10,7 +10,7 @@ from fieldplay.cdff.description.catalogue import Catalogue, Dfn
 from fieldplay.cdff.description.implementations import ON_INPUT
 from fieldplay.cdff.description.model import DFPC, Description, End, Port, ProcessingChain, Step
 from fieldplay.cdff.description.port_types import InputFeed, do_differ, type_faults
-from fieldplay.cdff.drawing.shapes import text_width
+from fieldplay.cdff.diagrams.shapes import text_width
 
 INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
 KNOWN, UNUSED, WRONG, DIFFERENT = "known", "unused", "wrong", "different"  # of ports; the last by its type

@@ -1,6 +1,6 @@
 """A picture as SVG."""
 
-from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Point, Shape, Words
+from fieldplay.cdff.diagrams.shapes import Area, Dot, Drawing, Frame, LineShape, Point, Shape, Words
 from fieldplay.report.html.markup import Html, element, void
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Arial, sans-serif"

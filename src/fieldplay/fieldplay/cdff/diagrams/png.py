@@ -9,7 +9,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, Patch, PathPatch, Polygon
 from matplotlib.path import Path
 from matplotlib.text import Text
 
-from fieldplay.cdff.drawing.shapes import Area, Dot, Drawing, Frame, LineShape, Words
+from fieldplay.cdff.diagrams.shapes import Area, Dot, Drawing, Frame, LineShape, Words
 
 PIXELS_PER_POINT = 2.0  # of the picture's own pixels
 DPI = 72.0 * PIXELS_PER_POINT

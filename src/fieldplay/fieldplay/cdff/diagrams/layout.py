@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fieldplay.cdff.drawing.graph import INPUT, OUTPUT, Box, Graph, GraphEdge
-from fieldplay.cdff.drawing.layers import feedback_edges, longest_path_layers, pulled_right
-from fieldplay.cdff.drawing.order import Segment, ordered_layers
-from fieldplay.cdff.drawing.places import BETWEEN, Tie, heights_of_layers
-from fieldplay.cdff.drawing.shapes import Point
+from fieldplay.cdff.diagrams.graph import INPUT, OUTPUT, Box, Graph, GraphEdge
+from fieldplay.cdff.diagrams.layers import (
+    BETWEEN,
+    Segment,
+    Tie,
+    feedback_edges,
+    heights_of_layers,
+    longest_path_layers,
+    ordered_layers,
+    pulled_right,
+)
+from fieldplay.cdff.diagrams.shapes import Point
 
 GAP, PER_EDGE, WIDEST_GAP = 56.0, 5.0, 130.0
 LANE = 12.0  # between edges that lead back
