@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from fieldplay.cli.main import main
-from fieldplay.cli.progress import ProgressBar
+from fieldplay.cli.terminal import ProgressBar
 
 START_NS = 1656931512 * 10**9
 
@@ -57,7 +57,8 @@ def digest(folder: Path) -> dict[str, bytes]:
 def test_list_has_one_line_for_each_dataset(call: Call) -> None:
     code, out, err = call("list")
     assert (code, err) == (0, "")
-    assert "ameds       ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact\n" in out
+    assert "\nameds       ARCHES Mount Etna dataset (AMEDS), ESA's rover Interact [files" in out
+    assert out.count("\n") == out.count("at hand") == 5
 
 
 @pytest.mark.parametrize(

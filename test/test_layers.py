@@ -27,7 +27,6 @@ ROS_FILES = (
     "/nodes/",
     "fieldplay_player/node.py",
     "fieldplay_player/live_sink.py",
-    "fieldplay/cli/play.py",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/demo/listening.py",
     "fieldplay_bringup/demo/steps.py",

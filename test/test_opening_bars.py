@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import tiny_sherpatt as tiny
 
-from fieldplay.cli import play as playing
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
+from fieldplay_player import node
 from fieldplay_player.options import PlayOptions
 
 
@@ -72,7 +72,7 @@ def test_play_shows_it_until_all_is_open_and_hands_on_the_parameters(
             assert shown.getvalue().endswith("\r\x1b[K")  # the bar is gone before anything is told
         return 0
 
-    monkeypatch.setattr(playing, "play", play)
+    monkeypatch.setattr(node, "play", play)
     with terminal() as shown:
         assert main(["play", str(log), "--set", "order=log", "--dataset", "sherpatt"]) == 0
     assert found["order"] == "log"

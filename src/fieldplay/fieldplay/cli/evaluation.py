@@ -4,15 +4,23 @@ import argparse
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from fieldplay.cli.commands import opened, print_line, require_place, tell
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.arguments import (
+    add_archive,
+    add_json,
+    add_overwrite,
+    count,
+    number,
+    opened,
+    require_file_place,
+    require_place,
+)
+from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
 from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways, wanted_topics
 from fieldplay.report.output import SUFFIX, is_report
@@ -42,9 +50,10 @@ The two are compared at the same times. Where they are about two frames of the r
 """
 
 
-def add_evaluating(parser: argparse.ArgumentParser) -> None:
-    """The arguments behind ARCHIVE."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_archive(parser)
     parser.add_argument("estimate", metavar="ESTIMATE", help="topic of what is to be judged")
     parser.add_argument("truth", metavar="TRUTH", help="topic of what it is judged by")
     parser.add_argument(
@@ -56,34 +65,34 @@ def add_evaluating(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
     )
-    parser.add_argument("--within", type=_number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
-    parser.add_argument("--offset", type=_number, default=0.0, metavar="S", help="added to the estimate's times")
-    parser.add_argument("--frames", type=_count, default=1, metavar="N", help="poses of a step of the RPE; 1")
+    parser.add_argument("--within", type=number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
+    parser.add_argument("--offset", type=number, default=0.0, metavar="S", help="added to the estimate's times")
+    parser.add_argument("--frames", type=count, default=1, metavar="N", help="poses of a step of the RPE; 1")
     parser.add_argument(
         "--step",
-        type=_number,
+        type=number,
         default=-1.0,
         metavar="M",
         help="ways are measured by places so far apart: noise is no way; a tenth of the shortest length; 0: all poses",
     )
     parser.add_argument(
-        "--lever", type=_number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
+        "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
     )
     parser.add_argument("--tum", type=Path, metavar="DIR", help="write both, and the estimate as aligned, for evo")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
-    parser.add_argument("--overwrite", action="store_true", help="replace what is at DIR and OUT")
+    add_overwrite(parser, "replace what is at DIR and OUT")
 
 
-def evaluate(chosen: argparse.Namespace) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
     settings = _settings(chosen)
     _require_places(chosen)
-    with _source(chosen) as (source, names), progress_bar("reading", "messages", sys.stderr) as bar:
+    with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
         ways = read_ways(source, names[0], names[1], progress=bar)
         for line in _problems(source, names):
-            tell(line)
-    found = compared(ways, settings, lever=_lever(chosen.lever), tell=_told)
+            note(line)
+    found = compared(ways, settings, lever=_lever(chosen.lever), tell=note)
     _tell_doubts(found, chosen.lengths)
     _write(chosen, found)
     for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
@@ -109,11 +118,8 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
 def _require_places(chosen: argparse.Namespace) -> None:
     """UsageError where what is to be written cannot stand where it is wanted."""
     if chosen.plot is not None:
-        if chosen.plot.suffix.lower() not in (SUFFIX, PICTURE):
-            raise UsageError(f"{chosen.plot}: expected a name that ends in {SUFFIX} or {PICTURE}")
-        if chosen.plot.is_dir():
-            raise UsageError(f"{chosen.plot} is a folder")
-        require_place(chosen.archive, chosen.plot, overwrite=chosen.overwrite or is_report(chosen.plot))
+        overwrite = chosen.overwrite or is_report(chosen.plot)
+        require_file_place(chosen.archive, chosen.plot, (SUFFIX, PICTURE), overwrite=overwrite)
     if chosen.tum is not None and os.path.lexists(chosen.tum) and not chosen.tum.is_dir():
         raise UsageError(f"{chosen.tum}: expected a folder, got a file")
     for name in TUM_NAMES if chosen.tum is not None else ():
@@ -144,17 +150,17 @@ def _problems(source: Source, names: Sequence[str]) -> Iterator[str]:
     for found in source.findings.kept.values():
         for finding in found[:1]:
             more = source.findings.counts[finding.kind] - 1
-            yield f"fieldplay: {finding.place}: {finding.message}{f', and {more} more' if more else ''}"
+            yield f"{finding.place}: {finding.message}{f', and {more} more' if more else ''}"
 
 
 def _tell_doubts(found: Compared, wanted_m: Sequence[float]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
     if found.ways.estimate.topic == found.ways.truth.topic:
-        _told(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
+        note(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
     there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in wanted_m if length not in there]
     if missing:
-        _told(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
+        note(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
 
 
 def _lever(offset_m: Sequence[float] | None) -> Array | None:
@@ -191,23 +197,3 @@ def _lengths(text: str) -> tuple[float, ...]:
     if not lengths or not all(0 < length < np.inf for length in lengths):
         raise argparse.ArgumentTypeError(f"expected metres such as 1,2,5,10, got '{text}'")
     return lengths
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = np.nan
-    if not np.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number, got '{text}'")
-    return number
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"expected a count from 1, got '{text}'")
-    return int(text)
-
-
-def _told(text: str) -> None:
-    tell(f"fieldplay: {text}")

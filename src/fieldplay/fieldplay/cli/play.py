@@ -1,26 +1,49 @@
-"""The command `fieldplay play`: the player node without a launch file."""
+"""The command `play`: the player node without a launch file."""
 
 import argparse
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
-
-from fieldplay.cli.progress import ProgressBar, progress_bar
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay.cli.arguments import add_archive, add_selection, seconds, selection_of
+from fieldplay.cli.terminal import ProgressBar, progress_bar
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
-from fieldplay_player.dds_profile import use_profile
-from fieldplay_player.node import SWITCH_S, ignore_signals, play
-from fieldplay_player.nodes.ends import letting_go
 from fieldplay_player.options import PlayOptions
 
 
-def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, what is taken of it, and how it is played."""
+    add_archive(parser)
+    add_selection(parser)
+    parser.add_argument("--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
+    parser.add_argument("--loop", action="store_true", help="begin again at the end")
+    parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
+    parser.add_argument(
+        "--skip-gaps",
+        type=seconds,
+        default=0.0,
+        metavar="S",
+        help="pass over stretches without a message that are longer; 0 is never",
+    )
+    parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
+    parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")
+    parser.add_argument("--on-end", choices=("exit", "pause"), default="exit", help="what to do at the end")
+    parser.add_argument(
+        "--loop-stamps", choices=("restart", "continue"), default="restart", help="the times of a further round"
+    )
+    parser.add_argument(
+        "--wait-for-subscribers", type=int, default=0, metavar="N", help="begin once the topics have so many in all"
+    )
+    parser.add_argument("--qos-overrides", type=Path, metavar="FILE", help="YAML as rosbag2 reads it")
+    parser.add_argument("--urdf", type=Path, metavar="FILE", help="a robot model to publish on robot_description")
+
+
+def run(chosen: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C; the exit code."""
     options = PlayOptions(
-        selection=replace(selection, images=chosen.images or "raw"),
+        selection=replace(selection_of(chosen), images=chosen.images or "raw"),
         rate=chosen.rate,
         loop=chosen.loop,
         paused=chosen.paused,
@@ -33,11 +56,20 @@ def play_archive(chosen: argparse.Namespace, selection: Selection) -> int:
         qos_overrides=chosen.qos_overrides,
         urdf=chosen.urdf,
     )
+    try:
+        import rclpy
+        from rclpy.signals import SignalHandlerOptions
+
+        from fieldplay_player.dds_profile import use_profile
+        from fieldplay_player.node import SWITCH_S, ignore_signals, play
+        from fieldplay_player.nodes.ends import letting_go
+    except ModuleNotFoundError as error:
+        raise UsageError(f"play needs ROS 2: {error}") from None
     use_profile()
     sys.setswitchinterval(SWITCH_S)
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
-        with progress_bar("opening", "MB", sys.stderr) as bar, watched_opening(partial(_show, bar)):
+        with progress_bar("opening", "MB") as bar, watched_opening(partial(_show, bar)):
             return play(chosen.archive, chosen.dataset, options)
     finally:
         with letting_go():

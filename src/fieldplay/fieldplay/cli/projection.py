@@ -1,13 +1,12 @@
 """The command `fieldplay project`: a laser's points in a camera's picture."""
 
 import argparse
-import sys
 from pathlib import Path
 
 import cv2
 
-from fieldplay.cli.commands import opened, print_line, require_place, tell
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.arguments import add_archive, add_overwrite, opened, require_file_place
+from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.projection.motion import AUTO
 from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected
 from fieldplay_fusion.projection.overlays import ColourScale, overlay
@@ -28,9 +27,10 @@ visual_camera). TIME is seconds from the archive's begin (12.5), a Unix time (12
 """
 
 
-def add_projecting(parser: argparse.ArgumentParser) -> None:
-    """The arguments behind ARCHIVE."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, LASER, CAMERA, TIME and OUT, and how the points are placed and drawn."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    add_archive(parser)
     parser.add_argument("laser", metavar="LASER", help="topic or short name of scans or clouds")
     parser.add_argument("camera", metavar="CAMERA", help="topic or short name of pictures")
     parser.add_argument("time", metavar="TIME", help="seconds from the begin, a Unix time, or a time in UTC")
@@ -57,14 +57,14 @@ def add_projecting(parser: argparse.ArgumentParser) -> None:
         help="the frame in which motion between scan and picture is made up for: auto, the default, takes the "
         "archive's true poses where it has them, else the root of tf; odom is that of the wheels; none leaves it out",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing picture")
+    add_overwrite(parser, "replace an existing picture")
 
 
-def project(chosen: argparse.Namespace) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """A laser's points in a camera's picture."""
     scale = _require_options(chosen)
-    with opened(chosen) as archive, progress_bar("projecting", "steps", sys.stderr) as bar:
-        found = projected(archive, _wanted(chosen), step=bar, tell=_told)
+    with opened(chosen) as archive, progress_bar("projecting", "steps") as bar:
+        found = projected(archive, _wanted(chosen), step=bar, tell=note)
         ranges_m, caption = found.ranges_m, caption_of(found)
         drawn = overlay(
             found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption
@@ -78,11 +78,7 @@ def project(chosen: argparse.Namespace) -> int:
 
 def _require_options(chosen: argparse.Namespace) -> ColourScale | None:
     """UsageError where an option cannot be; the scale of the colours if one is wanted."""
-    if chosen.out.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{chosen.out}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
-    if chosen.out.is_dir():
-        raise UsageError(f"{chosen.out} is a folder")
+    require_file_place(chosen.archive, chosen.out, SUFFIXES, overwrite=chosen.overwrite)
     if not 0 <= chosen.within <= LONGEST_S:
         raise UsageError(f"--within: expected seconds, from 0 to {LONGEST_S:g}, got {chosen.within:g}")
     if not 1 <= chosen.scans <= MOST_SCANS:
@@ -105,7 +101,3 @@ def _wanted(chosen: argparse.Namespace) -> Wanted:
         extrinsics=chosen.extrinsics,
         fixed_frame=chosen.fixed_frame,
     )
-
-
-def _told(text: str) -> None:
-    tell(f"fieldplay: {text}")

@@ -1,12 +1,12 @@
 """The command `fieldplay report`: a page about an archive or a bag."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from fieldplay.cli.commands import opened, print_line
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.arguments import add_archive, opened
+from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
@@ -17,11 +17,17 @@ from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.errors import UsageError
 
 
-def report(chosen: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE and OUT."""
+    add_archive(parser)
+    parser.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
+
+
+def run(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
     require_place(chosen.archive, chosen.out)
     with _source(chosen) as source:
-        with progress_bar("reading", "messages", sys.stderr) as bar:
+        with progress_bar("reading", "messages") as bar:
             page = page_of(source, bar)
         size = write_page(chosen.out, page)
         problems = source.findings.total

@@ -1,12 +1,10 @@
 """The command `sample`: the datasets that have samples, their settings as options, and what it says when it is done."""
 
 import argparse
-import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from fieldplay.cli.commands import print_line, tell
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay_messages.errors import UsageError
 from fieldplay_samples.errors import SampleError
 from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, write_sample
@@ -14,14 +12,14 @@ from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of
 FAILED = 1
 
 
-def add_datasets(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A parser for each dataset, whose own settings are options."""
     subparsers = parser.add_subparsers(required=True, metavar="DATASET", dest="dataset")
     defaults = SampleOptions()
     for dataset in datasets():
         text = f"a synthetic archive of {dataset} in its published layout, with the truth beside it"
         sub = subparsers.add_parser(dataset, help=text, description=text, allow_abbrev=False)
-        sub.set_defaults(run=sample, parser=sub)
+        sub.set_defaults(run=run, parser=sub)
         sub.add_argument("out", metavar="OUT", type=Path, help="the archive; OUT.truth.csv is written beside it")
         sub.add_argument("--seconds", type=float, default=defaults.seconds, metavar="S", help="how long it is; 20")
         sub.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="of the world and the noise; 1")
@@ -39,19 +37,19 @@ def _add_setting(parser: argparse.ArgumentParser, name: str, default: Value) -> 
         parser.add_argument(option, dest=name, default=default, metavar="VALUE", help=f"by default {default}")
 
 
-def sample(chosen: argparse.Namespace) -> int:
+def run(chosen: argparse.Namespace) -> int:
     """Write a sample."""
     settings = {name: getattr(chosen, name) for name in settings_of(chosen.dataset)}
     options = SampleOptions(seconds=chosen.seconds, seed=chosen.seed, zip=chosen.zip, settings=settings)
     try:
-        with progress_bar("making the sample", "steps", sys.stderr) as bar:
+        with progress_bar("making the sample", "steps") as bar:
             result = write_sample(
                 chosen.dataset, chosen.out, options, progress=lambda done, total: bar(done / max(total, 1), done)
             )
     except SampleError as error:
         raise UsageError(str(error)) from None
     except BrokenProcessPool:
-        tell("fieldplay: a process that makes pictures and clouds has died (out of memory?); nothing was left behind")
+        note("a process that makes pictures and clouds has died (out of memory?); nothing was left behind")
         return FAILED
     again = " (it was there already)" if result.reused else ""
     print_line(f"{result.path}: {chosen.seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")

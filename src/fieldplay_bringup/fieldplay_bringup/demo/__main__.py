@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.terminal import progress_bar
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_bringup.demo import steps
 from fieldplay_bringup.demo.launched import LaunchFailed
@@ -61,7 +61,7 @@ def _run(out: Path, seconds: float) -> int:
     written = steps.converted(made.path, bag)
     differences = steps.compared(heard, written, topics)
     _say(4, f"pictures and a page: {out / 'index.html'}")
-    with progress_bar("drawing", "messages", sys.stderr) as bar:
+    with progress_bar("drawing", "messages") as bar:
         page, figures = write_pictures(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
     for name, value in figures:
         sys.stdout.write(f"  {name}: {value}\n")

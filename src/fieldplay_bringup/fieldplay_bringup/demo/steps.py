@@ -9,7 +9,7 @@ from pathlib import Path
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.terminal import progress_bar
 from fieldplay.conversion import BagOptions, convert
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
@@ -41,7 +41,7 @@ class Topics:
 
 def sample(target: Path, seconds: float, seed: int) -> SampleResult:
     """The sample archive, made anew only where it is not there yet."""
-    with progress_bar("making the sample", "steps", sys.stderr) as bar:
+    with progress_bar("making the sample", "steps") as bar:
         return write_sample(
             "ameds",
             target,
@@ -107,7 +107,7 @@ def _drain(listener: Listener) -> None:
 
 def converted(archive: Path, bag: Path) -> dict[str, list[bytes]]:
     """Write the bag; what it holds by topic, each message as its digest."""
-    with open_dataset(archive) as opened, progress_bar("converting", "messages", sys.stderr) as bar:
+    with open_dataset(archive) as opened, progress_bar("converting", "messages") as bar:
         convert(opened, bag, PLAYED, BagOptions(overwrite=True), progress=bar)
     found: dict[str, list[bytes]] = defaultdict(list)
     with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:

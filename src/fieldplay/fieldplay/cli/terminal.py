@@ -1,5 +1,9 @@
-"""How far a long piece of work is: a bar on a terminal, a plain line now and then elsewhere."""
+"""What the commands write: lines, and how far a long piece of work is.
 
+That is a bar on a terminal, a plain line now and then elsewhere.
+"""
+
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -8,6 +12,22 @@ from typing import TextIO
 BAR_WIDTH = 30
 BAR_EVERY_S = 0.1
 LINE_EVERY_S = 10.0
+
+
+def print_line(text: str) -> None:
+    """A line of output."""
+    sys.stdout.write(text + "\n")
+
+
+def tell(text: str) -> None:
+    """A line beside the output; if nobody can read it the work still goes on."""
+    with suppress(OSError):
+        sys.stderr.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """What the program says of itself, beside the output."""
+    tell(f"fieldplay: {text}")
 
 
 class ProgressBar:
@@ -50,9 +70,9 @@ class ProgressBar:
 
 
 @contextmanager
-def progress_bar(title: str, unit: str, out: TextIO) -> Iterator[ProgressBar]:
-    """A progress bar that is gone afterwards, whatever happens."""
-    bar = ProgressBar(title, unit, out)
+def progress_bar(title: str, unit: str) -> Iterator[ProgressBar]:
+    """A progress bar beside the output that is gone afterwards, whatever happens."""
+    bar = ProgressBar(title, unit, sys.stderr)
     try:
         yield bar
     finally:

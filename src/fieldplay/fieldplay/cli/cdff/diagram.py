@@ -13,8 +13,9 @@ from fieldplay.cdff.description.reader import description_of_file
 from fieldplay.cdff.diagrams.diagram import picture_of
 from fieldplay.cdff.diagrams.shapes import Drawing
 from fieldplay.cdff.diagrams.svg import svg_of
-from fieldplay.cli.cdff_logs import opened_with_faults, tell_faults
-from fieldplay.cli.commands import print_line, require_place, tell
+from fieldplay.cli.arguments import require_file_place
+from fieldplay.cli.cdff.logs import opened_with_faults, tell_faults
+from fieldplay.cli.terminal import note, print_line
 from fieldplay.report.html.ticks import many
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.outputs import write_whole
@@ -35,10 +36,10 @@ def diagram(chosen: argparse.Namespace) -> int:
     for line, message in feed_faults(description, feeds):
         faults.append(Defect(file=chosen.archive.name, row=line, kind=TYPES_DIFFER, message=message))
     for fault in sorted(faults, key=lambda fault: (fault.file, fault.row or 0)):
-        tell(f"fieldplay: {fault}")
+        note(str(fault))
     chain = _chain(description, chosen.implementation)
     if chosen.strict and faults:
-        tell(f"fieldplay: --strict: {many(len(faults), 'fault')}; nothing is written")
+        note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
         return FAULTY
     picture = picture_of(description, chain, catalogue, feeds)
     write_whole(chosen.out, svg_of(picture).encode() if chosen.out.suffix.lower() == SVG else _png(picture))
@@ -49,13 +50,9 @@ def diagram(chosen: argparse.Namespace) -> int:
 
 
 def _require_places(chosen: argparse.Namespace) -> None:
-    if chosen.out.suffix.lower() not in (SVG, PNG):
-        raise UsageError(f"{chosen.out}: expected a name that ends in {SVG} or {PNG}")
     if chosen.archive.is_dir():
         raise UsageError(f"{chosen.archive}: expected a description, got a folder")
-    if chosen.out.is_dir():
-        raise UsageError(f"{chosen.out} is a folder")
-    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    require_file_place(chosen.archive, chosen.out, (SVG, PNG), overwrite=chosen.overwrite)
 
 
 def _png(picture: Drawing) -> bytes:
@@ -98,7 +95,7 @@ def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, In
         tell_faults(faults)
         feeds = feeds_of_log(log, description, chosen.stream)
         if not feeds:
-            tell(f"fieldplay: note: no stream of {chosen.log} is called as an input; --stream PORT=STREAM names one")
+            note(f"note: no stream of {chosen.log} is called as an input; --stream PORT=STREAM names one")
     return feeds
 
 

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fieldplay.cli.arguments import add_json, add_overwrite, count
+
 EXAMPLES = {
     "info": """\
   fieldplay cdff info recording_20181202_0*.msg
@@ -74,7 +76,7 @@ class IntermixedParser(argparse.ArgumentParser):
             self._is_inside = False
 
 
-def add_cdff(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The commands below `cdff`, each with its arguments."""
     parser.epilog, parser.formatter_class = ALL, argparse.RawDescriptionHelpFormatter
     subparsers = parser.add_subparsers(required=True, metavar="TOOL", parser_class=IntermixedParser)
@@ -99,9 +101,9 @@ def add_cdff(parser: argparse.ArgumentParser) -> None:
 
 def _run(tool: str, chosen: argparse.Namespace) -> int:
     """What the tools stand on is loaded for them alone."""
-    from fieldplay.cli import cdff_diagram, cdff_logs
+    from fieldplay.cli.cdff import diagram, logs
 
-    return {**cdff_logs.TOOLS, "diagram": cdff_diagram.diagram}[tool](chosen)
+    return {**logs.TOOLS, "diagram": diagram.diagram}[tool](chosen)
 
 
 def _add_looking(tool: Add) -> None:
@@ -115,11 +117,11 @@ def _add_looking(tool: Add) -> None:
     which = show.add_mutually_exclusive_group()
     which.add_argument("--index", type=_whole, metavar="N", help="which sample, from 0; -1 is the last; 0 by default")
     which.add_argument("--time", metavar="T", help="the sample nearest to a time: seconds from the begin, Unix or UTC")
-    show.add_argument("--depth", type=_positive, default=8, metavar="D", help="so many levels of maps; 8")
-    show.add_argument("--max-list", type=_positive, default=16, metavar="N", help="lists up to so long as a whole; 16")
+    show.add_argument("--depth", type=count, default=8, metavar="D", help="so many levels of maps; 8")
+    show.add_argument("--max-list", type=count, default=16, metavar="N", help="lists up to so long as a whole; 16")
     index.add_argument("--forget", action="store_true", help="take the indexes of these logs away")
     for sub, what in ((info, "JSON"), (show, "the whole sample as JSON"), (index, "JSON")):
-        sub.add_argument("--json", action="store_true", help=f"print {what}")
+        add_json(sub, what)
 
 
 def _add_cutting(tool: Add) -> None:
@@ -191,19 +193,11 @@ def _add_streams(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace an existing file once the new one is complete"
-    )
+    add_overwrite(parser, "replace an existing file once the new one is complete")
     parser.add_argument("--strict", action="store_true", help="write nothing if there is any fault at all")
 
 
 def _whole(text: str) -> int:
     if not re.fullmatch(r"-?\d{1,18}", text):
         raise argparse.ArgumentTypeError(f"expected a whole number, got '{text}'")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
-        raise argparse.ArgumentTypeError(f"expected a count from 1, got '{text}'")
     return int(text)

@@ -3,8 +3,7 @@
 import argparse
 import json
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from fieldplay.cdff.sample_text import Limits, lines_of, lines_of_sample, named_
 from fieldplay.cdff.tables.columns import lists_of_word
 from fieldplay.cdff.tables.export import CSV, PARQUET, TableOptions, export_stream
 from fieldplay.cdff.times import begin_of, time_of_word
-from fieldplay.cli.commands import Command, fault_of_place, print_line, require_place, tell
-from fieldplay.cli.progress import progress_bar
+from fieldplay.cli.arguments import fault_of_place, require_place
+from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.report.html.ticks import many, size_text
 from fieldplay_archive.files.containers import FolderFiles
 from fieldplay_archive.logs.log import Log
@@ -91,7 +90,7 @@ def _rows(
         except UsageError as error:
             if is_named:
                 raise
-            tell(f"fieldplay: {error}")
+            note(str(error))
 
 
 def index(chosen: argparse.Namespace) -> int:
@@ -136,9 +135,9 @@ def _write_log(chosen: argparse.Namespace, logs: Sequence[Path], names: Sequence
         streams = chosen_streams(log, names)
         rows = [rows_of_cut(log, log.streams[name], cut) for name in streams]
         if not any(len(own) for own in rows):
-            tell("fieldplay: no sample lies in this stretch; nothing is written")
+            note("no sample lies in this stretch; nothing is written")
             return FAULTY
-        with progress_bar("writing", "MB", sys.stderr) as bar, whole(chosen.out) as partial:
+        with progress_bar("writing", "MB") as bar, whole(chosen.out) as partial:
             write_cut(log, streams, rows, out=partial, progress=bar)
     packed = ", packed" if chosen.out.name.lower().endswith(PACKED) else ""
     counts = f"{many(sum(map(len, rows)), 'sample')} of {many(len(streams), 'stream')}"
@@ -178,9 +177,9 @@ def export(chosen: argparse.Namespace) -> int:
 def _export_one(stream: LogStream, place: Path, options: TableOptions, *, faults: list[Defect]) -> str:
     def report(fault: Defect) -> None:
         faults.append(fault)
-        tell(f"fieldplay: {fault}")
+        note(str(fault))
 
-    with progress_bar(f"exporting {stream.name}", "samples", sys.stderr) as bar:
+    with progress_bar(f"exporting {stream.name}", "samples") as bar:
         done = export_stream(stream, place, options, report=report, progress=bar)
     twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
     return f"{many(done.rows, 'row')} of {many(done.columns, 'column')}{twice}"
@@ -213,11 +212,11 @@ def _is_refused(chosen: argparse.Namespace, faults: Sequence[Defect]) -> bool:
     """Faults are told; with --strict nothing is written then."""
     tell_faults(faults)
     if chosen.strict and faults:
-        tell(f"fieldplay: --strict: {many(len(faults), 'fault')}; nothing is written")
+        note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
     return bool(chosen.strict and faults)
 
 
-TOOLS: dict[str, Command] = {
+TOOLS: dict[str, Callable[[argparse.Namespace], int]] = {
     "info": info, "show": show, "index": index, "chunk": chunk, "join": join, "export": export,
 }  # fmt: skip
 
@@ -229,10 +228,10 @@ def opened_with_faults(paths: Sequence[Path]) -> Iterator[tuple[Log, list[Defect
     faults: list[Defect] = []
     notes: list[str] = []
     with ExitStack() as stack:
-        with progress_bar("reading", "MB", sys.stderr) as bar, watched_opening(bar):
+        with progress_bar("reading", "MB") as bar, watched_opening(bar):
             log = stack.enter_context(opened_logs(paths, faults.append, notes.append))
-        for note in notes:
-            tell(f"fieldplay: note: {note}")
+        for text in notes:
+            note(f"note: {text}")
         yield log, faults
 
 
@@ -245,4 +244,4 @@ def require_there(paths: Sequence[Path]) -> None:
 def tell_faults(faults: Sequence[Defect]) -> None:
     """A line for each."""
     for fault in faults:
-        tell(f"fieldplay: {fault}")
+        note(str(fault))

@@ -1,0 +1,177 @@
+"""What several commands share: their arguments, and what is opened and written by these."""
+
+import argparse
+import math
+import os
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fieldplay.cli.terminal import progress_bar
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.datasets import dataset_files, open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import UsageError
+from fieldplay_messages.progress import watched_opening
+
+LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
+NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, and how it is to be understood."""
+    parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="a folder, or the file as downloaded")
+    parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the dataset; docs/datasets/ explains them",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "JSON") -> None:
+    """Whether the output is for programs."""
+    parser.add_argument("--json", action="store_true", help=f"print {what}")
+
+
+def add_overwrite(parser: argparse.ArgumentParser, text: str) -> None:
+    """Whether what is there is replaced."""
+    parser.add_argument("--overwrite", action="store_true", help=text)
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Which part of an archive is taken, and how its messages are named."""
+    parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
+    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
+    parser.add_argument(
+        "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
+    )
+    for option, is_on, text in (("--tf", True, "on"), ("--no-tf", False, "off")):
+        parser.add_argument(
+            option,
+            dest="tf",
+            action="append",
+            default=[],
+            metavar="NAME",
+            type=partial(_switch, is_on=is_on),
+            help=f"switch a part of the dataset's tf {text}, such as nav_tf; docs/datasets/ names them",
+        )
+    parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
+    parser.add_argument("--frame-prefix", default="", help="before all frames")
+
+
+def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Archive:
+    """The archive that is asked for; a bar shows how far its opening is."""
+    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+        return open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
+
+
+def parameters(texts: Sequence[str]) -> dict[str, Any]:
+    """The dataset's parameters from NAME=VALUE, the values as YAML."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise UsageError(f"--set: expected NAME=VALUE, got '{text}'")
+        try:
+            found[name] = yaml.safe_load(value) if value else ""
+        except yaml.YAMLError:
+            raise UsageError(f"--set {name}: expected a number or a word, got '{value}'") from None
+    return found
+
+
+def selection_of(chosen: argparse.Namespace) -> Selection:
+    """The part of the archive that is asked for."""
+    return Selection(
+        start_s=chosen.start,
+        duration_s=chosen.duration,
+        topics=chosen.topics,
+        parameters=parameters(chosen.set),
+        images=chosen.images,
+        namespace=chosen.namespace,
+        frame_prefix=chosen.frame_prefix,
+        derived=getattr(chosen, "derived", False),  # of convert alone
+        tf=dict(chosen.tf),
+    )
+
+
+def fault_of_place(path: Path) -> str:
+    """Why nothing can be read from a path: nothing is there, or what could only be read once; "" where it can."""
+    if not os.path.exists(path):
+        return f"{path}: there is no such folder or file"
+    is_readable = os.path.isfile(path) or os.path.isdir(path)
+    return "" if is_readable else f"{path}: expected a file or a folder, got a pipe or a device"
+
+
+def require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
+    """OUT must not be there, nor touch the archive, which is never written to."""
+    source, target = archive.resolve(), out.resolve()
+    if target.is_relative_to(source):
+        raise UsageError(f"{out} lies in the archive, which is never written to")
+    if os.path.lexists(out) and not overwrite:
+        raise UsageError(f"{out} exists; --overwrite replaces it")
+    if source.is_relative_to(target):
+        raise UsageError(f"{out} holds the archive: it is not replaced")
+
+
+def require_file_place(archive: Path, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
+    """OUT is a file whose name ends in one of these, in such a place."""
+    if out.suffix.lower() not in suffixes:
+        raise UsageError(f"{out}: expected a name that ends in {' or '.join(suffixes)}")
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder")
+    require_place(archive, out, overwrite=overwrite)
+
+
+def seconds(text: str) -> float:
+    """A length of time."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= LONGEST_S:
+        raise argparse.ArgumentTypeError(f"expected seconds, from 0 to {LONGEST_S:g}, got '{text}'")
+    return found
+
+
+def number(text: str) -> float:
+    """Any number that is finite."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise argparse.ArgumentTypeError(f"expected a number, got '{text}'")
+    return found
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+        raise argparse.ArgumentTypeError(f"expected a count from 1, got '{text}'")
+    return int(text)
+
+
+def _switch(name: str, *, is_on: bool) -> tuple[str, bool]:
+    return name, is_on
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression, got '{text}': {error}") from None
+    return text
+
+
+def _namespace(text: str) -> str:
+    if not NAMESPACE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"expected names of letters, digits and _ with / between them, got '{text}'")
+    return text

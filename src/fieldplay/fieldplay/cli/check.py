@@ -1,0 +1,61 @@
+"""The command `check`: every defect of an archive."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fieldplay.cli.arguments import add_archive, add_json, opened
+from fieldplay.cli.terminal import print_line, progress_bar
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets import checks
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError, Defect
+
+NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, and how its defects are told."""
+    add_archive(parser)
+    add_json(parser)
+    parser.set_defaults(failed=NOT_PLAYABLE)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Every defect of an archive; one that cannot be opened at all is one defect."""
+    try:
+        with opened(chosen, even_empty=True) as archive:
+            playable = any(len(stream.spans) for stream in archive.streams.values())
+            if playable:
+                with progress_bar("checking", "rows") as bar:
+                    checks.check(archive, Selection(), progress=bar)
+            _print_check(chosen, archive, playable)
+            return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
+    except ArchiveError as error:
+        if not chosen.json:
+            raise
+        defect = Defect(file=chosen.archive.name, kind="unreadable_archive", message=str(error))
+        _print_json({"dataset": chosen.dataset, "archive": str(chosen.archive), "playable": False}, [defect])
+        return NOT_PLAYABLE
+
+
+def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -> None:
+    defects = archive.defects.kept
+    if chosen.json:
+        _print_json({"dataset": archive.spec.name, "archive": str(archive.root), "playable": playable}, defects)
+        return
+    for defect in defects:
+        print_line(f"{defect.kind}: {defect}")
+    for (place, kind), count in archive.defects.dropped.items():
+        print_line(f"{kind}: {place}: and {count} more")
+    print_line(f"{archive.root}: {_counted(archive.defects.total)}{'' if playable else ', nothing that can be played'}")
+
+
+def _print_json(known: dict[str, Any], defects: Sequence[Defect]) -> None:
+    print_line(json.dumps({**known, "defects": [asdict(defect) for defect in defects]}, indent=2))
+
+
+def _counted(defects: int) -> str:
+    return f"{defects or 'no'} defect{'' if defects == 1 else 's'}"

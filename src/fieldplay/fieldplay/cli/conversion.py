@@ -1,0 +1,56 @@
+"""The command `convert`: an archive as a bag."""
+
+import argparse
+from pathlib import Path
+
+from fieldplay import conversion
+from fieldplay.cli.arguments import add_archive, add_overwrite, add_selection, opened, require_place, selection_of
+from fieldplay.cli.interrupts import interrupts_held
+from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay_archive.outlets.checks import check_settings
+from fieldplay_archive.outlets.derived.lacking import lacking_lines
+from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
+from fieldplay_messages.errors import UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE and OUT, what is taken, and how the bag is stored."""
+    add_archive(parser)
+    parser.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
+    add_selection(parser)
+    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
+    parser.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
+    parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
+    add_overwrite(parser, "replace an existing bag once the new one is complete")
+    parser.add_argument("--strict", action="store_true", help="write nothing if there is any defect at all")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """An archive into a bag."""
+    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    if chosen.storage == "sqlite3" and chosen.compression != "none":
+        raise UsageError("--compression is for --storage mcap")
+    options = conversion.BagOptions(
+        storage=chosen.storage, compression=chosen.compression, overwrite=chosen.overwrite, strict=chosen.strict
+    )
+    selection = selection_of(chosen)
+    with opened(chosen) as archive:
+        if sends_odom_tf(archive.spec, selection) and not chosen.derived:
+            raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
+        try:
+            check_settings(archive)
+            with progress_bar("converting", "messages") as bar, interrupts_held() as stop_if_wanted:
+
+                def progress(share: float, count: int) -> None:
+                    stop_if_wanted()
+                    bar(share, count)
+
+                written = conversion.convert(archive, chosen.out, selection, options, progress=progress)
+            for line in lacking_lines(archive) if chosen.derived else []:
+                tell(line)
+        finally:
+            for line in archive.defects.in_short():
+                tell(line)
+        topics = sum(1 for count in written.counts if count)
+        print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
+    return 0

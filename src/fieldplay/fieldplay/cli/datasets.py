@@ -1,0 +1,19 @@
+"""The command `list`: the datasets that fieldplay knows."""
+
+import argparse
+
+from fieldplay.cli.terminal import print_line
+from fieldplay_archive.datasets import dataset_files
+from fieldplay_archive.spec import spec_from_file
+
+
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(_: argparse.Namespace) -> int:
+    """One line for each dataset: its name, what it is, and what its reader rests on."""
+    for name, path in sorted(dataset_files().items()):
+        spec = spec_from_file(path)
+        print_line(f"{name:10}  {spec.title} [{spec.status}]")
+    return 0
