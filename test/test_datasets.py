@@ -10,9 +10,9 @@ import pytest
 
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
+from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.cdr.encoders import ENCODERS
 from fieldplay_messages.cdr.layout import typestore
-from fieldplay_messages.feeds.clouds import CLOUD
 from fieldplay_messages.feeds.pictures import RAW
 
 FILES = sorted((Path(__file__).parents[1] / "config" / "datasets").glob("*.yaml"))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 
+from fieldplay_messages.cdr.clouds import cloud_message
 from fieldplay_messages.cdr.layout import layout_of, typestore
-from fieldplay_messages.feeds.clouds import cloud_message
 
 MESSAGES: list[tuple[str, dict[str, Any]]] = [
     ("sensor_msgs/msg/Imu", {"header.frame_id": "imu_link"}),

@@ -19,7 +19,7 @@ from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch
-from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
+from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"

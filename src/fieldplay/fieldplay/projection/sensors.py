@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.errors import UsageError
-from fieldplay_messages.feeds.clouds import CLOUD
 from fieldplay_messages.feeds.pictures import RAW
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.streams import Stream

@@ -10,9 +10,10 @@ from fieldplay_archive.outlets.moving_frames import check_switches, feed_of_movi
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
+from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window
-from fieldplay_messages.feeds.clouds import CLOUD, feed_of_clouds
+from fieldplay_messages.feeds.clouds import feed_of_clouds
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.feeds.pictures import RAW, feeds_of_pictures, images_of
 from fieldplay_messages.spec import StreamSpec

@@ -13,7 +13,7 @@ from fieldplay.report.html.plane import plane_of_points
 from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_info
 from fieldplay.report.panels.clouds import relief_of_points
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.cdr.cloud_points import points_from_cloud
+from fieldplay_messages.cdr.clouds import points_from_cloud
 from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed
 
 NS_PER_S = 1_000_000_000

@@ -27,7 +27,7 @@ from fieldplay_messages.bags.mcap_records import (
     records_in,
     text_at,
 )
-from fieldplay_messages.bags.storage import Blocks, MessagePlaces, StoredMessage, StoredTopic, places_in_time
+from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, UnpackedBlocks, places_in_time
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import ArchiveError
 
@@ -85,7 +85,7 @@ class McapReader:
         self._schemas: dict[int, tuple[str, str, str]] = {}
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
-        self._blocks = Blocks(self._unpacked)
+        self._blocks = UnpackedBlocks(self._unpacked)
 
     def close(self) -> None:
         self._file.close()

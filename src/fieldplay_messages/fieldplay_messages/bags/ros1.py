@@ -13,7 +13,7 @@ from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
 from fieldplay_messages.bags.bag_parts import Parts
-from fieldplay_messages.bags.storage import Blocks, MessagePlaces, joined_places, places_in_time
+from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
 from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
@@ -37,7 +37,7 @@ class Ros1Bag(Bag):
             raise
         if self._index.fault:
             report(Defect(file=self.name, kind="unindexed_bag", message=self._index.fault))
-        self._blocks = Blocks(self._unpacked)
+        self._blocks = UnpackedBlocks(self._unpacked)
         by_topic: dict[str, list[int]] = {}
         for number, connection in self._index.connections.items():
             if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2

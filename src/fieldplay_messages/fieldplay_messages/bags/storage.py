@@ -89,8 +89,8 @@ class StorageReader(Protocol):
     def close(self) -> None: ...
 
 
-class Blocks:
-    """Blocks of a file as they are unpacked, of which the last ones are kept; safe to use by several threads."""
+class UnpackedBlocks:
+    """Blocks of a file, unpacked when they are needed; the last ones are kept. Several threads may use it."""
 
     def __init__(self, unpack: Callable[[int], bytes]) -> None:
         self._unpack = unpack

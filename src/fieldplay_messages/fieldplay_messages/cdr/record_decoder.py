@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from fieldplay_messages import records
 from fieldplay_messages.batches import Part
-from fieldplay_messages.cdr.cloud_points import rows_of_cloud
+from fieldplay_messages.cdr.clouds import CLOUD, rows_of_cloud
 from fieldplay_messages.cdr.columns import Columns, Decoder, decoded, time_of_header
 from fieldplay_messages.cdr.decoders import DECODERS, STAMP, Times
 from fieldplay_messages.cdr.picture_pixels import DEPTH_HEADER
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S
 
-CLOUD = "sensor_msgs/msg/PointCloud2"
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 PATH, DIAGNOSTICS = "nav_msgs/msg/Path", "diagnostic_msgs/msg/DiagnosticArray"
 

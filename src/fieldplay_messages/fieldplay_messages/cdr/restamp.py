@@ -4,16 +4,17 @@ import struct
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 from rosbags.interfaces import Nodetype
 
+from fieldplay_messages.cdr.columns import Decoder
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN, typestore
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
 
 HEADER, TF = "std_msgs/msg/Header", "tf2_msgs/msg/TFMessage"
 TIME = struct.Struct("<iI")
-LENGTH = struct.Struct("<I")
 BODY = len(CDR_LITTLE_ENDIAN)  # alignment counts from here
-TRANSFORM_SIZE = 7 * 8
 
 Restamp = Callable[[bytes, int], bytes]
 
@@ -43,27 +44,23 @@ def moved_header(message: bytes, delta_ns: int) -> bytes:
 
 def moved_transforms(message: bytes, delta_ns: int) -> bytes:
     """A TFMessage with the times of all its transforms moved."""
-    moved = bytearray(message)
-    (count,) = LENGTH.unpack_from(message, BODY)
-    place = BODY + LENGTH.size
-    for _ in range(count):
-        place = _aligned(place, 4)
-        moved[place : place + TIME.size] = _moved(message, place, delta_ns)
-        place = _behind_text(message, _behind_text(message, place + TIME.size))
-        place = _aligned(place, 8) + TRANSFORM_SIZE
-    return bytes(moved)
+    data = np.frombuffer(message, np.uint8)[None].copy()
+    for _, layout in _transforms().groups(data):
+        if isinstance(layout, ArchiveError):
+            raise layout
+        rows = layout.records(data)  # in the memory of the copy
+        for index in range(int(str(layout.constants["transforms"]))):
+            stamp = f"transforms[{index}].header.stamp"
+            time_ns = rows[f"{stamp}.sec"].astype(np.int64) * NS_PER_S + rows[f"{stamp}.nanosec"] + delta_ns
+            rows[f"{stamp}.sec"], rows[f"{stamp}.nanosec"] = np.divmod(time_ns, NS_PER_S)
+    return bytes(data)
+
+
+@cache
+def _transforms() -> Decoder:
+    return Decoder(TF, strict=False)
 
 
 def _moved(message: bytes, place: int, delta_ns: int) -> bytes:
     seconds, nanoseconds = TIME.unpack_from(message, place)
     return TIME.pack(*divmod(seconds * NS_PER_S + nanoseconds + delta_ns, NS_PER_S))
-
-
-def _behind_text(message: bytes, place: int) -> int:
-    place = _aligned(place, 4)
-    (length,) = LENGTH.unpack_from(message, place)
-    return place + LENGTH.size + int(length)
-
-
-def _aligned(place: int, size: int) -> int:
-    return place + (BODY - place) % size

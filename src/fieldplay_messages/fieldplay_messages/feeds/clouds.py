@@ -1,23 +1,16 @@
 """Point clouds as messages."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.cdr.layout import open_layout_of
+from fieldplay_messages.cdr.clouds import CLOUD, cloud_message
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages
 from fieldplay_messages.records import Clouds
 from fieldplay_messages.spec import StreamSpec
-from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
-
-CLOUD = "sensor_msgs/msg/PointCloud2"
-# PointField's numbers of what NumPy calls these
-DATATYPES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 8}
 
 
 def feed_of_clouds(
@@ -59,23 +52,3 @@ def feed_of_clouds(
         latched=latched,
         stream=spec.id,
     )
-
-
-def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> Pieces:
-    """The pieces of a dense PointCloud2 with the fields of the points, packed as they are."""
-    names = points.dtype.names or ()
-    places: Mapping[str, Any] = points.dtype.fields or {}
-    texts = {f"fields[{index}].name": name for index, name in enumerate(names)}
-    before, after = open_layout_of(CLOUD, {"header.frame_id": frame, "fields": len(names), **texts}, "data")
-    data, rows = before.rows(1)
-    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
-    rows["height"], rows["width"], rows["point_step"] = 1, len(points), points.itemsize
-    rows["row_step"] = points.nbytes
-    for index, name in enumerate(names):
-        kind, offset = places[name][:2]
-        rows[f"fields[{index}].offset"], rows[f"fields[{index}].count"] = offset, 1
-        rows[f"fields[{index}].datatype"] = DATATYPES[kind.str[1:]]
-    tail, tail_rows = after.rows(1)
-    tail_rows["is_dense"] = 1
-    flat = points.view(np.uint8).data
-    return (data.tobytes(), points.nbytes.to_bytes(4, "little"), flat, tail.tobytes())

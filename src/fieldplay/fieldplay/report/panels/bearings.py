@@ -22,7 +22,7 @@ from fieldplay.report.panels.scans import SCAN
 from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
+from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
 from fieldplay_messages.cdr.columns import Decoder, decoded, time_of_header
 
 CLOUD, SHARE, DIAGNOSTICS = "sensor_msgs/msg/PointCloud2", "std_msgs/msg/Float32", "diagnostic_msgs/msg/DiagnosticArray"

@@ -18,7 +18,7 @@ from fieldplay.report.panels.trajectories import WORLDS
 from fieldplay.sources.source import Findings
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.cloud_points import CloudError, points_from_cloud
+from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
 from fieldplay_messages.cdr.columns import decoded, time_of_header
 from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.picks import Picks

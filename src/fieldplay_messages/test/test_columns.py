@@ -1,14 +1,20 @@
-"""Columns of messages beside the same messages read one by one by rosbags."""
+"""Columns of messages, of ROS 1 and of CDR in either order of bytes, beside the same messages read by rosbags."""
 
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
 from messages_by_hand import START_NS, STORE, batch, make, serialized, stamped, transform, transforms
+from rosbags.typesys import Stores, get_typestore
 
+from fieldplay_messages.bags.topics import header_stamp_ns
 from fieldplay_messages.batches import Part
-from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
+from fieldplay_messages.cdr.layout import MessageKind, layout_of_message
+from fieldplay_messages.errors import ArchiveError
 
+STORES = {False: get_typestore(Stores.ROS1_NOETIC), True: STORE}
 POSE, JOINTS, TF = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState", "tf2_msgs/msg/TFMessage"
 
 
@@ -87,3 +93,73 @@ def test_a_header_without_a_time_has_the_log_time() -> None:
     message = make(POSE, header__frame_id="map")
     (columns,) = Decoder(POSE).columns(batch("/pose", [(START_NS, message)]).parts)
     assert columns.time_ns().tolist() == [START_NS]
+
+
+def kind(msgtype: str, *, is_cdr: bool) -> MessageKind:
+    return MessageKind(msgtype=msgtype, definitions=STORES[is_cdr].fielddefs, is_cdr=is_cdr)
+
+
+def decoder(*, is_cdr: bool) -> Decoder:
+    return Decoder(kind(JOINTS, is_cdr=is_cdr), strict=False)
+
+
+def joints(names: list[str], values: list[float], *, is_cdr: bool, frame: str = "base") -> bytes:
+    """A JointState, serialized in either form."""
+    store = STORES[is_cdr]
+    stamp = store.types["builtin_interfaces/msg/Time"](sec=START_NS // 10**9, nanosec=START_NS % 10**9)
+    header = store.types["std_msgs/msg/Header"](**({} if is_cdr else {"seq": 7}), stamp=stamp, frame_id=frame)
+    position, empty = np.array(values, float), np.zeros(0)
+    message = store.types[JOINTS](header=header, name=names, position=position, velocity=empty, effort=empty)
+    return bytes((store.serialize_cdr if is_cdr else store.serialize_ros1)(message, JOINTS))
+
+
+@pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
+def test_texts_lists_and_numbers_are_found_where_they_lie(is_cdr: bool) -> None:
+    layout = layout_of_message(joints(["a", "bcd"], [1.5, -2.5], is_cdr=is_cdr), kind(JOINTS, is_cdr=is_cdr))
+    assert layout.constants["name"] == ("a", "bcd")
+    assert layout.text("header.frame_id") == "base"
+    assert layout.number("position").tolist() == [1.5, -2.5]
+    assert layout.number("velocity").tolist() == []
+    assert int(layout.number("header.stamp.sec")) == START_NS // 10**9
+
+
+@pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
+def test_columns_are_taken_from_messages_of_differing_lengths_in_their_order(is_cdr: bool) -> None:
+    messages = [joints(["a", "b"], [k, -k], is_cdr=is_cdr, frame="x" * (k % 5)) for k in range(20)]
+    columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position", "header.stamp.sec"))
+    assert columns["position"].tolist() == [[k, -k] for k in range(20)]
+    assert columns.rows.tolist() == list(range(20))
+
+
+@pytest.mark.parametrize("is_cdr", [False, True], ids=["ROS 1", "CDR"])
+def test_a_message_that_is_cut_is_told_and_the_others_are_kept(is_cdr: bool) -> None:
+    whole = [joints(["a"], [float(k)], is_cdr=is_cdr) for k in range(4)]
+    messages = [*whole[:2], whole[2][:-9], whole[3]]
+    columns = numbers_of_messages(messages, decoder(is_cdr=is_cdr), ("position",))
+    assert (columns["position"].tolist(), columns.rows.tolist()) == ([[0], [1], [3]], [0, 1, 3])
+    ((row, fault),) = columns.faults
+    assert row == 2 and "expected a whole sensor_msgs/msg/JointState" in fault
+
+
+def test_a_length_beyond_the_message_is_not_counted_to_its_end() -> None:
+    data = bytearray(joints(["a"], [1.0], is_cdr=False))
+    place = data.index(b"base") + 4
+    data[place : place + 4] = struct.pack("<I", 2**31)
+    with pytest.raises(ArchiveError, match="expected a whole"):
+        layout_of_message(bytes(data), kind(JOINTS, is_cdr=False))
+
+
+def test_what_is_no_cdr_is_refused() -> None:
+    data = bytearray(joints(["a"], [1.0], is_cdr=True))
+    data[1] = 7
+    with pytest.raises(ArchiveError, match="expected CDR, got a header of 00070000"):
+        layout_of_message(bytes(data), kind(JOINTS, is_cdr=True))
+
+
+def test_cdr_with_the_highest_byte_first_gives_the_same_numbers() -> None:
+    data = joints(["a"], [1.5], is_cdr=True)
+    message = STORES[True].deserialize_cdr(data, JOINTS)
+    turned = bytes(STORES[True].serialize_cdr(message, JOINTS, little_endian=False))
+    columns = numbers_of_messages([data, turned], decoder(is_cdr=True), ("position", "header.stamp.sec"))
+    assert columns["position"].tolist() == [[1.5], [1.5]]
+    assert header_stamp_ns(turned, kind(JOINTS, is_cdr=True)) == header_stamp_ns(data, kind(JOINTS, is_cdr=True))

@@ -1,19 +1,43 @@
-"""Messages of point clouds as arrays."""
+"""Points as messages of sensor_msgs/PointCloud2, and the points of such messages."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from fieldplay_messages.cdr.layout import open_layout_of
+from fieldplay_messages.stamps import NS_PER_S
+
+CLOUD = "sensor_msgs/msg/PointCloud2"
 KINDS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}  # as PointField numbers them
-
-
+DATATYPES = {kind: number for number, kind in KINDS.items()}
 FARTHEST_M = 1e6
 
 
 class CloudError(Exception):
     """A cloud that cannot be shown, with the reason."""
+
+
+def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> tuple[bytes, bytes, memoryview, bytes]:
+    """The pieces of a dense PointCloud2 with the fields of the points, packed as they are."""
+    names = points.dtype.names or ()
+    places: Mapping[str, Any] = points.dtype.fields or {}
+    texts = {f"fields[{index}].name": name for index, name in enumerate(names)}
+    before, after = open_layout_of(CLOUD, {"header.frame_id": frame, "fields": len(names), **texts}, "data")
+    data, rows = before.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
+    rows["height"], rows["width"], rows["point_step"] = 1, len(points), points.itemsize
+    rows["row_step"] = points.nbytes
+    for index, name in enumerate(names):
+        kind, offset = places[name][:2]
+        rows[f"fields[{index}].offset"], rows[f"fields[{index}].count"] = offset, 1
+        rows[f"fields[{index}].datatype"] = DATATYPES[kind.str[1:]]
+    tail, tail_rows = after.rows(1)
+    tail_rows["is_dense"] = 1
+    flat = points.view(np.uint8).data
+    return (data.tobytes(), points.nbytes.to_bytes(4, "little"), flat, tail.tobytes())
 
 
 def points_from_cloud(message: Any) -> NDArray[np.float32]:
