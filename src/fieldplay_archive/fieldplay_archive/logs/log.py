@@ -52,7 +52,7 @@ class Log(AbstractContextManager["Log"]):
         self.files = files
         self.names = tuple(names)
         self.settings: dict[str, Any] = {}
-        self._handles = LogFiles(files)
+        self._open_files = LogFiles(files)
         found: dict[str, list[FilePart]] = {}
         for name, index in _indexes(files, names, report):
             if index.is_settings and not index.faults:
@@ -62,7 +62,7 @@ class Log(AbstractContextManager["Log"]):
             for part in index.parts:
                 found.setdefault(part.stream, []).append(FilePart(name, part))
                 _compare_lengths(name, part.stream, len(part), part.logged.count if part.has_meta else None, report)
-        self.streams = {name: LogStream(name, parts, self._handles) for name, parts in found.items()}
+        self.streams = {name: LogStream(name, parts, self._open_files) for name, parts in found.items()}
         self.notes = list(notes_of_recordings(self.streams.values()))
 
     def _read_settings(self, name: str, report: Report) -> None:
@@ -102,7 +102,7 @@ class Log(AbstractContextManager["Log"]):
         self.close()
 
     def close(self) -> None:
-        self._handles.close()
+        self._open_files.close()
         self.files.close()
 
 

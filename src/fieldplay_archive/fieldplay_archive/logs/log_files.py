@@ -14,8 +14,8 @@ from fieldplay_archive.logs.index.blocks import KeptBlocks
 from fieldplay_messages.errors import ArchiveError
 
 PACKED = ".zz"
-MOST_KEPT = 24
-HEADER, CHECKSUM = 2, 4  # bytes
+MOST_KEPT = 24  # open files
+HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and behind its data
 NEEDS_DICTIONARY = 0x20
 OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
 

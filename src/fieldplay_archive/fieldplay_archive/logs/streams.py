@@ -48,8 +48,8 @@ class LogStream(TimedRows):
 
     packing: Packing | None = None
 
-    def __init__(self, name: str, parts: Sequence[FilePart], handles: LogFiles) -> None:
-        super().__init__(name, parts, handles)
+    def __init__(self, name: str, parts: Sequence[FilePart], files: LogFiles) -> None:
+        super().__init__(name, parts, files)
         self.type = next((part.type for _, part in parts if part.type), "")
         self.first_row, first = self._first()
         self.packing = None if any(part.columns for _, part in parts) else packing_of(self.type, first)

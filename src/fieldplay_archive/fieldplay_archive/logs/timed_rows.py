@@ -45,12 +45,12 @@ class TimedRows:
     `unit` is that of the rows' own times, `logged_unit` that of the times of logging; "" where there are none.
     """
 
-    def __init__(self, name: str, parts: Sequence[FilePart], handles: LogFiles) -> None:
+    def __init__(self, name: str, parts: Sequence[FilePart], files: LogFiles) -> None:
         self.name, self.parts = name, tuple(parts)
-        self._handles = handles
+        self._files = files
         self._first_rows = np.cumsum([0, *(len(part) for _, part in parts)])
         self._readers = [
-            BlockReader(part.samples, self._read(file), kept=handles.blocks, key=(name, place))
+            BlockReader(part.samples, self._read(file), kept=files.blocks, key=(name, place))
             for place, (file, part) in enumerate(parts)
         ]
         tables = [self._blocks_of_part(rows) for rows in self._part_rows(0, len(self))]
@@ -183,7 +183,7 @@ class TimedRows:
 
     def _read(self, file: str, what: str = "samples") -> Read:
         """How a file is read: each list of a stream by an open file of its own, which goes on where it was."""
-        return lambda begin, size: self._handles.read(file, begin, size, reader=(self.name, what))
+        return lambda begin, size: self._files.read(file, begin, size, reader=(self.name, what))
 
 
 def mean_bytes(part: StreamPart) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.logs.index.damage import odd_name
 from fieldplay_archive.logs.index.file_index import NO_TIME, Blocks, Places
-from fieldplay_archive.logs.messagepack.number_lists import MAP, MAP_END, MAPS, is_map
+from fieldplay_archive.logs.messagepack.number_lists import LARGEST_SMALL, MAP, MAP_END, MAPS, is_map
 from fieldplay_archive.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, plain_name
 from fieldplay_archive.logs.packed_bits.samples import packed_time
 from fieldplay_messages.errors import ArchiveError
@@ -22,15 +22,14 @@ from fieldplay_messages.errors import ArchiveError
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
 COUNTS = {"microseconds", "usec", "nanoseconds"}
 INNER = {"metadata", "left"}  # what a sample's time may stand in
-UNSIGNED, SIGNED = 0xCF, 0xD3  # first bytes of numbers of eight
 LONGEST_PREFIX = 4096
-EIGHT_BYTES = 0xCF  # a number of eight bytes follows
-WIDTH = 9
-LARGEST_SMALL, FIRST_WHOLE, LAST_WHOLE = 0x7F, 0xCC, 0xD3  # whole numbers begin with a byte up to the one, or of these
+EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
+WIDTH = 9  # of such
+FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number begins
 FEW, MOST_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
 
 
-class NumberList(NamedTuple):
+class FoundTime(NamedTuple):
     """A sample's time, and the place of the number in the sample's bytes."""
 
     time: int
@@ -58,7 +57,7 @@ class TimeFinder:
         found = found_time(data, whole=not self._again)
         if found is None:
             return _whole(packed_time(data))
-        if data[found.place] == UNSIGNED and found.place < LONGEST_PREFIX:
+        if data[found.place] == EIGHT_BYTES and found.place < LONGEST_PREFIX:
             self.prefix = data[: found.place + 1]
         return _whole(found.time)
 
@@ -101,7 +100,7 @@ def _heads(data: NDArray[np.uint8], places: Places, size: int) -> NDArray[np.uin
     return np.asarray(data[np.minimum(places[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
 
 
-def found_time(data: bytes, *, whole: bool = True) -> NumberList | None:
+def found_time(data: bytes, *, whole: bool = True) -> FoundTime | None:
     """The time of a sample that is a map, which is gone through as a whole or up to its time."""
     unpacker = msgpack.Unpacker(
         raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
@@ -110,7 +109,7 @@ def found_time(data: bytes, *, whole: bool = True) -> NumberList | None:
     return _in_map(unpacker, data, depth=2, whole=whole)
 
 
-def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> NumberList | None:
+def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> FoundTime | None:
     """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
     found = None
     for _ in range(unpacker.read_map_header()):
@@ -128,17 +127,17 @@ def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> NumberLis
     return found
 
 
-def _time_at(unpacker: Any, data: bytes, place: int) -> NumberList | None:
+def _time_at(unpacker: Any, data: bytes, place: int) -> FoundTime | None:
     """A number, or a map with one."""
     if not is_map(data[place]):
         value = unpacker.unpack()
-        return NumberList(value, place) if type(value) is int else None
+        return FoundTime(value, place) if type(value) is int else None
     found = None
     for _ in range(unpacker.read_map_header()):
         name, at = unpacker.unpack(), unpacker.tell()
         if isinstance(name, str) and plain_name(name) in COUNTS and found is None:
             value = unpacker.unpack()
-            found = NumberList(value, at) if type(value) is int else None
+            found = FoundTime(value, at) if type(value) is int else None
         else:
             unpacker.skip()
     return found

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-LARGEST_LIST = (1 << 16) - 1  # lists that may be longer are encoded in pieces, which is not read
+LARGEST_LIST = (1 << 16) - 1  # lists that may be longer are encoded in fragments, which is not read
 REAL_BITS = 13 * 8  # that ASN1SCC takes for a real number at most
 EXPONENT = 3  # in a header: bits that tell how many bytes the exponent has
 BINARY, MINUS = 0x80, 0x40  # bits of a header

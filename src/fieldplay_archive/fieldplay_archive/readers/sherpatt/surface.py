@@ -22,7 +22,7 @@ MOST_POINTS = 500_000
 NUMBER = r"([-+]?\d+(?:\.\d+)?)"
 FROM_CORNER = re.compile(rf"south\s+{NUMBER}\s+east\s+{NUMBER}")
 ON_GRID = re.compile(rf"easting\s+{NUMBER}\s+northing\s+{NUMBER}")
-STRETCH = re.compile(r"(\d+)\s*-\s*(\d+)")
+RANGE = re.compile(r"(\d+)\s*-\s*(\d+)")
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4")])
 
 Numbers = NDArray[np.float64]
@@ -144,7 +144,7 @@ def _stretch(archive: Archive, name: str, known: str | None, count: int) -> Indi
     text = given or known
     if not text:
         return np.arange(count)
-    match = STRETCH.fullmatch(text.strip())
+    match = RANGE.fullmatch(text.strip())
     first, end = (int(number) for number in match.groups()) if match else (0, 0)
     if first < min(end, count):
         return np.arange(first, min(end, count))

@@ -15,7 +15,7 @@ from fieldplay_samples.truth import Truth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import measured, views
-from fieldplay_samples.writers.sherpatt.packing import LogStream, write_log, write_settings
+from fieldplay_samples.writers.sherpatt.log_writer import WrittenStream, write_log, write_settings
 from fieldplay_samples.writers.sherpatt.scenario import Scenario, make_scenario, make_world
 from fieldplay_samples.writers.sherpatt.surface import write_surface
 
@@ -44,7 +44,7 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> T
     return _truth(scenario)
 
 
-def _logs(scenario: Scenario) -> dict[str, dict[str, LogStream]]:
+def _logs(scenario: Scenario) -> dict[str, dict[str, WrittenStream]]:
     return {
         "sherpa_tt_mcs_Logger": {measured.ODOMETRY: measured.odometry_log(scenario)},
         "sherpa_tt_mcs_Logger_Joints": {measured.JOINTS: measured.joints_log(scenario)},

@@ -4,8 +4,8 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse, transform
 from fieldplay_samples.robots.sherpatt import wheels_at
+from fieldplay_samples.writers.sherpatt.log_writer import WrittenStream, body_state, joints
 from fieldplay_samples.writers.sherpatt.packed import Measured, packed_transform
-from fieldplay_samples.writers.sherpatt.packing import LogStream, body_state, joints
 from fieldplay_samples.writers.sherpatt.scenario import Scenario, rows_of
 from fieldplay_samples.writers.tables import Stamps
 
@@ -28,7 +28,7 @@ def logged(scenario: Scenario, stamp_ns: Stamps, name: str) -> Stamps:
     return np.asarray(np.maximum.accumulate(stamp_ns + late), np.int64)
 
 
-def odometry_log(scenario: Scenario) -> LogStream:
+def odometry_log(scenario: Scenario) -> WrittenStream:
     """The body in odometry, as the wheels tell; its velocity in odometry, its rates about its own axes."""
     time = scenario.times("odometry")
     poses = scenario.odometry(time)
@@ -37,14 +37,14 @@ def odometry_log(scenario: Scenario) -> LogStream:
     return _states(scenario, "odometry", time, frames=("body", "odometry"), poses=poses, twists=twists)
 
 
-def body_joint_log(scenario: Scenario) -> LogStream:
+def body_joint_log(scenario: Scenario) -> WrittenStream:
     """The lidar's moving plane in the fixed one."""
     time = scenario.times("body_joint")
     frames = ("velodyne_plane_moving", "velodyne_plane_fixed")
     return _states(scenario, "body_joint", time, frames=frames, poses=scenario.swing(time), twists=None)
 
 
-def dgps_log(scenario: Scenario) -> LogStream:
+def dgps_log(scenario: Scenario) -> WrittenStream:
     """The satellite unit in a frame that begins at its start and has its axes by the compass."""
     time = scenario.times("dgps")
     body_T_unit = inverse(scenario.frame("dgps_body"))
@@ -56,7 +56,7 @@ def dgps_log(scenario: Scenario) -> LogStream:
     return _states(scenario, "dgps", time, frames=("dgps", "dgps0"), poses=poses, twists=None)
 
 
-def pom_log(scenario: Scenario) -> LogStream:
+def pom_log(scenario: Scenario) -> WrittenStream:
     """The body in a frame that begins at its start, as a pose manager estimates it, in packed bits."""
     time, numbers = scenario.times("pom"), scenario.numbers["pom"]
     poses = rows_of(
@@ -69,10 +69,10 @@ def pom_log(scenario: Scenario) -> LogStream:
         packed_transform(Measured(stamp, frames, pose, covariance), numbers["producer"])
         for stamp, pose in zip(stamps.tolist(), poses, strict=True)
     ]
-    return LogStream(kind=BITS, logged_ns=logged(scenario, stamps, "pom"), samples=samples)
+    return WrittenStream(kind=BITS, logged_ns=logged(scenario, stamps, "pom"), samples=samples)
 
 
-def joints_log(scenario: Scenario) -> LogStream:
+def joints_log(scenario: Scenario) -> WrittenStream:
     """The legs, held still, their wheels, and an arm at rest.
 
     A wheel rolls towards its own y, which at phi 0 lies across its leg: the nearer of the two ways round is taken.
@@ -100,14 +100,14 @@ def joints_log(scenario: Scenario) -> LogStream:
     speeds = np.hstack([*(rates for _, rates in columns.values()), rest])
     stamps = scenario.unix_ns(time)
     samples = [joints(stamp, names, *row) for stamp, *row in zip(stamps.tolist(), position, speeds, strict=True)]
-    return LogStream(kind=JOINT_STATES, logged_ns=logged(scenario, stamps, "joints"), samples=samples)
+    return WrittenStream(kind=JOINT_STATES, logged_ns=logged(scenario, stamps, "joints"), samples=samples)
 
 
 def _states(
     scenario: Scenario, name: str, time: Floats, *, frames: tuple[str, str], poses: Floats, twists: Floats | None
-) -> LogStream:
+) -> WrittenStream:
     stamps = scenario.unix_ns(time)
     all_twists = np.tile(NO_TWIST, (len(time), 1)) if twists is None else twists
     rows = zip(stamps.tolist(), rows_of(poses), all_twists, strict=True)
     samples = [body_state(stamp, frames, pose, twist) for stamp, pose, twist in rows]
-    return LogStream(kind=STATE, logged_ns=logged(scenario, stamps, name), samples=samples)
+    return WrittenStream(kind=STATE, logged_ns=logged(scenario, stamps, name), samples=samples)

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from fieldplay_samples.motion.frames import Floats
-from fieldplay_samples.writers.sherpatt.packing import Sample
+from fieldplay_samples.writers.sherpatt.log_writer import Sample
 
 BUFFER = 1360  # bytes that the largest transform takes
 TYPE, UNALIGNED_PER, VERSION = "asn1SccTransformWithCovariance", 0, 1

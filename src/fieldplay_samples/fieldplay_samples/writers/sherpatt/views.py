@@ -11,8 +11,8 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, render
 from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.writers.sherpatt.log_writer import Sample, WrittenStream, micros, write_log
 from fieldplay_samples.writers.sherpatt.measured import logged
-from fieldplay_samples.writers.sherpatt.packing import LogStream, Sample, micros, write_log
 from fieldplay_samples.writers.sherpatt.scenario import Scenario
 from fieldplay_samples.writers.tables import NS_PER_S
 
@@ -120,7 +120,7 @@ def write_pictures(folder: Path, scratch: Path, scenario: Scenario, *, prefix: s
     for part, first in enumerate(range(0, len(times), every)):
         rows = range(first, min(first + every, len(times)))
         streams = {
-            PICTURES.format(side=side): LogStream(
+            PICTURES.format(side=side): WrittenStream(
                 kind="Frame",
                 logged_ns=late[rows.start : rows.stop],
                 samples=_frames(scratch, side, [(row, int(stamps[row]), int(late[row])) for row in rows], in_ns=in_ns),
@@ -164,11 +164,11 @@ def _frame(picture: Any, stamp: Sample, received: Sample, *, sensor: str) -> Sam
     }
 
 
-def scans_log(scratch: Path, scenario: Scenario) -> LogStream:
+def scans_log(scratch: Path, scenario: Scenario) -> WrittenStream:
     """The lidar's turns as depth maps, with a time for each column."""
     times = lidar_times(scenario)
     stamps = scenario.unix_ns(times)
-    return LogStream(
+    return WrittenStream(
         kind="DepthMap",
         logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "lidar"),
         samples=(_depth_map(scratch, scenario, number, time) for number, time in enumerate(times.tolist())),
@@ -193,13 +193,13 @@ def _depth_map(scratch: Path, scenario: Scenario, number: int, start_s: float) -
     }
 
 
-def cloud_log(scratch: Path, scenario: Scenario) -> LogStream:
+def cloud_log(scratch: Path, scenario: Scenario) -> WrittenStream:
     """Some turns as points in the lidar's frame, as the mapping has them."""
     times = lidar_times(scenario)
     every = round(scenario.numbers["rates_hz"]["lidar"] / scenario.numbers["rates_hz"]["cloud"])
     stamps = scenario.unix_ns(times[::every])
     chosen = list(enumerate(times.tolist()))[::every]
-    return LogStream(
+    return WrittenStream(
         kind="Pointcloud",
         logged_ns=logged(scenario, stamps + round(TURN_S * NS_PER_S), "cloud"),
         samples=(_cloud(scratch, scenario, number, time) for number, time in chosen),

@@ -14,7 +14,7 @@ Sample = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LogStream:
+class WrittenStream:
     """A stream: its type, the times (n,) in ns at which its samples were logged, and the samples."""
 
     kind: str
@@ -23,7 +23,7 @@ class LogStream:
     in_ns: bool = False
 
 
-def write_log(path: Path, streams: Mapping[str, LogStream]) -> None:
+def write_log(path: Path, streams: Mapping[str, WrittenStream]) -> None:
     """Write streams as a log; each stands before its times."""
     packer = msgpack.Packer(use_bin_type=False)
     with path.open("wb") as file:
