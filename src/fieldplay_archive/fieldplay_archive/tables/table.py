@@ -1,6 +1,6 @@
 """A table of numbers in a text file: read and parsed once, from its beginning to its end, then told block by block."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -8,26 +8,13 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.tables.delimited import count_of
 from fieldplay_archive.tables.dialect import Dialect
 from fieldplay_archive.tables.rows import KeptRows, ParsedRows, TableRows, joined
-from fieldplay_archive.tables.table_defects import (
-    Limits,
-    defects_of_gaps,
-    defects_of_impossible_times,
-    defects_of_limits,
-    defects_of_lines,
-    defects_of_order,
-    defects_of_ranges,
-    fitting_limits,
-    steps_ns,
-    within_limits,
-)
+from fieldplay_archive.tables.table_defects import RowChecks, fitting_limits, limits_by_place
 from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.gaps import GapFinder
 
 BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
@@ -162,16 +149,16 @@ class TableBlock:
     count: int
     first_ns: int
     last_ns: int
+    kept: int | None  # the place of its rows in KeptRows
 
 
 class Table:
     """A table that has been looked through: every line was parsed once, and its rows are kept, block by block.
 
     Every line that is no row is reported once, and so are rows beyond `limits`, which do not count, and gaps, times
-    that stand still or run backward, and numbers out of their range, whose rows do. `repeated` are the rows that have
-    the time of the row before where that is no defect, `open_row` is the last line if it is a row and has no line end.
-    `watch` sees the rows of each block. Of a table that is one of many alike it is not known what pauses are usual:
-    they are no defects.
+    that stand still or run backward, and numbers out of their range, whose rows do. `open_row` is the last line if it
+    is a row and has no line end. `watch` sees the rows of each block. Of a table that is one of many alike it is not
+    known what pauses are usual: they are no defects.
     """
 
     def __init__(
@@ -189,25 +176,36 @@ class Table:
     ) -> None:
         self.name = name
         self.watch = watch
-        self.repeated = 0
         self.open_row: int | None = None
         self.blocks: list[TableBlock] = []
         self._files = files
-        self._report = report
-        self._plausible_ns = plausible_ns
         self._kept = KeptRows() if kept is None else kept
-        self._places: list[int | None] = []
-        self._gaps = None if is_one_of_many else GapFinder()
-        self._limits: Limits | None = None if limits else {}
-        self._counts_repeated = spec.repeated_times
         with files.open(name) as file:
             text = TableText(file, name)
             head = text.head()
             self.format = spec.format_from_head(head)
             numbers = self.format.dialect.numbers
-            self._ranges = {numbers.index(column): (column, *ends) for column, ends in spec.ranges.items()}
-            self._look_through(text, limits, head.count(b"\n", self.format.first_byte) + 1)
-        self._report_all(text.told)
+            self._checks = RowChecks(
+                name,
+                report,
+                plausible_ns=plausible_ns,
+                ranges=limits_by_place(spec.ranges, numbers),
+                has_usual_pauses=not is_one_of_many,
+                may_repeat=spec.repeated_times,
+            )
+            beginning = head.count(b"\n", self.format.first_byte) + 1
+            for block, parsed in _parsed(text.blocks(self.format), self.format):
+                if limits:
+                    wanted, limits = limits_by_place(limits, numbers), NO_LIMITS
+                    self._checks.limits = fitting_limits(wanted, parsed.between(0, beginning))
+                self._take(block, parsed, report)
+        for defect in text.told:
+            report(defect)
+
+    @property
+    def repeated(self) -> int:
+        """The rows that have the time of the row before, where that is no defect."""
+        return self._checks.repeated
 
     @property
     def count(self) -> int:
@@ -216,8 +214,8 @@ class Table:
 
     def rows(self, index: int) -> TableRows:
         """The rows of a block; safe to call from several threads."""
-        place = self._places[index]
-        return self._parsed_again(self.blocks[index]) if place is None else self._kept.rows(place)
+        block = self.blocks[index]
+        return self._parsed_again(block) if block.kept is None else self._kept.rows(block.kept)
 
     def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
         """All rows with first_ns <= time <= last_ns."""
@@ -226,55 +224,22 @@ class Table:
         chosen = rows.only((rows.stamp_ns >= first_ns) & (rows.stamp_ns <= last_ns))
         return chosen.only(np.argsort(chosen.stamp_ns, kind="stable"))
 
-    def _look_through(self, text: TableText, limits: Mapping[str, tuple[float, float]], beginning: int) -> None:
-        """Take all blocks; which limits fit is told by so many lines of the beginning."""
-        previous_ns: int | None = None
-        for block, parsed in _parsed(text.blocks(self.format), self.format):
-            if self._limits is None:
-                self._limits = fitting_limits(limits, self.format.dialect.numbers, parsed.between(0, beginning))
-            self._report_all(block.told)
-            rows = self._usable(block, parsed)
-            if len(rows.stamp_ns):
-                self._take(block, rows, previous_ns)
-                previous_ns = int(rows.stamp_ns[-1])
-
-    def _usable(self, block: TextBlock, parsed: ParsedRows) -> ParsedRows:
-        """The rows that count; the other lines are reported."""
+    def _take(self, block: TextBlock, parsed: ParsedRows, report: Report) -> None:
+        """Keep the rows of a block that count, and report what is wrong with its lines."""
+        for defect in block.told:
+            report(defect)
         if not block.text.endswith(b"\n") and parsed.line[-1:].tolist() == [last := block.text.count(b"\n")]:
             self.open_row = block.first_line + last
-        possible = self._possible(parsed)
-        self._report_all(defects_of_lines(self.name, parsed, block.first_line))
-        self._report_all(defects_of_impossible_times(self.name, parsed, possible, block.first_line))
-        rows = parsed.only(possible)
-        self._report_all(defects_of_limits(self.name, rows, block.first_line, self._limits or {}))
-        return rows.only(within_limits(rows, self._limits or {}))
-
-    def _take(self, block: TextBlock, rows: ParsedRows, previous_ns: int | None) -> None:
-        """Keep the rows of a block, and report what is strange about them."""
-        line = block.first_line
-        self._report_all(defects_of_order(self.name, rows, line, self._steps(rows, previous_ns)))
-        if self._gaps is not None:
-            self._report_all(defects_of_gaps(self.name, rows, line, self._gaps))
-        self._report_all(defects_of_ranges(self.name, rows, line, self._ranges))
-        first_ns, last_ns = int(rows.stamp_ns.min()), int(rows.stamp_ns.max())
-        self.blocks.append(TableBlock(block.offset, len(block.text), line, len(rows.stamp_ns), first_ns, last_ns))
-        kept = self._sorted(rows, line)
-        self._places.append(self._kept.add(kept))
+        self._checks.check_lines(parsed, block.first_line)
+        rows = self._checks.counting(parsed)
+        if not len(rows.stamp_ns):
+            return
+        self._checks.check_rows(rows, block.first_line)
+        found, ends = self._sorted(rows, block.first_line), (int(rows.stamp_ns.min()), int(rows.stamp_ns.max()))
+        kept = self._kept.add(found)
+        self.blocks.append(TableBlock(block.offset, len(block.text), block.first_line, len(found), *ends, kept))
         if self.watch is not None:
-            self.watch.add(kept)
-
-    def _possible(self, rows: ParsedRows) -> NDArray[np.bool_]:
-        """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
-        first, last = self._plausible_ns
-        return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
-
-    def _steps(self, rows: ParsedRows, previous_ns: int | None) -> NDArray[np.int64]:
-        """The steps between rows, without those of rows whose repeated time is only counted."""
-        steps = steps_ns(rows, previous_ns)
-        if not self._counts_repeated:
-            return steps
-        self.repeated += int((steps == 0).sum())
-        return np.where(steps == 0, 1, steps)
+            self.watch.add(found)
 
     def _sorted(self, rows: ParsedRows, first_line: int) -> TableRows:
         unsorted = TableRows(
@@ -294,12 +259,7 @@ class Table:
         with self._files.open(self.name) as file:
             file.seek(block.offset)
             (parsed,) = self.format.rows_of([file.read(block.size)])
-        rows = parsed.only(self._possible(parsed))
-        return self._sorted(rows.only(within_limits(rows, self._limits or {})), block.first_line)
-
-    def _report_all(self, defects: Iterable[Defect]) -> None:
-        for defect in defects:
-            self._report(defect)
+        return self._sorted(self._checks.counting(parsed), block.first_line)
 
 
 def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
