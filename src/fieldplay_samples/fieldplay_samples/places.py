@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fieldplay_samples.errors import OccupiedError, OptionError
-from fieldplay_samples.records import Record, digest_of_path, files_of, read_record
+from fieldplay_samples.records import SampleRecord, digest_of_path, files_of, read_record
 
 REMEDY = "remove it or name another place"
 
 
 @dataclass(frozen=True)
-class Places:
+class SamplePlaces:
     """The archive, and what stands beside it: its truth and its record."""
 
     archive: Path
@@ -23,24 +23,24 @@ class Places:
         return self.truth.with_name(f"{self.truth.name.removesuffix('.truth.csv')}.{name}.npz")
 
 
-def places_of(out: Path, *, zipped: bool) -> Places:
+def places_of(out: Path, *, zipped: bool) -> SamplePlaces:
     """The places of a sample that is asked for at `out`, as a zip if that is said or its name does."""
     name = out.name.removesuffix(".zip")
     if not name or name == "..":
         raise OptionError(f"{out}: expected a path that ends in a name")
     archive = out.with_name(f"{name}.zip" if zipped or out.suffix == ".zip" else name)
-    return Places(
+    return SamplePlaces(
         archive=archive, truth=out.with_name(f"{name}.truth.csv"), record=out.with_name(f"{name}.sample.json")
     )
 
 
-def record_at(places: Places) -> Record | None:
+def record_at(places: SamplePlaces) -> SampleRecord | None:
     """The record of the sample that should be there; None if there is none, or it is another's."""
     record = read_record(places.record)
     return record if record is not None and record.archive == places.archive.name else None
 
 
-def is_intact(record: Record, places: Places) -> bool:
+def is_intact(record: SampleRecord, places: SamplePlaces) -> bool:
     """Whether archive and truth are as they were written."""
     if not (places.archive.exists() and places.truth.is_file()):
         return False
@@ -52,7 +52,7 @@ def is_intact(record: Record, places: Places) -> bool:
     return digests == (record.archive_digest, record.truth_digest)
 
 
-def refuse_what_is_not_ours(record: Record | None, places: Places) -> None:
+def refuse_what_is_not_ours(record: SampleRecord | None, places: SamplePlaces) -> None:
     """OccupiedError unless the places are free, or hold a sample of ours, be it damaged, with no other's file in it."""
     if record is None:
         _refuse_whatever_is_there(places)
@@ -65,7 +65,7 @@ def refuse_what_is_not_ours(record: Record | None, places: Places) -> None:
         raise OccupiedError(f"{archive} holds {others[0]}, which is not the sample's: {REMEDY}")
 
 
-def refuse_others_beside(record: Record | None, places: Places, names: Iterable[str]) -> None:
+def refuse_others_beside(record: SampleRecord | None, places: SamplePlaces, names: Iterable[str]) -> None:
     """OccupiedError unless the places of further files of truth are free, or hold those of the sample that is there."""
     known = record.beside if record is not None else {}
     for path in (places.beside(name) for name in names if name not in known):
@@ -73,7 +73,7 @@ def refuse_others_beside(record: Record | None, places: Places, names: Iterable[
             raise OccupiedError(f"{path} is there already and not a sample made here: {REMEDY}")
 
 
-def _refuse_whatever_is_there(places: Places) -> None:
+def _refuse_whatever_is_there(places: SamplePlaces) -> None:
     other = read_record(places.record)
     if other is not None:
         raise OccupiedError(f"{places.truth} belongs to {other.archive}: remove both or name another place")

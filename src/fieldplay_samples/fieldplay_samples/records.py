@@ -13,7 +13,7 @@ PIECE = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class SampleRecord:
     """A sample's record: dataset and options, digests of this package's source and of the sample, its files' names.
 
     `beside` has the digests of further files of truth beside the archive, by their names.
@@ -30,17 +30,17 @@ class Record:
     made_by: str = MAKER
 
 
-def read_record(path: Path) -> Record | None:
+def read_record(path: Path) -> SampleRecord | None:
     """The record in a file; None if there is none that is ours."""
     try:
         values = json.loads(path.read_text("utf-8"))
-        record = Record(**values)
+        record = SampleRecord(**values)
     except (OSError, ValueError, TypeError):
         return None
     return record if record.made_by == MAKER else None
 
 
-def write_record(path: Path, record: Record) -> None:
+def write_record(path: Path, record: SampleRecord) -> None:
     """Write a record as JSON."""
     path.write_text(json.dumps(asdict(record), indent=2) + "\n", "utf-8")
 

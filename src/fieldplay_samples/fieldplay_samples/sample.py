@@ -10,6 +10,7 @@ import math
 import pkgutil
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,20 +20,34 @@ from typing import Any, Protocol, cast
 from fieldplay_samples import writers
 from fieldplay_samples.errors import OptionError, UnknownDatasetError
 from fieldplay_samples.places import (
-    Places,
+    SamplePlaces,
     is_intact,
     places_of,
     record_at,
     refuse_others_beside,
     refuse_what_is_not_ours,
 )
-from fieldplay_samples.records import Record, digest_of_path, files_of, source_digest, write_record
-from fieldplay_samples.truth import Truth, write_arrays, write_truth
-from fieldplay_samples.zipping import zip_folder
+from fieldplay_samples.records import SampleRecord, digest_of_path, files_of, source_digest, write_record
+from fieldplay_samples.truth import SampleTruth, write_arrays, write_truth
 
-Progress = Callable[[int, int], None]  # how many steps are done, of how many
+STORED = (".jpg", ".png", ".mp4")  # compressed as they are
+MOMENT = (2022, 7, 4, 10, 0, 0)
+READABLE = 0o644 << 16
+FAST = 1
 Value = bool | int | float | str
 SHORTEST_S, LONGEST_S = 2.0, 3600.0
+
+Progress = Callable[[int, int], None]  # how many steps are done, of how many
+
+
+def zip_folder(folder: Path, target: Path, *, inside: str) -> None:
+    """Write all files below a folder into a zip, in a folder named `inside`."""
+    with zipfile.ZipFile(target, "w", allowZip64=True) as archive:
+        for name in files_of(folder):
+            entry = zipfile.ZipInfo(f"{inside}/{name}", MOMENT)
+            entry.external_attr = READABLE
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(STORED) else zipfile.ZIP_DEFLATED
+            archive.writestr(entry, (folder / name).read_bytes(), compresslevel=FAST)
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ class Writer(Protocol):
         """The dataset's own settings with their defaults."""
         ...
 
-    def write_archive(self, folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
         """Write the archive's files into an empty folder, by options whose settings are complete."""
         ...
 
@@ -153,14 +168,14 @@ def _folder_beside(archive: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _take_over(scratch: Path, places: Places, *, dataset: str, options: SampleOptions) -> None:
+def _take_over(scratch: Path, places: SamplePlaces, *, dataset: str, options: SampleOptions) -> None:
     """Move what was made to its place, the archive last."""
     made = scratch / "content"
     beside = sorted((scratch / "beside").iterdir())
     if places.archive.suffix == ".zip":
         made = scratch / "zip"
         zip_folder(scratch / "content", made, inside=places.archive.stem)
-    record = Record(
+    record = SampleRecord(
         dataset=dataset,
         options=_remembered(options),
         source=source_digest(),
@@ -180,7 +195,7 @@ def _take_over(scratch: Path, places: Places, *, dataset: str, options: SampleOp
     made.replace(places.archive)
 
 
-def _as_asked(record: Record, dataset: str, options: SampleOptions) -> bool:
+def _as_asked(record: SampleRecord, dataset: str, options: SampleOptions) -> bool:
     return (record.dataset, record.options, record.source) == (dataset, _remembered(options), source_digest())
 
 

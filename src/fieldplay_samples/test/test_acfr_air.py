@@ -9,10 +9,10 @@ import pytest
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import optical_depth_ahead, settings
-from fieldplay_samples.writers.acfr.lasers import Scans, scans
-from fieldplay_samples.writers.acfr.pictures import Stage, picture_of
+from fieldplay_samples.writers.acfr.lasers import LaserLines, scans
+from fieldplay_samples.writers.acfr.pictures import AcfrStage, picture_of
 from fieldplay_samples.writers.acfr.radar import radar_of, samples
-from fieldplay_samples.writers.acfr.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
 from fieldplay_samples.writers.acfr.world import World, make_world
 
 SECONDS = 10.0  # dust is raised, and it rains, from 2.0 to 5.5 s
@@ -20,22 +20,22 @@ LINES = np.arange(330, 362)  # at 4.5 s
 BEYOND = 8183
 
 
-def scenario_of(condition: str, **chosen: Any) -> Scenario:
+def scenario_of(condition: str, **chosen: Any) -> AcfrScenario:
     return make_scenario(2, SECONDS, {**settings(), "static": True, "condition": condition, **chosen})
 
 
 @pytest.fixture(scope="module")
-def scenarios() -> dict[str, Scenario]:
+def scenarios() -> dict[str, AcfrScenario]:
     return {name: scenario_of(name) for name in ("clear", "dust", "smoke", "rain")}
 
 
 @pytest.fixture(scope="module")
-def world(scenarios: dict[str, Scenario]) -> World:
+def world(scenarios: dict[str, AcfrScenario]) -> World:
     return make_world(scenarios["clear"])
 
 
 @pytest.fixture(scope="module")
-def lines(scenarios: dict[str, Scenario], world: World) -> dict[str, Scans]:
+def lines(scenarios: dict[str, AcfrScenario], world: World) -> dict[str, LaserLines]:
     return {name: scans(scenario, world.scene, "laser_horizontal", lines=LINES) for name, scenario in scenarios.items()}
 
 
@@ -44,14 +44,14 @@ def pictures_alike(world: World, condition: str, camera: str) -> float:
     found = []
     for name in ("clear", condition):
         chosen = scenario_of(name, image_shrink=16, visual_rate_hz=2.0, ir_rate_hz=2.0)
-        stage = Stage(scenario=chosen, world=world, folder=Path())
+        stage = AcfrStage(scenario=chosen, world=world, folder=Path())
         found.append(picture_of(stage, camera, 9).astype(float).ravel())
     clear, other = (values - values.mean() for values in found)
     return float(clear @ other / (clear @ clear))
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke"])
-def test_clouds_stand_before_the_things_that_clear_air_shows(lines: dict[str, Scans], condition: str) -> None:
+def test_clouds_stand_before_the_things_that_clear_air_shows(lines: dict[str, LaserLines], condition: str) -> None:
     clear, cloudy = lines["clear"].range_cm, lines[condition].range_cm
     kind = lines[condition].kind
     assert set(np.unique(kind).tolist()) == {0, 1}
@@ -63,13 +63,13 @@ def test_clouds_stand_before_the_things_that_clear_air_shows(lines: dict[str, Sc
     assert (cloudy[kind == 1] < 1500).all()
 
 
-def test_neighbouring_beams_come_back_from_different_depths_of_a_cloud(lines: dict[str, Scans]) -> None:
+def test_neighbouring_beams_come_back_from_different_depths_of_a_cloud(lines: dict[str, LaserLines]) -> None:
     kind, ranges = lines["dust"].kind, lines["dust"].range_cm
     both = (kind[:, 1:] == 1) & (kind[:, :-1] == 1)
     assert 20 < np.median(np.abs(np.diff(ranges, axis=1))[both]) < 300
 
 
-def test_drops_are_few_alone_and_near(lines: dict[str, Scans]) -> None:
+def test_drops_are_few_alone_and_near(lines: dict[str, LaserLines]) -> None:
     kind, ranges = lines["rain"].kind, lines["rain"].range_cm
     drops = kind == 2
     assert 0.005 < drops.mean() < 0.03
@@ -81,7 +81,7 @@ def test_drops_are_few_alone_and_near(lines: dict[str, Scans]) -> None:
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke", "rain"])
-def test_the_air_is_clear_at_first_and_then_for_a_while_not(scenarios: dict[str, Scenario], condition: str) -> None:
+def test_the_air_is_clear_at_first_and_then_for_a_while_not(scenarios: dict[str, AcfrScenario], condition: str) -> None:
     time = floats(np.arange(0.0, SECONDS, 0.1))
     depth = optical_depth_ahead(scenarios[condition], time)
     assert not depth[time <= 2.0].any()
@@ -90,7 +90,7 @@ def test_the_air_is_clear_at_first_and_then_for_a_while_not(scenarios: dict[str,
     assert depth[-1] < 0.5 * highest
 
 
-def test_the_wind_blows_clouds_from_the_left_to_the_right(scenarios: dict[str, Scenario]) -> None:
+def test_the_wind_blows_clouds_from_the_left_to_the_right(scenarios: dict[str, AcfrScenario]) -> None:
     puffs = scenarios["dust"].weather.puffs
     right = -scenarios["dust"].poses_at(floats([0.0]))[0, :3, 1]
     assert (puffs.drift_m_s @ right > 0.2).all()
@@ -98,14 +98,14 @@ def test_the_wind_blows_clouds_from_the_left_to_the_right(scenarios: dict[str, S
 
 
 @pytest.mark.parametrize("condition", ["dust", "smoke"])
-def test_the_radar_does_not_see_clouds(scenarios: dict[str, Scenario], world: World, condition: str) -> None:
+def test_the_radar_does_not_see_clouds(scenarios: dict[str, AcfrScenario], world: World, condition: str) -> None:
     rows = np.arange(4500, 4700)
     clear, cloudy = (samples(scenarios[name], world, numbers=rows) for name in ("clear", condition))
     np.testing.assert_array_equal(clear.spectrum_db, cloudy.spectrum_db)
     np.testing.assert_array_equal(clear.angle_deg, cloudy.angle_deg)
 
 
-def test_rain_weakens_the_echoes_of_the_radar_a_little(scenarios: dict[str, Scenario], world: World) -> None:
+def test_rain_weakens_the_echoes_of_the_radar_a_little(scenarios: dict[str, AcfrScenario], world: World) -> None:
     rows = np.arange(4500, 4700)
     (near, strong), (also_near, weak) = (
         strongest(radar_of(scenarios[name]), samples(scenarios[name], world, numbers=rows).spectrum_db)

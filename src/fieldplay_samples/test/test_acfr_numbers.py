@@ -14,7 +14,7 @@ from fieldplay_samples.writers.acfr.navigation import covariance, nav_values, tr
 from fieldplay_samples.writers.acfr.payload import payload_lines
 from fieldplay_samples.writers.acfr.pictures import camera_here
 from fieldplay_samples.writers.acfr.radar import radar_of
-from fieldplay_samples.writers.acfr.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
 
 FLIP = np.array([1.0, -1.0, -1.0])
 PLACES_M = {
@@ -41,16 +41,16 @@ BINS_M = {1: -0.06919746, 2: 0.21230509, 143: 39.90416370, 144: 40.18566624, 512
 
 
 @pytest.fixture(scope="module")
-def driving() -> Scenario:
+def driving() -> AcfrScenario:
     return make_scenario(1, 20.0, settings())
 
 
 @pytest.fixture(scope="module")
-def radar(driving: Scenario) -> Radar:
+def radar(driving: AcfrScenario) -> Radar:
     return radar_of(driving)
 
 
-def payload_of(scenario: Scenario, kind: str) -> Floats:
+def payload_of(scenario: AcfrScenario, kind: str) -> Floats:
     """Times since the start, and values (n, m), of the lines of a type of text."""
     rows = [line[1:].split() for line in payload_lines(scenario)]
     found = [[float(row[0]), *map(float, row[2:])] for row in rows if row[1] == kind]
@@ -75,7 +75,7 @@ def test_cameras_are_where_the_laser_has_them(camera: str) -> None:
     np.testing.assert_allclose(pose[:3, :3], Rotation.from_quat(xyzw).as_matrix(), atol=1e-7)
 
 
-def test_the_clip_of_the_infra_red_picture_moves_its_centre_alone(driving: Scenario) -> None:
+def test_the_clip_of_the_infra_red_picture_moves_its_centre_alone(driving: AcfrScenario) -> None:
     whole, stored = camera_of(load_argo(), "ir"), camera_here(driving, "ir")
     assert (stored.width, stored.height) == (511, 398)
     assert stored.distortion == whole.distortion
@@ -122,7 +122,7 @@ def test_the_outer_wheels_turn_faster() -> None:
     np.testing.assert_allclose(rates.mean(axis=1) * robot.wheel_radius_m, [0.56, 0.0, 1.0])
 
 
-def test_wheels_and_nav_tell_the_same_motion(driving: Scenario) -> None:
+def test_wheels_and_nav_tell_the_same_motion(driving: AcfrScenario) -> None:
     """Skid steer forwards from the lines of the payload, against the derivative of Nav's places."""
     sensors = payload_of(driving, "SENSOR_DATA")
     left, right = (sensors[sensors[:, 1] == number][:, [0, 2]] for number in (4, 5))
@@ -138,14 +138,14 @@ def test_wheels_and_nav_tell_the_same_motion(driving: Scenario) -> None:
     assert np.abs(yaw_rate).max() > 0.05
 
 
-def test_the_turn_rate_of_the_payload_is_positive_to_starboard(driving: Scenario) -> None:
+def test_the_turn_rate_of_the_payload_is_positive_to_starboard(driving: AcfrScenario) -> None:
     told = payload_of(driving, "VELOCITY_TURN_RATE_DATA")
     yaw_rate = true_values(driving, told[:, 0] - 0.002)[:, 11]
     assert np.abs(yaw_rate).max() > 0.05
     np.testing.assert_allclose(told[:, 2], yaw_rate, atol=5e-3)
 
 
-def test_nav_looks_where_it_drives_north_east_down(driving: Scenario) -> None:
+def test_nav_looks_where_it_drives_north_east_down(driving: AcfrScenario) -> None:
     values = true_values(driving, driving.times("nav"))
     speed = np.hypot(values[:, 3], values[:, 4])
     fast = speed > 0.3
@@ -157,7 +157,7 @@ def test_nav_looks_where_it_drives_north_east_down(driving: Scenario) -> None:
     np.testing.assert_allclose(np.diff(values[:, :3], axis=0) / 0.02, values[:-1, 3:6], atol=0.02)
 
 
-def test_rates_of_nav_are_those_of_its_angles(driving: Scenario) -> None:
+def test_rates_of_nav_are_those_of_its_angles(driving: AcfrScenario) -> None:
     time = driving.times("nav")
     before, after = (true_values(driving, time + side) for side in (-1e-4, 1e-4))
     change = np.angle(np.exp(1j * (after - before)[:, 6:9])) / 2e-4
@@ -171,7 +171,7 @@ def test_yaw_from_true_north_is_greater_by_the_convergence() -> None:
     np.testing.assert_allclose(np.degrees(np.angle(np.exp(1j * difference))), 1.70964, atol=1e-9)
 
 
-def test_the_covariance_is_that_of_the_errors(driving: Scenario) -> None:
+def test_the_covariance_is_that_of_the_errors(driving: AcfrScenario) -> None:
     matrix, time = covariance(driving), driving.times("nav")
     assert np.linalg.eigvalsh(matrix).min() > 0.0
     np.testing.assert_allclose(matrix, matrix.T)

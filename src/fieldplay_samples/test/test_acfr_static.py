@@ -11,9 +11,9 @@ from fieldplay_samples.sensors import sick
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import settings
 from fieldplay_samples.writers.acfr.lasers import scans
-from fieldplay_samples.writers.acfr.pictures import Stage, camera_here, picture_of
+from fieldplay_samples.writers.acfr.pictures import AcfrStage, camera_here, picture_of
 from fieldplay_samples.writers.acfr.radar import radar_of, samples
-from fieldplay_samples.writers.acfr.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
 from fieldplay_samples.writers.acfr.world import World, make_world, world_T_table
 
 LASER = ((-0.732828, -8.586863, -1.631319), (0.108987, 0.008302, -0.919726))  # roll pitch yaw, x y z, as printed
@@ -29,18 +29,18 @@ STEP_DEG = 0.25
 
 
 @pytest.fixture(scope="module")
-def scenario() -> Scenario:
+def scenario() -> AcfrScenario:
     return make_scenario(1, 4.0, {**settings(), "static": True, "image_shrink": 4})
 
 
 @pytest.fixture(scope="module")
-def world(scenario: Scenario) -> World:
+def world(scenario: AcfrScenario) -> World:
     return make_world(scenario)
 
 
 @pytest.fixture(scope="module")
-def picture(scenario: Scenario, world: World, tmp_path_factory: pytest.TempPathFactory) -> NDArray[np.uint8]:
-    stage = Stage(scenario=scenario, world=world, folder=tmp_path_factory.mktemp("pictures"))
+def picture(scenario: AcfrScenario, world: World, tmp_path_factory: pytest.TempPathFactory) -> NDArray[np.uint8]:
+    stage = AcfrStage(scenario=scenario, world=world, folder=tmp_path_factory.mktemp("pictures"))
     return picture_of(stage, "visual", 1)
 
 
@@ -58,7 +58,7 @@ def polar(points: Floats) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize(("range_m", "bearing_deg", "radius_m"), SEEN_M_DEG)
 def test_the_horizontal_laser_sees_things_at_their_published_places(
-    scenario: Scenario, world: World, range_m: float, bearing_deg: float, radius_m: float
+    scenario: AcfrScenario, world: World, range_m: float, bearing_deg: float, radius_m: float
 ) -> None:
     lines = np.arange(40)
     found = scans(scenario, world.scene, "laser_horizontal", lines=lines)
@@ -70,7 +70,7 @@ def test_the_horizontal_laser_sees_things_at_their_published_places(
     assert np.median(ranges[on_it]) + radius_m == pytest.approx(range_m, abs=0.06)
 
 
-def test_the_radar_sees_its_reflector_where_the_report_has_it(scenario: Scenario, world: World) -> None:
+def test_the_radar_sees_its_reflector_where_the_report_has_it(scenario: AcfrScenario, world: World) -> None:
     found = samples(scenario, world, numbers=np.arange(600))
     range_m, power = strongest(radar_of(scenario), found.spectrum_db)
     ranges, bearings = polar(in_body(RADAR, range_m, np.radians(found.angle_deg)))
@@ -81,7 +81,7 @@ def test_the_radar_sees_its_reflector_where_the_report_has_it(scenario: Scenario
     assert np.average(ranges[near], weights=weight) + 0.10 == pytest.approx(6.224, abs=0.15)
 
 
-def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: Scenario, world: World) -> None:
+def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: AcfrScenario, world: World) -> None:
     """2.33 m above the ground and 11.2 degrees down: 12 m."""
     found = samples(scenario, world, numbers=np.arange(400))
     range_m, power = strongest(radar_of(scenario), found.spectrum_db)
@@ -93,7 +93,7 @@ def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: Scenario
 
 @pytest.mark.parametrize(("height_m", "is_red"), [(0.75, False), (1.05, True)])
 def test_the_right_frame_pole_is_in_the_picture_where_the_calibration_projects_it(
-    scenario: Scenario, picture: NDArray[np.uint8], height_m: float, is_red: bool
+    scenario: AcfrScenario, picture: NDArray[np.uint8], height_m: float, is_red: bool
 ) -> None:
     x, y, _ = moved(world_T_table(scenario), floats([4.31, 0.0, 0.0]))
     point = floats([x, y, float(scenario.terrain.height_m(x, y)) + height_m])
@@ -113,7 +113,7 @@ def test_the_right_frame_pole_is_in_the_picture_where_the_calibration_projects_i
     assert is_red or (green > 0.9 * red and blue > 0.8 * red)
 
 
-def test_the_sensors_stand_above_their_published_place(scenario: Scenario) -> None:
+def test_the_sensors_stand_above_their_published_place(scenario: AcfrScenario) -> None:
     pose = scenario.poses_at(floats([1.0]))[0]
     laser = moved(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
     place = moved(world_T_table(scenario), floats([1.90, -2.93, 0.0]))

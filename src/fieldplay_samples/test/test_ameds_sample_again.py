@@ -13,8 +13,8 @@ import pytest
 from fieldplay_samples import sample as sampling
 from fieldplay_samples.errors import OccupiedError, OptionError, SampleError, UnknownDatasetError
 from fieldplay_samples.sample import SampleOptions, SampleResult, Value, datasets, settings_of, write_sample
-from fieldplay_samples.truth import Truth
-from fieldplay_samples.writers.tables import Column, text_of, time_column
+from fieldplay_samples.truth import SampleTruth
+from fieldplay_samples.writers.tables import TextColumn, text_of, time_column
 
 OPTIONS = SampleOptions(seconds=3.0)
 
@@ -28,17 +28,17 @@ class Stub:
     def settings(self) -> dict[str, Value]:
         return {"header": True, "rate_hz": 5.0, "shrink": 4}
 
-    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> SampleTruth:
         self.calls += 1
         (folder / "data.csv").write_text(f"{options.seed} {dict(options.settings)}\n")
         progress(1, 1)
-        return Truth(stamp_ns=np.array([5]), map_T_base=np.eye(4)[None], velocity_m_s=np.zeros((1, 3)))
+        return SampleTruth(stamp_ns=np.array([5]), map_T_base=np.eye(4)[None], velocity_m_s=np.zeros((1, 3)))
 
 
 class Telling(Stub):
     """A writer that has further truth to tell."""
 
-    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> SampleTruth:
         arrays = {"airborne": {"stamp_ns": np.array([5, 7]), "kind": np.array([0, 1], np.uint8)}}
         return replace(super().write_archive(folder, options, progress), arrays=arrays)
 
@@ -46,7 +46,7 @@ class Telling(Stub):
 class Failing(Stub):
     """A writer that does not come to its end."""
 
-    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> Truth:
+    def write_archive(self, folder: Path, options: SampleOptions, progress: Callable[[int, int], None]) -> SampleTruth:
         (folder / "half.csv").write_text("")
         raise KeyboardInterrupt
 
@@ -198,8 +198,8 @@ def test_the_processes_are_spawned_by_a_program_that_has_threads(tmp_path: Path)
 def test_tables_keep_times_to_the_nanosecond_and_numbers_to_their_decimals() -> None:
     table = [
         time_column("time_s", np.array([1656928800_000000007, 1656928800_100000000])),
-        Column(name="ticks", values=np.array([12345678901, -4])),
-        Column(name="latitude_rad", values=np.array([0.6583988245583123, -1e-15]), decimals=13),
+        TextColumn(name="ticks", values=np.array([12345678901, -4])),
+        TextColumn(name="latitude_rad", values=np.array([0.6583988245583123, -1e-15]), decimals=13),
     ]
     expected = "time_s,ticks,latitude_rad\n1656928800.000000007,12345678901,0.6583988245583\n"
     assert text_of(table) == expected + "1656928800.100000000,-4,0.0000000000000\n"

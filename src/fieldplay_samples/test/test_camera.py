@@ -4,11 +4,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.ndimage import map_coordinates
 
-from fieldplay_samples.sensors.camera import Camera, camera_from_numbers, depth, pixels_from_points, render
+from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers, depth, pixels_from_points, render
 from fieldplay_samples.sensors.camera_rays import directions_from_pixels
 from fieldplay_samples.sensors.lidar import lidar_named, sweep
-from fieldplay_samples.world.making import make_scene
-from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import box, sphere
 
 Array = NDArray[np.float64]
@@ -31,7 +30,7 @@ def camera_at(scene: Scene, x: float, y: float, *, above_m: float, yaw: float = 
     return pose
 
 
-def seen_from(camera: Camera, world_T_camera: Array, points: Array) -> Array:
+def seen_from(camera: Intrinsics, world_T_camera: Array, points: Array) -> Array:
     return pixels_from_points(camera, (points - world_T_camera[:3, 3]) @ world_T_camera[:3, :3])
 
 

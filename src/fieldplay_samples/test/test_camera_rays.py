@@ -4,7 +4,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.camera_rays import (
-    Camera,
+    Intrinsics,
     camera_from_numbers,
     directions_from_pixels,
     distorted,
@@ -21,17 +21,17 @@ AUX = camera_from_numbers(1280, 720, (908.087, 910.723, 656.119, 356.394), (0.14
 FOLDS_AT_PX = 905  # from the centre of MainCam: up to there its polynomial puts points further out further out
 
 
-def all_pixels(camera: Camera, step: int = 7) -> Array:
+def all_pixels(camera: Intrinsics, step: int = 7) -> Array:
     u, v = np.meshgrid(np.arange(0, camera.width, step), np.arange(0, camera.height, step))
     return np.stack([u, v], axis=-1).reshape(-1, 2).astype(float)
 
 
-def from_centre_px(camera: Camera, pixels: Array) -> Array:
+def from_centre_px(camera: Intrinsics, pixels: Array) -> Array:
     return np.asarray(np.hypot(pixels[:, 0] - camera.matrix[0][2], pixels[:, 1] - camera.matrix[1][2]))
 
 
 @pytest.mark.parametrize("camera", [MAIN, AUX], ids=["main", "aux"])
-def test_points_are_projected_as_opencv_does(camera: Camera) -> None:
+def test_points_are_projected_as_opencv_does(camera: Intrinsics) -> None:
     points = np.random.default_rng(0).uniform([-3, -1.5, 4], [3, 1.5, 6], (500, 3))
     theirs, _ = cv2.projectPoints(
         points, np.zeros(3), np.zeros(3), np.array(camera.matrix), np.array(camera.distortion)
@@ -40,7 +40,7 @@ def test_points_are_projected_as_opencv_does(camera: Camera) -> None:
 
 
 @pytest.mark.parametrize("camera", [MAIN, AUX], ids=["main", "aux"])
-def test_a_pixels_ray_is_projected_onto_that_pixel(camera: Camera) -> None:
+def test_a_pixels_ray_is_projected_onto_that_pixel(camera: Intrinsics) -> None:
     pixels = all_pixels(camera)
     pixels = pixels[from_centre_px(camera, pixels) < FOLDS_AT_PX]
     directions = directions_from_pixels(camera, pixels)

@@ -9,7 +9,7 @@ import pytest
 
 from fieldplay_samples.motion.frames import moved, quaternion_from_rotation
 from fieldplay_samples.robots.lander_arm import (
-    LanderArm,
+    SoftArm,
     angles_to_reach,
     bent_pose,
     gravity_moments,
@@ -41,7 +41,7 @@ WRIST = [
 ]
 
 
-def arm(lengths: dict[str, list[float]]) -> LanderArm:
+def arm(lengths: dict[str, list[float]]) -> SoftArm:
     return lander_arm({**NUMBERS["arm"], **lengths}, SETS, NUMBERS["gravity"])
 
 

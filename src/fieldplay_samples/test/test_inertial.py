@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from fieldplay_samples.motion.frames import Floats
-from fieldplay_samples.motion.rigid import Motion, motion_through
+from fieldplay_samples.motion.rigid import RigidMotion, motion_through
 from fieldplay_samples.sensors import inertial
 
 TIME = np.linspace(0.0, 10.0, 201)
 ETNA_RAD = np.radians(37.72351)
 
 
-def motion_of(**columns: Floats) -> Motion:
+def motion_of(**columns: Floats) -> RigidMotion:
     names = ("x", "y", "z", "roll", "pitch", "yaw")
     return motion_through(TIME, np.stack([columns.get(name, np.zeros_like(TIME)) for name in names], axis=1))
 
@@ -45,7 +45,7 @@ def test_gravity_on_etna_is_less_than_at_sea_level() -> None:
 
 
 def test_the_magnetic_field_turns_with_the_body_and_keeps_its_norm() -> None:
-    field = inertial.MagneticField(norm_gauss=0.45, declination_deg=4.0, inclination_deg=50.0)
+    field = inertial.EarthField(norm_gauss=0.45, declination_deg=4.0, inclination_deg=50.0)
     heading_field = motion_of(yaw=np.full_like(TIME, np.radians(90.0 - 4.0)))  # towards magnetic north
     seen = inertial.in_body(heading_field, np.array([2.0]), field.in_enu())[0]
     down = np.radians(50.0)
@@ -59,7 +59,7 @@ def test_the_standard_atmosphere_is_known_at_some_altitudes() -> None:
 
 
 def test_white_noise_has_its_density_and_a_bias_stays() -> None:
-    noise = inertial.Noise(density=0.001, bias=0.05, wander=0.0)
+    noise = inertial.InertialNoise(density=0.001, bias=0.05, wander=0.0)
     errors = inertial.noise_of(noise, np.random.default_rng(1), count=100_000, rate_hz=100.0)
     np.testing.assert_allclose(errors.std(axis=0), 0.01, rtol=0.02)
     assert (np.abs(errors.mean(axis=0)) > 0.005).any()

@@ -3,8 +3,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.lidar import Spinning, Sweep, lidar_named, scan, sweep
-from fieldplay_samples.world.making import make_scene
-from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import box, merged
 
 Array = NDArray[np.float64]

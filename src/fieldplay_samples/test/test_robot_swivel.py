@@ -5,7 +5,7 @@ import pytest
 
 from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation
 from fieldplay_samples.motion.plan import plan_drive
-from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.interact import LIMITS, load_interact, stance_of
 from fieldplay_samples.robots.swivel import base_T_wheels, rim_speeds, steering_angles, wheel_motion
 
@@ -19,7 +19,7 @@ def bumps(x: Floats, y: Floats) -> Floats:
 
 
 @pytest.fixture(scope="module")
-def drive() -> Drive:
+def drive() -> GroundDrive:
     return drive_over(plan_drive(20.0, np.random.default_rng(4), LIMITS), bumps, stance_of(ROBOT))
 
 
@@ -59,7 +59,7 @@ def test_steered_and_turned_wheels_lie_as_known() -> None:
     np.testing.assert_allclose(quaternion_from_rotation(poses[0, :, :3, :3]), [left, left, right, right], atol=1e-6)
 
 
-def test_what_the_wheels_do_tells_the_twist_of_the_body(drive: Drive) -> None:
+def test_what_the_wheels_do_tells_the_twist_of_the_body(drive: GroundDrive) -> None:
     motion = wheel_motion(drive, WHEELS)
     steer, speed = motion.steer_rad.at(TIME), motion.rolled_m.at(TIME, 1)
     x = np.array([1, -1, -1, 1]) * WHEELS.half_base_m
@@ -77,13 +77,13 @@ def test_what_the_wheels_do_tells_the_twist_of_the_body(drive: Drive) -> None:
     np.testing.assert_allclose(twist[:, 2], rate[:, 2], atol=1e-3)
 
 
-def test_steering_stays_within_the_rack(drive: Drive) -> None:
+def test_steering_stays_within_the_rack(drive: GroundDrive) -> None:
     steer = wheel_motion(drive, WHEELS).steer_rad.at(TIME)
     assert np.degrees(np.abs(steer)).max() < ROBOT.numbers["published"]["wheels"]["most_steer_deg"]
     assert np.degrees(np.abs(steer)).max() > 5.0
 
 
-def test_what_has_rolled_is_the_sum_of_the_speeds(drive: Drive) -> None:
+def test_what_has_rolled_is_the_sum_of_the_speeds(drive: GroundDrive) -> None:
     motion = wheel_motion(drive, WHEELS)
     fine = np.linspace(0.0, 20.0, 20001)
     speed = motion.rolled_m.at(fine, 1)

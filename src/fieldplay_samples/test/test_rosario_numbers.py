@@ -10,7 +10,7 @@ from fieldplay_samples.writers.rosario import settings
 from fieldplay_samples.writers.rosario.bag import authors_odometry, rectification
 from fieldplay_samples.writers.rosario.logs import sentence
 from fieldplay_samples.writers.rosario.measured import OdometryRows, imu_rows, odometry_rows
-from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario
 from fieldplay_samples.writers.scenarios import numbers_of
 
 LEFT_CAMERA_M = {
@@ -33,7 +33,7 @@ COMPUTED = [  # x, y, heading, speed, turn
 
 
 @pytest.fixture(scope="module")
-def scenario() -> Scenario:
+def scenario() -> RosarioScenario:
     return make_scenario(2, 20.0, settings())
 
 
@@ -49,13 +49,13 @@ def test_the_left_camera_is_where_the_calibration_puts_it(sequence: int) -> None
     assert np.degrees(np.arcsin(-pose[2, 2])) == pytest.approx(LOOKS_DOWN_DEG[sequence], abs=0.01)
 
 
-def test_the_right_camera_is_where_the_left_one_has_it(scenario: Scenario) -> None:
+def test_the_right_camera_is_where_the_left_one_has_it(scenario: RosarioScenario) -> None:
     cameras = scenario.rig.base_T_camera
     right_T_left = np.linalg.inv(cameras["right"]) @ cameras["left"]
     np.testing.assert_allclose(right_T_left[:3, 3], [-0.118718331, 0.0000521848390, -0.000269290935], atol=1e-9)
 
 
-def test_the_pair_is_rectified_as_in_the_authors_bags(scenario: Scenario) -> None:
+def test_the_pair_is_rectified_as_in_the_authors_bags(scenario: RosarioScenario) -> None:
     found = rectification(scenario.rig)
     assert found["left"]["R"][0] == pytest.approx([0.999873448, 0.000736688, 0.015891669], abs=1e-8)
     assert found["right"]["R"][2] == pytest.approx([-0.002268999, -0.001567742, 0.999996197], abs=1e-8)
@@ -87,7 +87,7 @@ def test_a_hundred_units_beyond_zero_steer_19_degrees_to_the_right(robot: Ackerm
     assert robot.rpm_from_speed(floats([2.0892])) == pytest.approx([70.0], abs=0.01)
 
 
-def test_the_outer_wheels_are_faster_and_the_rear_ones_mean_the_speed(scenario: Scenario) -> None:
+def test_the_outer_wheels_are_faster_and_the_rear_ones_mean_the_speed(scenario: RosarioScenario) -> None:
     time = scenario.times("odometry")
     speeds = wheel_speeds(scenario.robot, scenario.wheels, time)
     truth, turn = scenario.wheels.speed_m_s.at(time), scenario.wheels.turn_rad_s.at(time)
@@ -99,7 +99,7 @@ def test_the_outer_wheels_are_faster_and_the_rear_ones_mean_the_speed(scenario: 
     assert np.abs(turn).max() > 0.01
 
 
-def test_the_speed_of_the_log_follows_the_digit(scenario: Scenario) -> None:
+def test_the_speed_of_the_log_follows_the_digit(scenario: RosarioScenario) -> None:
     time = scenario.times("odometry")
     rows = odometry_rows(scenario, wheel_speeds(scenario.robot, scenario.wheels, time))
     mean = np.minimum(rows.rpm[:, 2], rows.rpm[:, 3]) * np.where(rows.digit == 0, 1, -1) * np.pi * 0.57 / 60
@@ -108,7 +108,7 @@ def test_the_speed_of_the_log_follows_the_digit(scenario: Scenario) -> None:
     np.testing.assert_allclose(mean, scenario.wheels.speed_m_s.at(time), atol=0.06)
 
 
-def test_the_offsets_are_in_the_numbers_of_the_imu(scenario: Scenario) -> None:
+def test_the_offsets_are_in_the_numbers_of_the_imu(scenario: RosarioScenario) -> None:
     rows, offsets = imu_rows(scenario), scenario.rig.calibration["imu"]
     force = rows.force_milli_g[:20].mean(axis=0) - offsets["acc_offset"]
     assert np.linalg.norm(force) == pytest.approx(1000 * 9.796 / 9.80665, abs=4.0)

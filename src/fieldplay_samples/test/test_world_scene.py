@@ -6,9 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.world.light import Sun, radiance, sky, skyline_rad
-from fieldplay_samples.world.making import make_scene
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import box, capsule, sphere
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.path import Path, path_of_plan
 from fieldplay_samples.motion.plan import DrivePlan
-from fieldplay_samples.motion.rigid import Motion, motion_through
+from fieldplay_samples.motion.rigid import RigidMotion, motion_through
 from fieldplay_samples.motion.splines import Spline, spline_through
 
 Height = Callable[[Floats, Floats], Floats]  # of the ground in m, at x, y (...) in m
@@ -32,10 +32,10 @@ class Stance:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Drive:
+class GroundDrive:
     """What a robot does: its motion, beside it the planned curvature of its path (1/m) and its travelled way (m)."""
 
-    motion: Motion
+    motion: RigidMotion
     curvature_1_m: Spline
     travelled_m: Spline
 
@@ -47,10 +47,10 @@ def drive_over(
     *,
     start_xy_m: tuple[float, float] = (0.0, 0.0),
     start_heading_rad: float = 0.0,
-) -> Drive:
+) -> GroundDrive:
     """Drive a plan over the ground, from a start in the world (east north; heading from east to north)."""
     path = path_of_plan(plan, start_xy_m=start_xy_m, start_heading_rad=start_heading_rad)
-    return Drive(
+    return GroundDrive(
         motion=motion_through(path.time_s, ride(path, height_m, stance)),
         curvature_1_m=spline_through(path.time_s, path.curvature_1_m),
         travelled_m=spline_through(path.time_s, path.travelled_m),

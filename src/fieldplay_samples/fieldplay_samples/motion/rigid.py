@@ -10,7 +10,7 @@ from fieldplay_samples.motion.splines import Spline, spline_through
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Motion:
+class RigidMotion:
     """The motion of base_link (forward left up) in the world (east north up), from 0 to `seconds`; at rest outside."""
 
     seconds: float
@@ -52,9 +52,9 @@ class Motion:
         return rotation_from_fixed_angles(self.coordinates.at(time_s)[:, 3:])
 
 
-def motion_through(time_s: Floats, coordinates: Floats) -> Motion:
+def motion_through(time_s: Floats, coordinates: Floats) -> RigidMotion:
     """Motion through samples (n, 6), x y z in m and roll, pitch, yaw (unwrapped) in rad, at times (n,) from zero."""
-    return Motion(seconds=float(time_s[-1]), coordinates=spline_through(time_s, coordinates))
+    return RigidMotion(seconds=float(time_s[-1]), coordinates=spline_through(time_s, coordinates))
 
 
 def _rate_from_angle_change(angles_rad: Floats) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.path import knots_s
-from fieldplay_samples.motion.ride import Drive, Stance
+from fieldplay_samples.motion.ride import GroundDrive, Stance
 from fieldplay_samples.motion.splines import Spline, spline_through
 
 SLOW_M_S = 0.01  # below it a twist does not tell the steering well, and the planned curvature does
@@ -51,7 +51,7 @@ class AckermannMotion:
     turn_rad_s: Spline
 
 
-def ackermann_motion(drive: Drive, robot: Ackermann) -> AckermannMotion:
+def ackermann_motion(drive: GroundDrive, robot: Ackermann) -> AckermannMotion:
     """What wheels and steering do in a drive."""
     time = knots_s(drive.motion.seconds)
     speed = drive.motion.body_velocity(time)[:, 0]

@@ -21,7 +21,7 @@ from fieldplay_samples.motion.frames import (
     transform,
 )
 from fieldplay_samples.motion.ride import Stance
-from fieldplay_samples.sensors.camera_rays import Camera, camera_from_numbers
+from fieldplay_samples.sensors.camera_rays import Intrinsics, camera_from_numbers
 
 FLU_T_FRD = transform(np.diag([1.0, -1.0, -1.0]), [0.0, 0.0, 0.0])
 OPTICAL_T_FRD = transform(floats([[0, 1, 0], [0, 0, 1], [1, 0, 0]]), [0.0, 0.0, 0.0])  # x right, y down, z forward
@@ -78,7 +78,7 @@ def camera_T_laser_from_row(row: list[float]) -> Floats:
     return floats(transform(phi.T, -floats(row[:3])) @ OPTICAL_T_FRD)
 
 
-def camera_of(robot: Argo, name: str, *, left_px: int = 0, top_px: int = 0) -> Camera:
+def camera_of(robot: Argo, name: str, *, left_px: int = 0, top_px: int = 0) -> Intrinsics:
     """The camera `visual` or `ir`, whose stored picture begins so many pixels right of and below the whole one's."""
     entry = robot.intrinsics[name]
     width, height = entry.get("stored_size", entry["size"])

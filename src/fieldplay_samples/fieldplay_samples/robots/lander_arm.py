@@ -26,7 +26,7 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LanderArm:
+class SoftArm:
     """Lengths along a (3,) and across d (2,), the four links, the softness' factor, and gravity (3,) in the base."""
 
     a_m: Floats
@@ -49,10 +49,10 @@ class ArmPose:
         return floats(self.ends[:, -1])
 
 
-def lander_arm(arm: dict[str, Any], sets: dict[str, Any], gravity: dict[str, Any]) -> LanderArm:
+def lander_arm(arm: dict[str, Any], sets: dict[str, Any], gravity: dict[str, Any]) -> SoftArm:
     """The arm of the lengths, of the parameter sets of its links, and of gravity."""
     names = ("RA_DEFL_LINK_1", "RA_DEFL_LINK_2", "RA_DEFL_LINK_3U", "RA_DEFL_LINK_4S")
-    return LanderArm(
+    return SoftArm(
         a_m=floats(arm["a"]),
         d_m=floats(arm["d"]),
         links=tuple(_link(sets[name]) for name in names),
@@ -66,19 +66,19 @@ def _link(numbers: dict[str, Any]) -> Link:
     return Link(mass_kg=float(numbers["mass"]), centre_m=floats(numbers["cm"]), softness=floats(np.block(blocks)))
 
 
-def rigid_pose(arm: LanderArm, angles_rad: Floats) -> ArmPose:
+def rigid_pose(arm: SoftArm, angles_rad: Floats) -> ArmPose:
     """The arm as it were without weight."""
     return _chained(arm, angles_rad, np.broadcast_to(np.eye(4), (len(angles_rad), JOINTS, 4, 4)))
 
 
-def bent_pose(arm: LanderArm, angles_rad: Floats, carried_kg: Floats, hang: Floats) -> ArmPose:
+def bent_pose(arm: SoftArm, angles_rad: Floats, carried_kg: Floats, hang: Floats) -> ArmPose:
     """The arm as it hangs, with masses (n,) at points (n, 3) of the base that it carries."""
     rigid = rigid_pose(arm, angles_rad)
     bends = np.stack([_bend(arm, rigid, link, carried_kg, hang) for link in range(JOINTS)], axis=1)
     return _chained(arm, angles_rad, bends)
 
 
-def gravity_moments(arm: LanderArm, pose: ArmPose, carried_kg: Floats, hang: Floats) -> Floats:
+def gravity_moments(arm: SoftArm, pose: ArmPose, carried_kg: Floats, hang: Floats) -> Floats:
     """Moments (n, 4) in Nm of all that is beyond each joint, about its axis."""
     found = [
         np.einsum(
@@ -91,7 +91,7 @@ def gravity_moments(arm: LanderArm, pose: ArmPose, carried_kg: Floats, hang: Flo
     return np.stack(found, axis=-1)
 
 
-def _chained(arm: LanderArm, angles_rad: Floats, bends: Floats) -> ArmPose:
+def _chained(arm: SoftArm, angles_rad: Floats, bends: Floats) -> ArmPose:
     """The frames one after the other; at its end each link is shifted and turned by its bend (n, 4, 4, 4)."""
     quarter = rotation_about(X, np.pi / 2)
     fixed = [
@@ -111,7 +111,7 @@ def _chained(arm: LanderArm, angles_rad: Floats, bends: Floats) -> ArmPose:
 
 
 def _wrench(
-    arm: LanderArm, pose: ArmPose, first: int, about: Floats, carried: tuple[Floats, Floats]
+    arm: SoftArm, pose: ArmPose, first: int, about: Floats, carried: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats]:
     """Force and moment (n, 3) about points (n, 3), by the weight of the links from `first` on and of what hangs."""
     mass, hang = carried
@@ -125,7 +125,7 @@ def _wrench(
     return floats(force), floats(moment)
 
 
-def _bend(arm: LanderArm, rigid: ArmPose, link: int, carried_kg: Floats, hang: Floats) -> Floats:
+def _bend(arm: SoftArm, rigid: ArmPose, link: int, carried_kg: Floats, hang: Floats) -> Floats:
     """The small motions (n, 4, 4) of a link's end, in the frame that the link ends in."""
     end = rigid.ends[:, link]
     back = np.swapaxes(end[:, :3, :3], -1, -2)
@@ -140,7 +140,7 @@ def _bend(arm: LanderArm, rigid: ArmPose, link: int, carried_kg: Floats, hang: F
     return transform(np.eye(3) + sine * cross + (1 - cosine) * (cross @ cross), small[:, :3])
 
 
-def angles_to_reach(arm: LanderArm, point_m: Floats, pitch_rad: Floats, offset_m: Floats) -> Floats:
+def angles_to_reach(arm: SoftArm, point_m: Floats, pitch_rad: Floats, offset_m: Floats) -> Floats:
     """Joint angles (n, 4), elbow up, that bring a point (3,) of the hand to places (n, 3), all pitches adding up so."""
     x, y, z = point_m.T
     aside = arm.d_m[1] + offset_m[1]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.motion.ride import Drive, Stance
+from fieldplay_samples.motion.ride import GroundDrive, Stance
 
 STILL_M_S = 0.01  # slower, the wheels keep the direction that the plan's curvature gives
 
@@ -50,7 +50,7 @@ def legs_from_numbers(numbers: dict[str, Any]) -> Legs:
     )
 
 
-def wheels_at(legs: Legs, drive: Drive, time_s: Floats) -> tuple[Floats, Floats]:
+def wheels_at(legs: Legs, drive: GroundDrive, time_s: Floats) -> tuple[Floats, Floats]:
     """Directions (n, 4) of the wheels about the body's z, in -pi/2 to pi/2, and their rolling speeds (n, 4) in m/s."""
     forward = drive.motion.body_velocity(time_s)[:, :1]
     turn = drive.motion.body_rate(time_s)[:, 2:]

@@ -10,7 +10,7 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, rotation_about, transform
 from fieldplay_samples.motion.path import knots_s
-from fieldplay_samples.motion.ride import Drive
+from fieldplay_samples.motion.ride import GroundDrive
 from fieldplay_samples.motion.splines import Spline, integral_of, spline_through
 
 LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right
@@ -37,7 +37,7 @@ class WheelMotion:
     rolled_m: Spline
 
 
-def wheel_motion(drive: Drive, wheels: SwivelWheels) -> WheelMotion:
+def wheel_motion(drive: GroundDrive, wheels: SwivelWheels) -> WheelMotion:
     """What the wheels do in a drive."""
     time = knots_s(drive.motion.seconds)
     steer = spline_through(time, _steering_of_drive(drive, wheels, time))
@@ -73,7 +73,7 @@ def base_T_wheels(wheels: SwivelWheels, steer_rad: Floats, turned_rad: Floats) -
     return transform(upright @ about_axle, position)
 
 
-def _steering_of_drive(drive: Drive, wheels: SwivelWheels, time_s: Floats) -> Floats:
+def _steering_of_drive(drive: GroundDrive, wheels: SwivelWheels, time_s: Floats) -> Floats:
     forward, left, turn = _twists(drive, time_s).T
     little = SLOW_M_S * SLOW_M_S
     weight = forward * forward + little
@@ -81,7 +81,7 @@ def _steering_of_drive(drive: Drive, wheels: SwivelWheels, time_s: Floats) -> Fl
     return steering_angles(wheels, forward * left / weight, curvature)
 
 
-def _twists(drive: Drive, time_s: Floats) -> Floats:
+def _twists(drive: GroundDrive, time_s: Floats) -> Floats:
     """Twists (n, 3) of base_link in its own plane."""
     velocity, rate = drive.motion.body_velocity(time_s), drive.motion.body_rate(time_s)
     return np.stack([velocity[:, 0], velocity[:, 1], rate[:, 2]], axis=1)

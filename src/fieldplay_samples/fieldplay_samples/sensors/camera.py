@@ -4,13 +4,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_samples.sensors.camera_rays import Camera, camera_from_numbers, pixels_from_points, rays
+from fieldplay_samples.sensors.camera_rays import Intrinsics, camera_from_numbers, pixels_from_points, rays
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 
 __all__ = [
-    "Camera",
+    "Intrinsics",
     "camera_from_numbers",
     "depth",
     "developed",
@@ -27,20 +27,20 @@ EXPOSURE = 1.1
 
 
 def render(
-    scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
+    scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int = 4, sun: Sun | None = None
 ) -> NDArray[np.uint8]:
     """The picture (height, width, 3), RGB, from where the optical frame stands; a ray for shrink x shrink pixels."""
     towards, hits = seen(scene, camera, world_T_camera, shrink=shrink)
     return enlarged(developed(radiance(scene, hits, towards, sun=sun or Sun())), camera, shrink)
 
 
-def seen(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
+def seen(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
     """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
     towards = _world_rays(camera, world_T_camera, shrink)
     return towards, _cast(scene, camera, towards, shrink=shrink)
 
 
-def enlarged(small: NDArray[np.uint8], camera: Camera, shrink: int) -> NDArray[np.uint8]:
+def enlarged(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
     """The full picture (height, width, c) of the colours (n, c) of its rays, by interpolation."""
     small = small.reshape(*rays(camera, shrink).shape[:2], -1)
     full = (small.shape[1] * shrink, small.shape[0] * shrink)
@@ -48,7 +48,7 @@ def enlarged(small: NDArray[np.uint8], camera: Camera, shrink: int) -> NDArray[n
     return np.ascontiguousarray(picture.reshape(full[1], full[0], -1)[: camera.height, : camera.width], np.uint8)
 
 
-def depth(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:
+def depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int = 1) -> NDArray[np.float32]:
     """Depth (h, w) along the optical axis in m, inf where there is nothing, of every shrink-th pixel each way."""
     optical = rays(camera, shrink)
     towards = _world_rays(camera, world_T_camera, shrink)
@@ -56,12 +56,12 @@ def depth(scene: Scene, camera: Camera, world_T_camera: Array, *, shrink: int = 
     return np.asarray(distance * optical[..., 2], np.float32)
 
 
-def _world_rays(camera: Camera, world_T_camera: Array, shrink: int) -> Rays:
+def _world_rays(camera: Intrinsics, world_T_camera: Array, shrink: int) -> Rays:
     directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
     return Rays(origins=np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions=directions)
 
 
-def _cast(scene: Scene, camera: Camera, towards: Rays, *, shrink: int) -> Hits:
+def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hits:
     spread = shrink / camera.matrix[0][0]
     return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 

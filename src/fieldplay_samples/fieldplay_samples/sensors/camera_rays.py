@@ -14,7 +14,7 @@ WIDEST_RAD = 1.45
 
 
 @dataclass(frozen=True, kw_only=True)
-class Camera:
+class Intrinsics:
     """Intrinsics: optical frame z forward, x right, y down; pixel (0, 0) is the centre of the first one.
 
     `matrix` is 3 rows of 3; `distortion` is k1 k2 p1 p2 k3.
@@ -28,14 +28,14 @@ class Camera:
 
 def camera_from_numbers(
     width: int, height: int, fx_fy_cx_cy: tuple[float, ...], distortion: tuple[float, ...]
-) -> Camera:
+) -> Intrinsics:
     """The camera with those focal lengths and centre in pixels."""
     fx, fy, cx, cy = fx_fy_cx_cy
     matrix = ((fx, 0.0, cx), (0.0, fy, cy), (0.0, 0.0, 1.0))
-    return Camera(width=width, height=height, matrix=matrix, distortion=distortion)
+    return Intrinsics(width=width, height=height, matrix=matrix, distortion=distortion)
 
 
-def distorted(camera: Camera, undistorted: Array) -> Array:
+def distorted(camera: Intrinsics, undistorted: Array) -> Array:
     """Where the lens puts points (..., 2) of the plane z = 1."""
     k1, k2, p1, p2, k3 = camera.distortion
     x, y = undistorted[..., 0], undistorted[..., 1]
@@ -46,7 +46,7 @@ def distorted(camera: Camera, undistorted: Array) -> Array:
     return np.stack([moved_x, moved_y], axis=-1)
 
 
-def undistorted(camera: Camera, seen: Array) -> Array:
+def undistorted(camera: Intrinsics, seen: Array) -> Array:
     """Points (..., 2) of the plane z = 1 that the lens puts to `seen` (..., 2), by Newton's method.
 
     A fitted polynomial may turn back within the picture, so that no point is put to its corners; there the angle from
@@ -63,7 +63,7 @@ def undistorted(camera: Camera, seen: Array) -> Array:
 
 
 @lru_cache(maxsize=8)
-def _rim(camera: Camera) -> float:
+def _rim(camera: Intrinsics) -> float:
     """The radius in the picture (of focal length 1) up to which the lens still puts what is further out further out."""
     k1, k2, _, _, k3 = camera.distortion
     square = np.square(np.linspace(0.0, 3.0, 3001))
@@ -75,7 +75,7 @@ def _rim(camera: Camera) -> float:
     return float(np.sqrt(last) * (1 + last * (k1 + last * (k2 + last * k3))))
 
 
-def _inverted(camera: Camera, seen: Array) -> Array:
+def _inverted(camera: Intrinsics, seen: Array) -> Array:
     point = seen.copy()
     for _ in range(ITERATIONS):
         rest = distorted(camera, point) - seen
@@ -87,7 +87,7 @@ def _inverted(camera: Camera, seen: Array) -> Array:
     return np.asarray(point)
 
 
-def _distortion_slopes(camera: Camera, point: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+def _distortion_slopes(camera: Intrinsics, point: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """The derivatives of `distorted` by x and y: a symmetric matrix."""
     k1, k2, p1, p2, k3 = camera.distortion
     x, y = point[..., 0], point[..., 1]
@@ -100,14 +100,14 @@ def _distortion_slopes(camera: Camera, point: Array) -> tuple[tuple[Array, Array
     return (right, mixed), (mixed, down)
 
 
-def pixels_from_points(camera: Camera, points: Array) -> Array:
+def pixels_from_points(camera: Intrinsics, points: Array) -> Array:
     """Pixels u, v (..., 2) of points (..., 3) in the optical frame, in front of the camera."""
     image = distorted(camera, points[..., :2] / points[..., 2:])
     (fx, skew, cx), (_, fy, cy) = camera.matrix[:2]
     return np.stack([fx * image[..., 0] + skew * image[..., 1] + cx, fy * image[..., 1] + cy], axis=-1)
 
 
-def directions_from_pixels(camera: Camera, pixels: Array) -> Array:
+def directions_from_pixels(camera: Intrinsics, pixels: Array) -> Array:
     """Unit directions (..., 3) in the optical frame along which the pixels u, v (..., 2) look."""
     (fx, skew, cx), (_, fy, cy) = camera.matrix[:2]
     y = (pixels[..., 1] - cy) / fy
@@ -118,7 +118,7 @@ def directions_from_pixels(camera: Camera, pixels: Array) -> Array:
 
 
 @lru_cache(maxsize=8)
-def rays(camera: Camera, shrink: int = 1) -> Array:
+def rays(camera: Intrinsics, shrink: int = 1) -> Array:
     """Unit directions (h, w, 3) of the middles of squares of shrink x shrink pixels; the last ones may overhang."""
     columns, rows = -(-camera.width // shrink), -(-camera.height // shrink)
     u, v = ((np.arange(count) + 0.5) * shrink - 0.5 for count in (columns, rows))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.signal import lfilter
 
 from fieldplay_samples.motion.frames import Floats, floats, turned
-from fieldplay_samples.motion.rigid import Motion
+from fieldplay_samples.motion.rigid import RigidMotion
 
 # GRS 80: normal gravity at the equator, its dependence on latitude, and its change with height.
 EQUATOR_M_S2, SOMIGLIANA, SQUARED_ECCENTRICITY, PER_M = 9.7803267715, 0.001931851353, 0.00669438002290, 3.0877e-6
@@ -19,7 +19,7 @@ SEA_LEVEL_PA, SEA_LEVEL_K, LAPSE_K_M, EXPONENT, ZERO_CELSIUS_K = 101325.0, 288.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class InertialNoise:
     """White noise per square root of Hz; deviations of a bias drawn once, and of one that wanders over `wander_s`."""
 
     density: float
@@ -29,7 +29,7 @@ class Noise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MagneticField:
+class EarthField:
     """The earth's field: norm in gauss, declination (east of north) and inclination (below the horizon) in degrees."""
 
     norm_gauss: float
@@ -51,23 +51,25 @@ def normal_gravity_m_s2(latitude_rad: float, altitude_m: float) -> float:
     return float(at_sea_level - PER_M * altitude_m)
 
 
-def body_acceleration(motion: Motion, time_s: Floats, point_m: ArrayLike = (0, 0, 0)) -> Floats:
+def body_acceleration(motion: RigidMotion, time_s: Floats, point_m: ArrayLike = (0, 0, 0)) -> Floats:
     """Acceleration (n, 3) in m/s2 of a point fixed to the body, without gravity, in the body's axes."""
     return in_body(motion, time_s, motion.acceleration(time_s, point_m))
 
 
-def specific_force(motion: Motion, time_s: Floats, *, gravity_m_s2: float, point_m: ArrayLike = (0, 0, 0)) -> Floats:
+def specific_force(
+    motion: RigidMotion, time_s: Floats, *, gravity_m_s2: float, point_m: ArrayLike = (0, 0, 0)
+) -> Floats:
     """What an accelerometer shows (n, 3) in m/s2, in the body's axes: at rest +gravity along what is up."""
     return in_body(motion, time_s, motion.acceleration(time_s, point_m) + floats([0.0, 0.0, gravity_m_s2]))
 
 
-def in_body(motion: Motion, time_s: Floats, vectors: Floats) -> Floats:
+def in_body(motion: RigidMotion, time_s: Floats, vectors: Floats) -> Floats:
     """Vectors of the world (n, 3) or (3,) in the body's axes (n, 3)."""
     rotation = motion.pose_at(time_s)[:, :3, :3]
     return turned(np.swapaxes(rotation, -1, -2), np.broadcast_to(vectors, (len(time_s), 3)))
 
 
-def noise_of(noise: Noise, rng: np.random.Generator, *, count: int, rate_hz: float, axes: int = 3) -> Floats:
+def noise_of(noise: InertialNoise, rng: np.random.Generator, *, count: int, rate_hz: float, axes: int = 3) -> Floats:
     """Errors (count, axes) of a sensor read at a rate: white noise, a constant bias, and a wandering one."""
     white = noise.density * np.sqrt(rate_hz) * rng.standard_normal((count, axes))
     wander = noise.wander * wandering(rng, count=count, rate_hz=rate_hz, over_s=noise.wander_s, axes=axes)

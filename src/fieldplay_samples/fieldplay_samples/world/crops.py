@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class CropRows:
     """A green strip of width_m on each crest; patchiness moves its edges by that share of the width."""
 
     furrows: Furrows

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.world.relief import Relief, heights_m
+from fieldplay_samples.world.relief import GroundRelief, heights_m
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -45,7 +45,7 @@ class _Squares:
     parent_left: NDArray[np.bool_]
 
 
-def distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
+def distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
     """Distances (n,) in m at which rays (n,) first meet the relief before end_m (n,); inf where they do not."""
     result = np.full(len(rays), np.inf)
     for first in range(0, len(rays), CHUNK):
@@ -55,7 +55,7 @@ def distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
     return result
 
 
-def _chunk_distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
+def _chunk_distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
     under_way = _started(relief, rays, end_m)
     low, high = np.full((2, len(rays)), np.inf)
     while len(under_way.index):
@@ -72,7 +72,7 @@ def _chunk_distances_m(relief: Relief, rays: Rays, end_m: Array) -> Array:
     return result
 
 
-def _started(relief: Relief, rays: Rays, end_m: Array) -> _UnderWay:
+def _started(relief: GroundRelief, rays: Rays, end_m: Array) -> _UnderWay:
     """Rays already down at the relief's highest peak; those that never come down there are left out."""
     scale = np.array([1 / relief.cell_m, 1 / relief.cell_m, 1.0])
     x, y, z = np.ascontiguousarray((rays.origins * scale + [0.5, 0.5, 0.0]).T)
@@ -86,7 +86,7 @@ def _started(relief: Relief, rays: Rays, end_m: Array) -> _UnderWay:
     return started.kept(np.flatnonzero((at < end_m) & (falling | ~above)))
 
 
-def _step(relief: Relief, rays: _UnderWay) -> tuple[NDArray[np.intp], Array]:
+def _step(relief: GroundRelief, rays: _UnderWay) -> tuple[NDArray[np.intp], Array]:
     """Moves each ray out of its square or down a level; which rays (k,) meet the ground, and by where (k,) at last."""
     squares = _squares(relief, rays)
     leaves, bottom = squares.leaves, rays.level == 0
@@ -105,7 +105,7 @@ def _step(relief: Relief, rays: _UnderWay) -> tuple[NDArray[np.intp], Array]:
     return hit, until
 
 
-def _squares(relief: Relief, rays: _UnderWay) -> _Squares:
+def _squares(relief: GroundRelief, rays: _UnderWay) -> _Squares:
     size = np.ldexp(1.0, rays.level)
     inside = rays.at + NUDGE_M
     column = np.floor((rays.x + inside * rays.dx) / size)
@@ -123,7 +123,7 @@ def _squares(relief: Relief, rays: _UnderWay) -> _Squares:
     )
 
 
-def _dives(relief: Relief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
+def _dives(relief: GroundRelief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
     """Which rays (k,) are below the surface half-way through their cell or where they leave it."""
     below = np.zeros(len(leaves), bool)
     if len(leaves):
@@ -133,7 +133,7 @@ def _dives(relief: Relief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
     return below
 
 
-def _refined(relief: Relief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
+def _refined(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
     """The crossing (n,) within a bracket, by false position that halves the weight of an end which stays."""
     low, high = bracket
     gap_low, gap_high = _gap(relief, rays, low), _gap(relief, rays, high)
@@ -150,7 +150,7 @@ def _refined(relief: Relief, rays: Rays, bracket: tuple[Array, Array]) -> Array:
     return middle
 
 
-def _gap(relief: Relief, rays: Rays, at: Array) -> Array:
+def _gap(relief: GroundRelief, rays: Rays, at: Array) -> Array:
     """How far (n,) above the surface rays are at distances (n,), in m."""
     x, y, z = rays.points(at).T
     return np.asarray(z - heights_m(relief, x, y))

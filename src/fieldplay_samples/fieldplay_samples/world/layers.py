@@ -16,7 +16,7 @@ HOLLOWS = (0.02, 0.35)  # the shares of the ground that are lower: where hollows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class Unevenness:
     """Fractal unevenness with wavelengths from shortest_m to longest_m.
 
     `in_hollows` is the share of it that is left in the hollows of the ground's first layer, where ash gathers.
@@ -63,7 +63,7 @@ class Furrows:
         return np.asarray(self.depth_m / 2 / flattened * np.cos(self.phase(along[None, :], along[:, None])))
 
 
-Layer = Noise | Furrows
+Layer = Unevenness | Furrows
 
 
 def heights_from_layers(layers: tuple[Layer, ...], seed: int) -> Array:
@@ -73,7 +73,7 @@ def heights_from_layers(layers: tuple[Layer, ...], seed: int) -> Array:
     down, right = np.unravel_index(grids[0].argmin(), grids[0].shape)
     total = np.zeros_like(grids[0])
     for layer, grid in zip(layers, grids, strict=True):
-        if isinstance(layer, Noise):
+        if isinstance(layer, Unevenness):
             share = layer.in_hollows + (1 - layer.in_hollows) * open_ground
             total += np.roll(share * grid, (-int(down), -int(right)), axis=(0, 1))
         else:

@@ -6,12 +6,12 @@ from typing import Any
 
 import yaml
 
-from fieldplay_samples.world.crops import Rows
-from fieldplay_samples.world.layers import Furrows, Layer, Noise
+from fieldplay_samples.world.crops import CropRows
+from fieldplay_samples.world.layers import Furrows, Layer, Unevenness
 from fieldplay_samples.world.soil import Grain, Shade, Soil
 from fieldplay_samples.world.terrain import Terrain
 
-KINDS: dict[str, type[Noise] | type[Furrows]] = {"noise": Noise, "furrows": Furrows}
+KINDS: dict[str, type[Unevenness] | type[Furrows]] = {"noise": Unevenness, "furrows": Furrows}
 
 
 def terrain_named(name: str, *, seed: int) -> Terrain:
@@ -43,9 +43,9 @@ def _soil(entry: dict[str, Any], seed: int, layers: tuple[Layer, ...]) -> Soil:
     return Soil(seed=seed, base=tuple(entry["base"]), shades=shades, grain=grain, rows=_rows(layers, entry.get("rows")))
 
 
-def _rows(layers: tuple[Layer, ...], entry: dict[str, Any] | None) -> Rows | None:
+def _rows(layers: tuple[Layer, ...], entry: dict[str, Any] | None) -> CropRows | None:
     """Plants grow on the first layer of furrows."""
     if entry is None:
         return None
     furrows = next(layer for layer in layers if isinstance(layer, Furrows))
-    return Rows(furrows=furrows, **{**entry, "albedo": tuple(entry["albedo"])})
+    return CropRows(furrows=furrows, **{**entry, "albedo": tuple(entry["albedo"])})

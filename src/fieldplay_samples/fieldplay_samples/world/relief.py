@@ -14,7 +14,7 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Relief:
+class GroundRelief:
     """Control points (n, n) of heights in m, row along y, column along x; n is a power of two.
 
     `peaks` has the maxima of the surface over squares of 1, 2, 4 ... n cells, one level after the other.
@@ -31,7 +31,7 @@ class Relief:
         return int(self.control_m.shape[0])
 
 
-def relief_from_heights(heights_m: Array, cell_m: float) -> Relief:
+def relief_from_heights(heights_m: Array, cell_m: float) -> GroundRelief:
     """The relief whose control points are heights (n, n)."""
     control = heights_m.astype(np.float32)
     levels = [_cell_peaks(control)]
@@ -40,7 +40,7 @@ def relief_from_heights(heights_m: Array, cell_m: float) -> Relief:
         levels.append(np.maximum(rows[:, ::2], rows[:, 1::2]))
     first = np.cumsum([0, *(level.size for level in levels)])[:-1]
     peaks = np.concatenate([level.ravel() for level in levels])
-    return Relief(cell_m=cell_m, control_m=control, peaks_m=peaks, first_peak=first.astype(np.int64))
+    return GroundRelief(cell_m=cell_m, control_m=control, peaks_m=peaks, first_peak=first.astype(np.int64))
 
 
 def _cell_peaks(control: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -53,14 +53,14 @@ def _highest_of_three(values: NDArray[np.float32], axis: int) -> NDArray[np.floa
     return np.asarray(np.maximum(values, np.maximum(before, np.roll(before, -1, axis))), np.float32)
 
 
-def heights_m(relief: Relief, x: Array, y: Array) -> Array:
+def heights_m(relief: GroundRelief, x: Array, y: Array) -> Array:
     """Heights (...) at x, y (...), in m."""
     columns, across = _weights(x / relief.cell_m)
     rows, along = _weights(y / relief.cell_m)
     return _weighted(relief, (rows, along), (columns, across))
 
 
-def slopes(relief: Relief, x: Array, y: Array) -> tuple[Array, Array]:
+def slopes(relief: GroundRelief, x: Array, y: Array) -> tuple[Array, Array]:
     """The slopes dz/dx and dz/dy (...) at x, y (...) in m."""
     columns, across = _weights(x / relief.cell_m)
     rows, along = _weights(y / relief.cell_m)
@@ -72,7 +72,7 @@ def slopes(relief: Relief, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _weighted(
-    relief: Relief, rows: tuple[Indices, tuple[Array, ...]], columns: tuple[Indices, tuple[Array, ...]]
+    relief: GroundRelief, rows: tuple[Indices, tuple[Array, ...]], columns: tuple[Indices, tuple[Array, ...]]
 ) -> Array:
     control, mask = relief.control_m.ravel(), relief.cells - 1
     (row, along), (column, across) = rows, columns

@@ -1,14 +1,16 @@
-"""A scene: ground with solids on it, and what rays meet there."""
+"""Scenes: ground with solids on it, what rays meet there, and one ready to drive in, deterministic by seed."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.bundles import keys_by_direction, keys_by_place
+from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.nearest_solid import Met, first_met, looks
 from fieldplay_samples.world.rays import Rays
+from fieldplay_samples.world.scatter import KeepOut, places, poles, rocks
 from fieldplay_samples.world.solids import Solids, merged
 from fieldplay_samples.world.terrain import Terrain, relief_of
 
@@ -18,6 +20,10 @@ GROUND = -1
 FLATTEST = 0.03  # the sine of the flattest angle under which a footprint is still thought to grow
 STRETCH = 0.75  # the power with which it does: 0 is its width, 1 its length; the pattern is averaged in both directions
 SHADOW_BEGINS_M, SHADOW_ENDS_M = 0.005, 100.0
+SMALLEST_ROCK_M, LARGEST_ROCK_M = 0.1, 1.2
+SMALLEST_OUTCROP_M, LARGEST_OUTCROP_M = 4.0, 9.0
+OUTCROP_CLEARANCE_M = 3.0
+LARGEST_BOULDER_M = 3.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,3 +101,37 @@ class Scene:
         looked = looks(self.solids, met, points, soil=self.terrain.soil, footprint_m=footprint)
         normal[met.ray], albedo[met.ray] = looked
         return Hits(distance_m=distance + nearest_m, normal=normal, albedo=albedo, solid=solid)
+
+
+def make_scene(
+    seed: int,
+    *,
+    terrain: Terrain | None = None,
+    keep_out: KeepOut = None,
+    clearance_m: float = 1.2,
+    centre: ArrayLike = (0.0, 0.0),
+    radius_m: float = 40.0,
+    rock_count: int = 700,
+    boulder_count: int = 24,
+    pole_count: int = 9,
+) -> Scene:
+    """A volcano's slope, or another ground, with rocks, boulders and poles within radius_m of the centre (2,).
+
+    Rocks have 0.1 to 1.2 m, boulders up to 3 m. Nothing stands within clearance_m of keep_out, a polyline (p, 2), or
+    where keep_out(x, y) is true; what would, is left out.
+    """
+    ground = terrain_named("volcano", seed=seed) if terrain is None else terrain
+    rng = np.random.default_rng([seed, 3])
+    sizes = np.concatenate(
+        [_rock_sizes(rng, rock_count), rng.uniform(LARGEST_ROCK_M, LARGEST_BOULDER_M, boulder_count)]
+    )
+    where, sizes = places(rng, sizes, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
+    thin = np.full(pole_count, 0.1)
+    feet, _ = places(rng, thin, centre=centre, radius_m=radius_m, keep_out=keep_out, clearance_m=clearance_m)
+    return Scene(terrain=ground, solids=merged([rocks(ground, rng, where, sizes_m=sizes), poles(ground, rng, feet)]))
+
+
+def _rock_sizes(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    """Sizes (n,) in m, small ones more often."""
+    octaves: NDArray[np.float64] = np.log(LARGEST_ROCK_M / SMALLEST_ROCK_M) * rng.beta(1.2, 2.0, count)
+    return SMALLEST_ROCK_M * np.exp(octaves)

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_samples.world.crops import Rows
+from fieldplay_samples.world.crops import CropRows
 from fieldplay_samples.world.noise import periodic_noise
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Soil:
     base: tuple[float, float, float]
     shades: tuple[Shade, ...] = ()
     grain: tuple[Grain, ...] = ()
-    rows: Rows | None = None
+    rows: CropRows | None = None
 
     def albedo(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
         """Albedo (..., 3) at x, y (...), averaged over about footprint_m (...)."""

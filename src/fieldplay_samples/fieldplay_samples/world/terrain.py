@@ -49,7 +49,7 @@ class Terrain:
 
 
 @lru_cache(maxsize=4)
-def relief_of(terrain: Terrain) -> relief.Relief:
+def relief_of(terrain: Terrain) -> relief.GroundRelief:
     """The grid that a terrain's layers make, without its overall slope."""
     heights = heights_from_layers(terrain.layers, terrain.seed)
     raw = relief.relief_from_heights(heights, CELL_M)

@@ -9,10 +9,9 @@ import numpy as np
 import yaml
 
 from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.motion.ride import Drive
+from fieldplay_samples.motion.ride import GroundDrive
 from fieldplay_samples.sensors.gnss import LocalOrigin
-from fieldplay_samples.world.making import make_scene
-from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.tables import NS_PER_S, Stamps
 
@@ -20,7 +19,7 @@ WAY_STEP_S = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScenarioBase:
+class Scenario:
     """A sample's seed and length, its settings, and the numbers of its dataset; times count from its start."""
 
     seed: int
@@ -61,7 +60,7 @@ def origin_at(place: dict[str, float]) -> LocalOrigin:
     return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
 
 
-def scene_beside_way(scenario: ScenarioBase, terrain: Terrain, drive: Drive) -> Scene:
+def scene_beside_way(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
     """The ground with rocks, boulders and poles off the robot's way, as `surroundings` has their numbers."""
     numbers = scenario.numbers["surroundings"]
     times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))

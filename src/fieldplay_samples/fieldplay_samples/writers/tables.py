@@ -14,7 +14,7 @@ NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Column:
+class TextColumn:
     """A column (n,): numbers with so many decimals, whole numbers, or times in ns, which are written in seconds."""
 
     name: str
@@ -23,20 +23,20 @@ class Column:
     is_time: bool = False
 
 
-def time_column(name: str, stamp_ns: Stamps) -> Column:
+def time_column(name: str, stamp_ns: Stamps) -> TextColumn:
     """A column of unix times in seconds, exact to the nanosecond."""
-    return Column(name=name, values=stamp_ns, is_time=True)
+    return TextColumn(name=name, values=stamp_ns, is_time=True)
 
 
-def columns(names: Sequence[str], values: Floats | Stamps, decimals: int = 0) -> list[Column]:
+def columns(names: Sequence[str], values: Floats | Stamps, decimals: int = 0) -> list[TextColumn]:
     """A column for each name, from an array (n, m)."""
     return [
-        Column(name=name, values=values[:, number], decimals=decimals)
+        TextColumn(name=name, values=values[:, number], decimals=decimals)
         for number, name in zip(range(values.shape[1]), names, strict=True)
     ]
 
 
-def text_of(table: Sequence[Column], *, header: bool = True) -> str:
+def text_of(table: Sequence[TextColumn], *, header: bool = True) -> str:
     """The table as comma-separated text, with a first row of names if asked for."""
     formats, lists = [], []
     for column in table:
@@ -54,6 +54,6 @@ def text_of(table: Sequence[Column], *, header: bool = True) -> str:
     return first + "".join(map(row.__mod__, zip(*lists, strict=True)))
 
 
-def write_table(path: Path, table: Sequence[Column], *, header: bool = True) -> None:
+def write_table(path: Path, table: Sequence[TextColumn], *, header: bool = True) -> None:
     """Write a table to a file."""
     path.write_text(text_of(table, header=header), "utf-8", newline="")

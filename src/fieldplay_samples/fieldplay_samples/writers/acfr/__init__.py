@@ -14,13 +14,13 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.sensors.weather import depth_for_eye
-from fieldplay_samples.truth import Truth
+from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.writers.acfr.lines import write_lines
 from fieldplay_samples.writers.acfr.navigation import nav_lines
 from fieldplay_samples.writers.acfr.payload import body_at, payload_lines
-from fieldplay_samples.writers.acfr.pictures import FOLDERS, Stage, write_log
-from fieldplay_samples.writers.acfr.scenario import Scenario, make_scenario
+from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, write_log
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
 from fieldplay_samples.writers.acfr.tasks import do_task, join_parts, make_folders, tasks_of
 from fieldplay_samples.writers.acfr.world import make_world
 from fieldplay_samples.writers.parallel import run_tasks
@@ -34,7 +34,7 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("acfr")["settings"])
 
 
-def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
     tasks, done = tasks_of(scenario), 0
@@ -50,15 +50,15 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> T
         write_lines(folder / "Payload" / "PayloadData1.txt", payload_lines(scenario))
     for camera in FOLDERS:
         write_log(folder, scenario, camera)
-    stage = Stage(scenario=scenario, world=make_world(scenario), folder=folder)
+    stage = AcfrStage(scenario=scenario, world=make_world(scenario), folder=folder)
     run_tasks(do_task, stage, tasks, workers=options.workers, done=one_more)
     return _truth(scenario, {"airborne": join_parts(folder, scenario)})
 
 
-def _truth(scenario: Scenario, arrays: dict[str, Any]) -> Truth:
+def _truth(scenario: AcfrScenario, arrays: dict[str, Any]) -> SampleTruth:
     time = scenario.times("truth")
     body = body_at(scenario, time)
-    return Truth(
+    return SampleTruth(
         stamp_ns=scenario.unix_ns(time),
         map_T_base=scenario.poses_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),
@@ -74,7 +74,7 @@ def _truth(scenario: Scenario, arrays: dict[str, Any]) -> Truth:
     )
 
 
-def optical_depth_ahead(scenario: Scenario, time: Floats) -> Floats:
+def optical_depth_ahead(scenario: AcfrScenario, time: Floats) -> Floats:
     """How deep (n,) dust, smoke or rain are for the eye at times (n,), over 12 m along the horizontal laser's axis."""
     pose = scenario.poses_at(time) @ scenario.robot.base_T_sensor["laser_horizontal"]
     rays = Rays(origins=pose[:, :3, 3], directions=pose[:, :3, 0])

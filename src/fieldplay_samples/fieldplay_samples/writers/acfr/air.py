@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.motion.ride import Drive, Height
+from fieldplay_samples.motion.ride import GroundDrive, Height
 from fieldplay_samples.sensors.weather import NO_RAIN, Rain, Weather
 from fieldplay_samples.world.clouds import NO_PUFFS, Puffs
 
@@ -15,7 +15,7 @@ UP = floats([0.0, 0.0, 1.0])
 def weather_of(
     numbers: dict[str, Any],
     condition: str,
-    drive: Drive,
+    drive: GroundDrive,
     *,
     seconds: float,
     height_m: Height,
@@ -45,7 +45,7 @@ def spans_s(rounds: dict[str, float], seconds: float) -> Floats:
 def _puffs(
     numbers: dict[str, Any],
     cloud: dict[str, float],
-    drive: Drive,
+    drive: GroundDrive,
     *,
     spans: Floats,
     height_m: Height,

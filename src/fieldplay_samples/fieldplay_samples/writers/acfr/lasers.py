@@ -15,7 +15,7 @@ from fieldplay_samples.sensors.weather import airborne_returns, depth_for_eye, l
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.writers.acfr.lines import marked_lines, number_texts, write_lines
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.tables import Stamps
 
 LASERS = {
@@ -32,7 +32,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scans:
+class LaserLines:
     """Lines (n,) of a laser by their numbers: when they are received, ranges in cm (n, 181), what came back (n, 181).
 
     Of a line of 180 values the last one does not count.
@@ -44,21 +44,21 @@ class Scans:
     kind: Kinds
 
 
-def line_times(scenario: Scenario, laser: str) -> Floats:
+def line_times(scenario: AcfrScenario, laser: str) -> Floats:
     """When the mirror is at -90 degrees (n,), for each line that ends within the sample."""
     first = scenario.numbers["laser_offsets_s"][laser]
     count = int((scenario.seconds - first - sick.TURN_S) / sick.TURN_S) + 1
     return floats(first + np.arange(count) * sick.TURN_S)
 
 
-def line_stamps(scenario: Scenario, laser: str) -> Stamps:
+def line_stamps(scenario: AcfrScenario, laser: str) -> Stamps:
     """When each line is received (n,): after its last beam, half a turn later, and the way to the computer."""
     start = line_times(scenario, laser)
     delay = scenario.jitter_s(laser, len(start), scenario.numbers["laser_latency_s"])
     return scenario.stamps_of(start + 0.5 * sick.TURN_S + delay)
 
 
-def scans(scenario: Scenario, scene: Scene, laser: str, *, lines: Integers) -> Scans:
+def scans(scenario: AcfrScenario, scene: Scene, laser: str, *, lines: Integers) -> LaserLines:
     """Those lines (n,) of a laser."""
     start, model = line_times(scenario, laser)[lines], sick.Sick(**scenario.numbers["laser"])
     time = (start[:, None] + sick.beam_delays_s(lines)).ravel()
@@ -72,7 +72,7 @@ def scans(scenario: Scenario, scene: Scene, laser: str, *, lines: Integers) -> S
     floating, kind = airborne_returns(scenario.weather, rays, end, time_s=time, rng=air)
     solid[lost(scenario.weather, time, air) & (kind == 0)] = np.inf
     noisy = np.where(kind > 0, floating, solid) + model.noise_m * rng.standard_normal(len(end))
-    return Scans(
+    return LaserLines(
         line=lines,
         stamp_ns=line_stamps(scenario, laser)[lines],
         range_cm=sick.centimetres(np.maximum(noisy, model.nearest_m)).reshape(len(lines), -1),
@@ -80,7 +80,7 @@ def scans(scenario: Scenario, scene: Scene, laser: str, *, lines: Integers) -> S
     )
 
 
-def _rays(scenario: Scenario, laser: str, time: Floats, *, angles_rad: Floats) -> Rays:
+def _rays(scenario: AcfrScenario, laser: str, time: Floats, *, angles_rad: Floats) -> Rays:
     poses = scenario.poses_at(time) @ scenario.robot.base_T_sensor[laser]
     return Rays(origins=poses[:, :3, 3], directions=turned(poses[:, :3, :3], sick.directions(angles_rad)))
 
@@ -90,7 +90,7 @@ def _counted(kind: Kinds, lines: Integers) -> Kinds:
     return kind
 
 
-def write_scans(path: Path, rows: Scans) -> None:
+def write_scans(path: Path, rows: LaserLines) -> None:
     """Write lines as the archive has them, and what came back beside them, as NumPy has it."""
     count, start = sick.beam_counts(rows.line), sick.start_angles_rad(rows.line)
     step = np.radians(1.0)

@@ -9,7 +9,7 @@ from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.robots.argo import wheel_rates
 from fieldplay_samples.sensors.inertial import wandering
 from fieldplay_samples.writers.acfr.lines import marked_lines, number_texts
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.tables import Stamps
 
 SENSORS = ("engine_rpm", "gearbox_rpm", "battery_12v", "battery_24v", "left_rad_s", "right_rad_s")  # ids 0 to 5
@@ -26,14 +26,14 @@ class Body:
     wheels_rad_s: Floats
 
 
-def body_at(scenario: Scenario, time: Floats) -> Body:
+def body_at(scenario: AcfrScenario, time: Floats) -> Body:
     """The true motion at times (n,); the wheels without slip."""
     speed = scenario.drive.motion.body_velocity(time)[:, 0]
     turn = scenario.drive.motion.body_rate(time)[:, 2]
     return Body(speed_m_s=speed, turn_rad_s=turn, wheels_rad_s=wheel_rates(scenario.robot, speed, turn))
 
 
-def payload_lines(scenario: Scenario) -> list[str]:
+def payload_lines(scenario: AcfrScenario) -> list[str]:
     """The lines of PayloadData1.txt, in the order of time."""
     time = scenario.times("payload")
     stamps: list[Stamps] = []
@@ -46,7 +46,7 @@ def payload_lines(scenario: Scenario) -> list[str]:
     return marked_lines(np.concatenate(stamps)[order], [flat[row] for row in order.tolist()])
 
 
-def _messages(scenario: Scenario, time: Floats) -> list[tuple[str, Floats]]:
+def _messages(scenario: AcfrScenario, time: Floats) -> list[tuple[str, Floats]]:
     """The messages of a round: how each begins, and its values (n, m)."""
     body, numbers = body_at(scenario, time), scenario.numbers["payload"]
     throttle = np.clip(np.abs(body.speed_m_s) / scenario.numbers["limits"]["fastest_m_s"], 0.0, 1.0)[:, None]
@@ -69,7 +69,7 @@ def _brakes(numbers: dict[str, Any], body: Body) -> Floats:
     return floats(np.clip(np.stack([turn, -turn], axis=1), 0.0, 1.0))
 
 
-def sensor_values(scenario: Scenario, body: Body, time: Floats) -> Floats:
+def sensor_values(scenario: AcfrScenario, body: Body, time: Floats) -> Floats:
     """What the sensors with ids 0 to 5 say (n, 6)."""
     numbers, rng = scenario.numbers["payload"], scenario.rng("payload")
     rate, slip = scenario.numbers["rates_hz"]["payload"], numbers["slip"]

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.robots.argo import camera_of
-from fieldplay_samples.sensors.camera import Camera, developed, enlarged, seen
+from fieldplay_samples.sensors.camera import Intrinsics, developed, enlarged, seen
 from fieldplay_samples.sensors.thermal import Thermal, levels, warmth_c
 from fieldplay_samples.sensors.weather import depth_for_eye, veiled
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.writers.acfr.lines import marked_lines, stamp_texts, write_lines
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.acfr.world import World
 
 FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
@@ -32,10 +32,10 @@ Picture = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class AcfrStage:
     """What every view needs: the scenario, the world, and where the files go."""
 
-    scenario: Scenario
+    scenario: AcfrScenario
     world: World
     folder: Path
 
@@ -49,27 +49,27 @@ class Behind:
     values: Floats
 
 
-def picture_times(scenario: Scenario, camera: str) -> Floats:
+def picture_times(scenario: AcfrScenario, camera: str) -> Floats:
     """When a camera takes pictures (n,)."""
     rate = float(scenario.settings[f"{camera}_rate_hz"])
     first = min(scenario.numbers["pictures"]["offset_s"][camera], 0.5 / rate)
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate + first)
 
 
-def picture_names(scenario: Scenario, camera: str) -> list[str]:
+def picture_names(scenario: AcfrScenario, camera: str) -> list[str]:
     """The names of a camera's pictures: the time, `-0` in place of its point."""
     stamps = scenario.unix_ns(picture_times(scenario, camera))
     return [f"Image{text.replace('.', '-0')}.bmp" for text in stamp_texts(stamps)]
 
 
-def write_log(folder: Path, scenario: Scenario, camera: str) -> None:
+def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
     """Write the list of a camera's pictures and their times."""
     names = [f"VISION_FRAME {name}" for name in picture_names(scenario, camera)]
     stamps = scenario.unix_ns(picture_times(scenario, camera))
     write_lines(folder / FOLDERS[camera] / LOG, marked_lines(stamps, names))
 
 
-def make_picture(stage: Stage, camera: str, number: int) -> None:
+def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
     """Make one picture and write it."""
     scenario = stage.scenario
     picture = picture_of(stage, camera, number)
@@ -80,7 +80,7 @@ def make_picture(stage: Stage, camera: str, number: int) -> None:
     path.write_bytes(data.tobytes())
 
 
-def picture_of(stage: Stage, camera: str, number: int) -> Picture:
+def picture_of(stage: AcfrStage, camera: str, number: int) -> Picture:
     """A picture, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
     scenario = stage.scenario
     time_s = float(picture_times(scenario, camera)[number])
@@ -97,7 +97,7 @@ def picture_of(stage: Stage, camera: str, number: int) -> Picture:
     return result if camera == "visual" else result[..., 0]
 
 
-def camera_here(scenario: Scenario, camera: str) -> Camera:
+def camera_here(scenario: AcfrScenario, camera: str) -> Intrinsics:
     """A camera as its pictures are stored."""
     if camera == "visual":
         return camera_of(scenario.robot, camera)
@@ -105,23 +105,23 @@ def camera_here(scenario: Scenario, camera: str) -> Camera:
     return camera_of(scenario.robot, camera, left_px=left, top_px=top)
 
 
-def sun_of(scenario: Scenario) -> Sun:
+def sun_of(scenario: AcfrScenario) -> Sun:
     """Where the sun stands."""
     azimuth, height = np.radians([scenario.numbers["sun"][key] for key in ("azimuth_deg", "height_deg")])
     return Sun(azimuth_rad=float(azimuth), height_rad=float(height))
 
 
-def _shrink(scenario: Scenario, camera: str) -> int:
+def _shrink(scenario: AcfrScenario, camera: str) -> int:
     shrink = int(scenario.settings["image_shrink"])
     return shrink if camera == "visual" else max(GRABBED, shrink // 2)
 
 
 @lru_cache(maxsize=4)
-def _standing_still(stage: Stage, camera: str) -> Behind:
+def _standing_still(stage: AcfrStage, camera: str) -> Behind:
     return _behind(stage, camera, 0.0)
 
 
-def _behind(stage: Stage, camera: str, time_s: float) -> Behind:
+def _behind(stage: AcfrStage, camera: str, time_s: float) -> Behind:
     scenario, world = stage.scenario, stage.world
     pose = scenario.poses_at(floats([time_s]))[0] @ scenario.robot.base_T_camera[camera]
     rays, hits = seen(world.scene, camera_here(scenario, camera), pose, shrink=_shrink(scenario, camera))
@@ -134,17 +134,17 @@ def _behind(stage: Stage, camera: str, time_s: float) -> Behind:
     return Behind(rays=rays, distance_m=np.minimum(hits.distance_m, FARTHEST_M), values=values)
 
 
-def _depth(scenario: Scenario, behind: Behind, time_s: float) -> Floats:
+def _depth(scenario: AcfrScenario, behind: Behind, time_s: float) -> Floats:
     times = np.full(len(behind.distance_m), time_s)
     return depth_for_eye(scenario.weather, behind.rays, behind.distance_m, time_s=times)
 
 
-def _through_air(scenario: Scenario, behind: Behind, time_s: float) -> Picture:
+def _through_air(scenario: AcfrScenario, behind: Behind, time_s: float) -> Picture:
     linear = veiled(behind.values, _depth(scenario, behind, time_s), scenario.weather.colour)
     return developed(scenario.numbers["pictures"]["exposure"] * linear)
 
 
-def _warm(scenario: Scenario, behind: Behind, time_s: float) -> Picture:
+def _warm(scenario: AcfrScenario, behind: Behind, time_s: float) -> Picture:
     """What is in the air has the air's temperature."""
     depth = scenario.weather.thermal * _depth(scenario, behind, time_s)
     degrees = veiled(behind.values, depth, (0.0,))[:, 0]
@@ -152,7 +152,7 @@ def _warm(scenario: Scenario, behind: Behind, time_s: float) -> Picture:
 
 
 def _with_streaks(
-    scenario: Scenario, camera: str, picture: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
+    scenario: AcfrScenario, camera: str, picture: NDArray[np.float32], *, time_s: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
     """Drops that fall through the picture while it is taken: the nearer the longer."""
     rain = scenario.weather.rain
@@ -178,7 +178,7 @@ def _line(layer: NDArray[np.float32], begin: Any, end: Any, *, level: float) -> 
     cv2.line(layer, first, last, level, 2)
 
 
-def _mosaic(scenario: Scenario, picture: Picture) -> Picture:
+def _mosaic(scenario: AcfrScenario, picture: Picture) -> Picture:
     """One colour of each pixel (h, w), as behind the camera's filter."""
     numbers = scenario.numbers["pictures"]
     result = np.empty(picture.shape[:2], np.uint8)

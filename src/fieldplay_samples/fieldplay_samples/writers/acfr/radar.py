@@ -10,7 +10,7 @@ from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.radar import Radar, beam, directions, echo_powers, spectra, strongest
 from fieldplay_samples.world.scene import GROUND, Hits
 from fieldplay_samples.writers.acfr.lines import marked_lines, number_texts, stamp_texts, tenths_block, write_lines
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.acfr.world import World
 from fieldplay_samples.writers.tables import Stamps
 
@@ -28,26 +28,26 @@ class Samples:
     spectrum_db: Floats
 
 
-def radar_of(scenario: Scenario) -> Radar:
+def radar_of(scenario: AcfrScenario) -> Radar:
     """The radar."""
     numbers = scenario.numbers["radar"]
     pairs = {key: tuple(numbers[key]) for key in ("width_deg", "rays")}
     return Radar(**{**numbers, **pairs})
 
 
-def sample_times(scenario: Scenario) -> Floats:
+def sample_times(scenario: AcfrScenario) -> Floats:
     """When the samples are taken (n,)."""
     return floats(np.arange(round(scenario.seconds * scenario.numbers["radar"]["samples_hz"]))) * 1e-3
 
 
-def angles_deg(scenario: Scenario, time_s: Floats) -> Floats:
+def angles_deg(scenario: AcfrScenario, time_s: Floats) -> Floats:
     """Angles (n,) from 0 to 360 about the radar's own z, to a thousandth; it does not turn quite evenly."""
     wobble, turns = scenario.numbers["radar_wobble"], scenario.numbers["radar"]["turns_hz"]
     uneven = wobble["deg"] * np.sin(2 * np.pi * time_s / wobble["period_s"])
     return floats(np.round(360.0 * turns * time_s + uneven, 3) % 360.0)
 
 
-def samples(scenario: Scenario, world: World, *, numbers: Integers) -> Samples:
+def samples(scenario: AcfrScenario, world: World, *, numbers: Integers) -> Samples:
     """Those samples (n,)."""
     time, radar = sample_times(scenario)[numbers], radar_of(scenario)
     angle = angles_deg(scenario, time)
@@ -76,12 +76,12 @@ def reflectivities_db(world: World, hits: Hits, towards: Floats) -> Floats:
     return floats(world.radar_db[hits.solid] + np.where(hits.solid == GROUND, slant, 0.0))
 
 
-def _rain_db_per_m(scenario: Scenario, time: Floats) -> Floats:
+def _rain_db_per_m(scenario: AcfrScenario, time: Floats) -> Floats:
     rain = scenario.weather.rain
     return floats(rain.radar_db_per_m * rain.strength(time))
 
 
-def write_samples(folder: Path, name: str, scenario: Scenario, *, rows: Samples) -> None:
+def write_samples(folder: Path, name: str, scenario: AcfrScenario, *, rows: Samples) -> None:
     """Write both files' lines for these samples, as `ranges_<name>.txt` and `spectra_<name>.txt`."""
     range_m, power = strongest(radar_of(scenario), rows.spectrum_db)
     numbers = number_texts(np.stack([range_m, power], axis=1), "%.4f")

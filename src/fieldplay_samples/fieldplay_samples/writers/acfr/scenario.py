@@ -9,7 +9,7 @@ from fieldplay_samples.errors import OptionError
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.path import Path, knots_s
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
-from fieldplay_samples.motion.ride import Drive, drive_over, ride
+from fieldplay_samples.motion.ride import GroundDrive, drive_over, ride
 from fieldplay_samples.motion.rigid import motion_through
 from fieldplay_samples.motion.splines import spline_through
 from fieldplay_samples.robots.argo import Argo, load_argo
@@ -17,7 +17,7 @@ from fieldplay_samples.sensors.weather import Weather
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.acfr.air import weather_of
-from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of
 from fieldplay_samples.writers.tables import Stamps
 
 NS_PER_MS = 1_000_000
@@ -25,12 +25,12 @@ YAW_REFERENCES = ("grid", "true")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(ScenarioBase):
+class AcfrScenario(Scenario):
     """A sample's vehicle, ground, motion and air."""
 
     robot: Argo
     terrain: Terrain
-    drive: Drive
+    drive: GroundDrive
     weather: Weather
 
     @property
@@ -60,7 +60,7 @@ class Scenario(ScenarioBase):
         return np.asarray(np.maximum.accumulate(stamps - steps) + steps, np.int64)
 
 
-def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> AcfrScenario:
     """The sample's scenario, deterministic by seed."""
     numbers, robot = numbers_of("acfr"), load_argo()
     _check(settings, numbers)
@@ -74,7 +74,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
         height_m=terrain.height_m,
         rng=np.random.default_rng([seed, *b"air"]),
     )
-    return Scenario(
+    return AcfrScenario(
         seed=seed,
         seconds=seconds,
         settings=settings,
@@ -91,7 +91,7 @@ def _heading_rad(numbers: dict[str, Any]) -> float:
     return float(np.radians(90.0 - numbers["start"]["heading_deg"]))
 
 
-def _driving(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> Drive:
+def _driving(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> GroundDrive:
     x, y = numbers["start"]["xy_m"]
     return drive_over(
         plan_drive(seconds, np.random.default_rng([seed, 4]), DriveLimits(**numbers["limits"])),
@@ -102,7 +102,7 @@ def _driving(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo,
     )
 
 
-def _standing(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> Drive:
+def _standing(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo, terrain: Terrain) -> GroundDrive:
     """It stands where it would start to drive; the seed is that of the ground."""
     time = knots_s(seconds)
     zero, (x, y) = np.zeros(len(time)), numbers["start"]["xy_m"]
@@ -116,7 +116,7 @@ def _standing(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo
     )
     still = spline_through(time, zero)
     motion = motion_through(time, ride(path, terrain.height_m, robot.stance))
-    return Drive(motion=motion, curvature_1_m=still, travelled_m=still)
+    return GroundDrive(motion=motion, curvature_1_m=still, travelled_m=still)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:

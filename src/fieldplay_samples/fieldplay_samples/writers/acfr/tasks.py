@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from fieldplay_samples.writers.acfr import lasers, radar
-from fieldplay_samples.writers.acfr.pictures import FOLDERS, Stage, make_picture, picture_times
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, make_picture, picture_times
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.tables import Stamps
 
 PARTS = ".parts"  # a folder that is gone in the end
@@ -28,7 +28,7 @@ class Task:
     last: int = 0
 
 
-def tasks_of(scenario: Scenario) -> list[Task]:
+def tasks_of(scenario: AcfrScenario) -> list[Task]:
     """All that is to be made."""
     tasks = [Task(kind=name, first=number) for name in FOLDERS for number in range(len(picture_times(scenario, name)))]
     counts = {laser: len(lasers.line_times(scenario, laser)) for laser in lasers.LASERS}
@@ -37,21 +37,21 @@ def tasks_of(scenario: Scenario) -> list[Task]:
     return tasks
 
 
-def _spans(scenario: Scenario, count: int) -> list[tuple[int, int]]:
+def _spans(scenario: AcfrScenario, count: int) -> list[tuple[int, int]]:
     """From which row to before which: spans of about the same length."""
     pieces = max(1, round(scenario.seconds / scenario.numbers["chunk_s"]))
     edges = np.linspace(0, count, pieces + 1).round().astype(int).tolist()
     return [(first, last) for first, last in pairwise(edges) if last > first]
 
 
-def make_folders(folder: Path, scenario: Scenario) -> None:
+def make_folders(folder: Path, scenario: AcfrScenario) -> None:
     """Make the folders of the archive that the tasks write into."""
     names = [PARTS, *(f"{name}/Images" for name in FOLDERS.values()), *lasers.LASERS.values()]
     for name in [*names, *(str(Path(file).parent) for file in RADAR_FILES.values())]:
         (folder / name).mkdir(parents=True)
 
 
-def do_task(stage: Stage, task: Task) -> None:
+def do_task(stage: AcfrStage, task: Task) -> None:
     """Make one picture or part."""
     rows = np.arange(task.first, task.last)
     name = f"{task.kind}_{task.first:08d}"
@@ -65,7 +65,7 @@ def do_task(stage: Stage, task: Task) -> None:
         lasers.write_scans(stage.folder / PARTS / name, made)
 
 
-def join_parts(folder: Path, scenario: Scenario) -> Arrays:
+def join_parts(folder: Path, scenario: AcfrScenario) -> Arrays:
     """Join the parts to the archive's files; what each beam came back from, and the lines' stamps, by laser."""
     parts, arrays = folder / PARTS, Arrays()
     for laser, name in lasers.LASERS.items():

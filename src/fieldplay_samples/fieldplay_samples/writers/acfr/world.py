@@ -14,7 +14,7 @@ from fieldplay_samples.world.scatter import places, rocks
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import Solids, box, capsule, merged, sphere
 from fieldplay_samples.world.terrain import Terrain
-from fieldplay_samples.writers.acfr.scenario import Scenario
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 
 WAY_STEP_S = 0.25
 FARTHEST_SHARE = 0.98
@@ -31,7 +31,7 @@ class World:
     warmth_c: Floats
 
 
-def make_world(scenario: Scenario) -> World:
+def make_world(scenario: AcfrScenario) -> World:
     """The world that all sensors see, without the vehicle."""
     rng = scenario.rng("world")
     things = [*_wide_surroundings(scenario, rng)]
@@ -51,7 +51,7 @@ def _world_of(terrain: Terrain, things: list[Thing], materials: dict[str, dict[s
     )
 
 
-def world_T_table(scenario: Scenario) -> Floats:
+def world_T_table(scenario: AcfrScenario) -> Floats:
     """Where the published table's origin is (4, 4), level, its x to the right of the vehicle and its y ahead."""
     pose = scenario.poses_at(floats([0.0]))[0]
     sensors = moved(pose, scenario.robot.base_T_sensor["laser_horizontal"][:3, 3])
@@ -63,7 +63,7 @@ def world_T_table(scenario: Scenario) -> Floats:
     return transform(turn, [*(sensors - x * right - y * ahead)[:2], 0.0])
 
 
-def static_things(scenario: Scenario, rng: np.random.Generator) -> list[Thing]:
+def static_things(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
     """The things of the published scene, on the ground at their places."""
     entry, table = scenario.numbers["static_scene"], world_T_table(scenario)
     things = [(_thing(scenario, table, one), str(one["material"])) for one in entry["things"]]
@@ -73,7 +73,7 @@ def static_things(scenario: Scenario, rng: np.random.Generator) -> list[Thing]:
     return [*things, (trunk, "wood"), (crown, "leaves")]
 
 
-def _thing(scenario: Scenario, table: Floats, entry: dict[str, Any]) -> Solids:
+def _thing(scenario: AcfrScenario, table: Floats, entry: dict[str, Any]) -> Solids:
     albedo, kind = entry["albedo"], entry["kind"]
     if kind == "box":
         (left, right), (near, far), (low, high) = entry["x"], entry["y"], entry["z"]
@@ -93,7 +93,7 @@ def _foot(terrain: Terrain, table: Floats, at: list[float]) -> tuple[float, floa
     return x, y, float(terrain.height_m(x, y))
 
 
-def _way(scenario: Scenario) -> Floats:
+def _way(scenario: AcfrScenario) -> Floats:
     """What must stay free (n, 2): the way, or the vehicle and the published scene."""
     if scenario.is_static:
         return floats(moved(world_T_table(scenario), floats([[1.9, -5.0, 0.0], [1.9, 9.5, 0.0]]))[:, :2])
@@ -101,7 +101,7 @@ def _way(scenario: Scenario) -> Floats:
     return floats(scenario.drive.motion.coordinates.at(times)[:, :2])
 
 
-def _wide_surroundings(scenario: Scenario, rng: np.random.Generator) -> list[Thing]:
+def _wide_surroundings(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
     numbers, way, terrain = scenario.numbers["surroundings"], _way(scenario), scenario.terrain
     centre, clear = way.mean(axis=0), numbers["clear_of_way_m"]
     if scenario.is_static:
@@ -124,7 +124,7 @@ def _wide_surroundings(scenario: Scenario, rng: np.random.Generator) -> list[Thi
     ]
 
 
-def _beside_the_way(scenario: Scenario, rng: np.random.Generator) -> list[Thing]:
+def _beside_the_way(scenario: AcfrScenario, rng: np.random.Generator) -> list[Thing]:
     """Posts, boxes, drums and bushes near the way, for lasers and radar to meet."""
     numbers, way, terrain = scenario.numbers["surroundings"], _way(scenario), scenario.terrain
     low, high = way.min(axis=0), way.max(axis=0)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import Truth
+from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.ameds.feeds import write_feeds
 from fieldplay_samples.writers.ameds.ins import ins_tables
 from fieldplay_samples.writers.ameds.platform import platform_tables
-from fieldplay_samples.writers.ameds.scenario import Scenario, make_scenario
-from fieldplay_samples.writers.ameds.views import Stage, make_view, views_of
+from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario
+from fieldplay_samples.writers.ameds.views import AmedsStage, make_view, views_of
 from fieldplay_samples.writers.ameds.world import make_world
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
@@ -27,7 +27,7 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("ameds")["settings"])
 
 
-def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
     views = views_of(scenario)
@@ -41,17 +41,17 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> T
     for name, table in {**ins_tables(scenario), **platform_tables(scenario)}.items():
         write_table(folder / name, table, header=bool(options.settings["header"]))
     one_more()
-    stage = Stage(scenario=scenario, scene=make_world(scenario), folder=folder)
+    stage = AmedsStage(scenario=scenario, scene=make_world(scenario), folder=folder)
     run_tasks(make_view, stage, views, workers=options.workers, done=one_more)
     write_feeds(scenario, folder)
     one_more()
     return _truth(scenario)
 
 
-def _truth(scenario: Scenario) -> Truth:
+def _truth(scenario: AmedsScenario) -> SampleTruth:
     time = scenario.times("ins")
     steer, speed = scenario.wheels.steer_rad.at(time), scenario.wheels.rolled_m.at(time, 1)
-    return Truth(
+    return SampleTruth(
         stamp_ns=scenario.unix_ns(time),
         map_T_base=scenario.drive.motion.pose_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),

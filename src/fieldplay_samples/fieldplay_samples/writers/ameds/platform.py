@@ -6,14 +6,14 @@ from fieldplay_samples.motion.frames import Floats, fixed_angles_from_rotation, 
 from fieldplay_samples.robots.interact import origin_T_camera
 from fieldplay_samples.robots.swivel import base_T_wheels
 from fieldplay_samples.sensors.inertial import wandering
-from fieldplay_samples.writers.ameds.scenario import Scenario
-from fieldplay_samples.writers.tables import Column, columns, time_column
+from fieldplay_samples.writers.ameds.scenario import AmedsScenario
+from fieldplay_samples.writers.tables import TextColumn, columns, time_column
 
 WHEELS = (1, 2, 3, 4)
 ANGLES = ("roll", "pitch", "yaw")
 
 
-def platform_tables(scenario: Scenario) -> dict[str, list[Column]]:
+def platform_tables(scenario: AmedsScenario) -> dict[str, list[TextColumn]]:
     """The tables by the names of their files."""
     often, encoders, seldom = (scenario.times(rate) for rate in ("estimates", "encoders", "arms"))
     tables = {
@@ -37,7 +37,7 @@ def _device(table: str) -> str:
     return "platform" if table.startswith("Platform") else "arms"
 
 
-def _encoders(scenario: Scenario, time_s: Floats) -> list[Column]:
+def _encoders(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:
     """Measured speeds lag behind the commanded ones; ticks are whole."""
     published, assumed = scenario.robot.numbers["published"]["wheels"], scenario.robot.numbers["assumed"]
     noise = scenario.numbers["wheel_speed_noise_m_s"] * scenario.rng("wheels").standard_normal((len(time_s), 4))
@@ -54,7 +54,7 @@ def _encoders(scenario: Scenario, time_s: Floats) -> list[Column]:
     ]
 
 
-def _twist(scenario: Scenario, time_s: Floats, deviations: str) -> list[Column]:
+def _twist(scenario: AmedsScenario, time_s: Floats, deviations: str) -> list[TextColumn]:
     """The platform's own idea of its twist: forward, left, and turn to the left."""
     motion, std = scenario.drive.motion, floats(scenario.numbers[deviations])
     velocity, rate = motion.body_velocity(time_s), motion.body_rate(time_s)
@@ -66,7 +66,7 @@ def _twist(scenario: Scenario, time_s: Floats, deviations: str) -> list[Column]:
     ]
 
 
-def _pose(scenario: Scenario, time_s: Floats) -> list[Column]:
+def _pose(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:
     """Where the platform is, north and west of the lander, and its yaw from north to west in -pi..pi."""
     coordinates, numbers = scenario.drive.motion.coordinates.at(time_s), scenario.numbers
     true = np.stack([coordinates[:, 1], -coordinates[:, 0], coordinates[:, 5] - 0.5 * np.pi], axis=1)
@@ -80,7 +80,7 @@ def _pose(scenario: Scenario, time_s: Floats) -> list[Column]:
     ]
 
 
-def _wheel_poses(scenario: Scenario, time_s: Floats) -> list[Column]:
+def _wheel_poses(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:
     steer, turned_rad = scenario.wheels.steer_rad.at(time_s), scenario.drive_angles(time_s)
     poses = base_T_wheels(scenario.robot.wheels, steer, turned_rad)
     angles = fixed_angles_from_rotation(poses[..., :3, :3]).reshape(len(time_s), -1)
@@ -91,16 +91,16 @@ def _wheel_poses(scenario: Scenario, time_s: Floats) -> list[Column]:
     ]
 
 
-def _main_arm(scenario: Scenario, time_s: Floats) -> Floats:
+def _main_arm(scenario: AmedsScenario, time_s: Floats) -> Floats:
     return np.tile(scenario.robot.main_arm_rad, (len(time_s), 1))
 
 
-def _joints(scenario: Scenario, arm: str, joints_rad: Floats) -> list[Column]:
+def _joints(scenario: AmedsScenario, arm: str, joints_rad: Floats) -> list[TextColumn]:
     noise = scenario.numbers["joint_noise_rad"] * scenario.rng(f"{arm} arm").standard_normal(joints_rad.shape)
     return columns([f"joint_{joint}_rad" for joint in range(1, 8)], joints_rad + noise, 7)
 
 
-def _camera_pose(scenario: Scenario, camera: str, joints_rad: Floats) -> list[Column]:
+def _camera_pose(scenario: AmedsScenario, camera: str, joints_rad: Floats) -> list[TextColumn]:
     """The camera's optical frame in the INS's; roll, pitch and yaw about fixed axes."""
     pose = origin_T_camera(scenario.robot, camera, joints_rad)
     return [

@@ -8,24 +8,24 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.plan import DrivePlan, plan_drive
-from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.interact import LIMITS, Interact, aux_arm_joints, load_interact, stance_of
 from fieldplay_samples.robots.swivel import WheelMotion, wheel_motion
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.terrain import Terrain
-from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(ScenarioBase):
+class AmedsScenario(Scenario):
     """A sample's robot, ground and motion."""
 
     robot: Interact
     terrain: Terrain
-    drive: Drive
+    drive: GroundDrive
     wheels: WheelMotion
 
     @property
@@ -53,7 +53,7 @@ class Scenario(ScenarioBase):
         return floats(first + self.wheels.rolled_m.at(time_s) / self.robot.wheels.radius_m)
 
 
-def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> AmedsScenario:
     """The sample's scenario, deterministic by seed."""
     numbers, robot = numbers_of("ameds"), load_interact()
     terrain = terrain_named("volcano", seed=seed)
@@ -65,7 +65,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
         start_xy_m=(x, y),
         start_heading_rad=numbers["rover_start"]["heading_rad"],
     )
-    return Scenario(
+    return AmedsScenario(
         seed=seed,
         seconds=seconds,
         settings=settings,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from fieldplay_samples.motion.frames import Floats, floats, inverse
 from fieldplay_samples.robots.interact import base_T_camera
 from fieldplay_samples.robots.interact_parts import parts_of
-from fieldplay_samples.sensors.camera import Camera, camera_from_numbers, pixels_from_points, render
+from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers, pixels_from_points, render
 from fieldplay_samples.sensors.camera_rays import directions_from_pixels
 from fieldplay_samples.sensors.lidar import lidar_named, sweep
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.ameds.scenario import Scenario
+from fieldplay_samples.writers.ameds.scenario import AmedsScenario
 from fieldplay_samples.writers.pcd import write_pcd
 from fieldplay_samples.writers.tables import NS_PER_S
 
@@ -28,41 +28,41 @@ FEWEST = 4  # places that tell how one picture lies in the other
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class AmedsStage:
     """What every view needs: the scenario, the scene without the rover, and where the files go."""
 
-    scenario: Scenario
+    scenario: AmedsScenario
     scene: Scene
     folder: Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class AmedsView:
     """A picture, an overlay or a cloud to be made: `main_cam`, `aux_cam`, `projected` or `lidar`, and its time in s."""
 
     kind: str
     time_s: float
 
 
-def views_of(scenario: Scenario) -> list[View]:
+def views_of(scenario: AmedsScenario) -> list[AmedsView]:
     """All the views of a sample, in the order of time."""
-    views = [View(kind="lidar", time_s=float(time)) for time in lidar_starts(scenario)]
+    views = [AmedsView(kind="lidar", time_s=float(time)) for time in lidar_starts(scenario)]
     for camera, offset in scenario.numbers["picture_offset_s"].items():
         rate = scenario.settings["image_rate_hz"]
         times = np.arange(max(1, round(scenario.seconds * rate))) / rate + min(offset, 0.5 / rate)
-        views += [View(kind=camera, time_s=float(time)) for time in times]
+        views += [AmedsView(kind=camera, time_s=float(time)) for time in times]
         if camera == "main_cam" and scenario.settings["rock_picking"]:
-            views += [View(kind="projected", time_s=float(time)) for time in times]
+            views += [AmedsView(kind="projected", time_s=float(time)) for time in times]
     return sorted(views, key=lambda view: view.time_s)
 
 
-def lidar_starts(scenario: Scenario) -> Floats:
+def lidar_starts(scenario: AmedsScenario) -> Floats:
     """When the sweeps start that end within the sample."""
     rate = min(scenario.settings["lidar_rate_hz"], 1.0 / SWEEP_S)
     return floats(np.arange(int((scenario.seconds - SWEEP_S) * rate + 1e-6) + 1) / rate)
 
 
-def make_view(stage: Stage, view: View) -> None:
+def make_view(stage: AmedsStage, view: AmedsView) -> None:
     """Make one file."""
     if view.kind == "lidar":
         _make_cloud(stage, view)
@@ -80,14 +80,14 @@ NAMES = {
 }
 
 
-def file_name(scenario: Scenario, view: View) -> str:
+def file_name(scenario: AmedsScenario, view: AmedsView) -> str:
     """The name of a view's file, with its unix time in seconds and six decimals."""
     at_end = view.kind == "lidar" and scenario.settings["cloud_stamp_at_end"]
     stamp = int(scenario.unix_ns(floats([view.time_s + (SWEEP_S if at_end else 0.0)]))[0])
     return NAMES[view.kind].format(f"{stamp // NS_PER_S}.{stamp % NS_PER_S // 1000:06d}")
 
 
-def _make_cloud(stage: Stage, view: View) -> None:
+def _make_cloud(stage: AmedsStage, view: AmedsView) -> None:
     scenario = stage.scenario
     base_T_lidar = scenario.robot.transforms["base_T_lidar"]
     cloud = sweep(
@@ -101,13 +101,13 @@ def _make_cloud(stage: Stage, view: View) -> None:
     write_pcd(stage.folder / file_name(scenario, view), cloud.points_m, cloud.intensity)
 
 
-def _write_picture(stage: Stage, view: View, picture: Picture) -> None:
+def _write_picture(stage: AmedsStage, view: AmedsView, picture: Picture) -> None:
     quality = [cv2.IMWRITE_JPEG_QUALITY, int(stage.scenario.settings["jpeg_quality"])]
     _, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quality)
     (stage.folder / file_name(stage.scenario, view)).write_bytes(data.tobytes())
 
 
-def _seen(stage: Stage, name: str, time_s: float) -> Picture:
+def _seen(stage: AmedsStage, name: str, time_s: float) -> Picture:
     """What a camera sees, the rover's own parts included."""
     scenario, time = stage.scenario, floats([time_s])
     parts = parts_of(
@@ -123,18 +123,18 @@ def _seen(stage: Stage, name: str, time_s: float) -> Picture:
     )
 
 
-def _camera(scenario: Scenario, name: str) -> Camera:
+def _camera(scenario: AmedsScenario, name: str) -> Intrinsics:
     numbers: dict[str, Any] = scenario.robot.numbers["published"]["cameras"][name]
     width, height = numbers["size"]
     return camera_from_numbers(width, height, tuple(numbers["fx_fy_cx_cy"]), tuple(numbers["k1_k2_p1_p2_k3"]))
 
 
-def _world_T_camera(scenario: Scenario, name: str, time: Floats) -> Floats:
+def _world_T_camera(scenario: AmedsScenario, name: str, time: Floats) -> Floats:
     joints = scenario.robot.main_arm_rad[None] if name == "main_cam" else scenario.aux_arm(time)
     return floats((scenario.drive.motion.pose_at(time) @ base_T_camera(scenario.robot, name, joints))[0])
 
 
-def _overlay(stage: Stage, time_s: float) -> Picture:
+def _overlay(stage: AmedsStage, time_s: float) -> Picture:
     """The main picture with the auxiliary one laid over the place on the ground that it shows."""
     main, aux = (_seen(stage, name, time_s) for name in ("main_cam", "aux_cam"))
     from_aux, to_main = _ground_pixels(stage, floats([time_s]))
@@ -150,7 +150,7 @@ def _overlay(stage: Stage, time_s: float) -> Picture:
     return np.asarray(cv2.polylines(picture, [outline], isClosed=True, color=OUTLINE, thickness=3), dtype=np.uint8)
 
 
-def _ground_pixels(stage: Stage, time: Floats) -> tuple[Floats, Floats]:
+def _ground_pixels(stage: AmedsStage, time: Floats) -> tuple[Floats, Floats]:
     """Pixels (n, 2) of the auxiliary camera that look at the ground, and where the main camera sees the same places."""
     scenario = stage.scenario
     main, aux = (_camera(scenario, name) for name in ("main_cam", "aux_cam"))

@@ -4,16 +4,15 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, moved
 from fieldplay_samples.robots.arm import base_T_end_from_joints
-from fieldplay_samples.world.making import make_scene
-from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import stone
-from fieldplay_samples.writers.ameds.scenario import Scenario
+from fieldplay_samples.writers.ameds.scenario import AmedsScenario
 
 WAY_STEP_S = 0.25
 FINGERTIPS_M = 0.28  # beyond the wrist
 
 
-def make_world(scenario: Scenario) -> Scene:
+def make_world(scenario: AmedsScenario) -> Scene:
     """The scene that cameras and lidar see, without the rover."""
     numbers = scenario.numbers["surroundings"]
     times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
@@ -33,7 +32,7 @@ def make_world(scenario: Scenario) -> Scene:
     return _with_picked_rock(scene, scenario) if scenario.settings["rock_picking"] else scene
 
 
-def _with_picked_rock(scene: Scene, scenario: Scenario) -> Scene:
+def _with_picked_rock(scene: Scene, scenario: AmedsScenario) -> Scene:
     """A small rock on the ground below the gripper's lowest posture, where the rover stands in the end."""
     x, y, _ = _fingertips(scenario)
     rock = scenario.numbers["picked_rock"]
@@ -41,7 +40,7 @@ def _with_picked_rock(scene: Scene, scenario: Scenario) -> Scene:
     return scene.with_solids(stone([x, y, height], rock["radii_m"], albedo=rock["albedo"]))
 
 
-def _fingertips(scenario: Scenario) -> Floats:
+def _fingertips(scenario: AmedsScenario) -> Floats:
     robot = scenario.robot
     world_T_base = scenario.drive.motion.pose_at(floats([scenario.seconds]))[0]
     postures = floats(robot.numbers["assumed"]["aux_arm_picking_rad"])

@@ -13,11 +13,11 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats, transform
 from fieldplay_samples.robots.lander_arm import bent_pose, lander_arm
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import Truth
+from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.ida.motions import Course, course_of, tools_of, unix_ns_of
 from fieldplay_samples.writers.ida.products import (
     POSES,
-    Product,
+    WrittenProduct,
     sclk_at,
     setting_lines,
     write_lander_place,
@@ -38,7 +38,7 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("ida")["settings"])
 
 
-def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     numbers, sets = numbers_of("ida"), numbers_of("ida_parameters")
     stand = Stand(arm=lander_arm(numbers["arm"], sets, numbers["gravity"]), tools=tools_of(numbers), numbers=numbers)
@@ -66,7 +66,7 @@ def _write_motion(
     is_relative = options.settings["clock_column"] == "relative"
     shown = numbers["relative_begin_s"] + course.time_s if is_relative else floats(sclk)
     rows = list(_rows(shown, course, found))
-    high = Product(
+    high = WrittenProduct(
         application=SCIHI,
         kind="SciHi",
         sol=motion["sol"],
@@ -103,7 +103,7 @@ def _write_parameters(folder: Path, numbers: dict[str, Any], sets: dict[str, Any
     sclk = numbers["parameter_sclk"]
     count, tdt, rate = numbers["motions"][0]["clock"]
     unix_ns = round((946_728_000 - 69.184 + tdt + (sclk - count) * rate) * 1000) * 1_000_000
-    product = Product(
+    product = WrittenProduct(
         application=PARAMETERS, sol=20, sclk=(sclk, sclk), start_ns=unix_ns, stop_ns=unix_ns, kind="Parameters"
     )
     lines = [f"SCLK = {sclk}.0000", ""]
@@ -114,7 +114,7 @@ def _write_parameters(folder: Path, numbers: dict[str, Any], sets: dict[str, Any
     write_text(folder, product, "012.txt", lines, label=label)
 
 
-def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Truth:
+def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> SampleTruth:
     """Poses of the bent arm's hand in the map, and the joints' true angles; the tool's true place in the payload."""
     x, y, z, w = stand.numbers["quaternion_local_level_payload"]
     vector = floats([x, y, z])
@@ -132,7 +132,7 @@ def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Truth
         stamps.append(stamp_ns)
     names = [f"q{joint}_rad" for joint in range(1, 5)] + ["tool_x_m", "tool_y_m", "tool_z_m"]
     columns = np.hstack([np.concatenate(angles), np.concatenate(tools)])
-    return Truth(
+    return SampleTruth(
         stamp_ns=np.concatenate(stamps),
         map_T_base=np.concatenate(poses),
         velocity_m_s=np.concatenate(speeds),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.robots.lander_arm import LanderArm, angles_to_reach
+from fieldplay_samples.robots.lander_arm import SoftArm, angles_to_reach
 from fieldplay_samples.writers.tables import NS_PER_S, Stamps
 
 UNIX_AT_TDT_ZERO_NS = 946_728_000 * NS_PER_S
@@ -16,7 +16,7 @@ MOVED_RAD = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class ArmTool:
     """A tool: its number, its place (3,) in the hand, the turn of its approach axis, and whether it hangs on a rope."""
 
     number: int
@@ -37,10 +37,10 @@ class Course:
     phase: Stamps
 
 
-def tools_of(numbers: dict[str, Any]) -> dict[int, Tool]:
+def tools_of(numbers: dict[str, Any]) -> dict[int, ArmTool]:
     """The tools by their numbers."""
     return {
-        int(number): Tool(
+        int(number): ArmTool(
             number=int(number),
             name=row["name"],
             offset_m=tuple(row["offset"]),
@@ -59,7 +59,7 @@ def unix_ns_of(motion: dict[str, Any], time_s: Floats) -> Stamps:
     return np.asarray(UNIX_AT_TDT_ZERO_NS - TDT_AHEAD_OF_UTC_NS + (start_us + since_us) * 1000, np.int64)
 
 
-def course_of(motion: dict[str, Any], arm: LanderArm, numbers: dict[str, Any], seconds: float) -> Course:
+def course_of(motion: dict[str, Any], arm: SoftArm, numbers: dict[str, Any], seconds: float) -> Course:
     """The rows of a motion that takes so many seconds."""
     tools = tools_of(numbers)
     time = np.arange(max(2, round(seconds * numbers["rates_hz"]["science"]))) / numbers["rates_hz"]["science"]
@@ -85,7 +85,7 @@ def _smooth(share: Floats) -> Floats:
 
 
 def _step(
-    here: dict[str, Any], step: dict[str, Any], share: Floats, *, arm: LanderArm, tool: Tool
+    here: dict[str, Any], step: dict[str, Any], share: Floats, *, arm: SoftArm, tool: ArmTool
 ) -> tuple[Floats, dict[str, Any]]:
     """The angles (n, 4) on the way from a place to a step's, and that place."""
     if all(key in step for key in CARTESIAN):
@@ -97,13 +97,13 @@ def _step(
     return begin + share[:, None] * (end - begin), {"joints": end.tolist()} if "joints" in step else here
 
 
-def _angles_of(place: dict[str, Any], arm: LanderArm, tool: Tool) -> Floats:
+def _angles_of(place: dict[str, Any], arm: SoftArm, tool: ArmTool) -> Floats:
     if "joints" in place:
         return floats(place["joints"])
     return floats(_angles(arm, tool, floats([[place[key] for key in CARTESIAN]]))[0])
 
 
-def _angles(arm: LanderArm, tool: Tool, way: Floats) -> Floats:
+def _angles(arm: SoftArm, tool: ArmTool, way: Floats) -> Floats:
     """Angles (n, 4) for radius, azimuth, z and approach angle (n, 4) of a tool."""
     radius, azimuth, z, approach = way.T
     point = np.stack([radius * np.cos(azimuth), radius * np.sin(azimuth), z], axis=-1)

@@ -79,7 +79,7 @@ STREAM = """    <Stream_Text>
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class LabelField:
     """A column of the motion data: its name, unit, and how many decimals it has; none where it is a whole number."""
 
     name: str
@@ -88,7 +88,7 @@ class Field:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Product:
+class WrittenProduct:
     """What the name of a file says, and its label: application, sol, spacecraft clock, unix times in ns."""
 
     application: int
@@ -104,23 +104,23 @@ class Product:
         return f"A{self.application:04d}_{self.sol:04d}_{self.sclk[0]:09d}_{self.sclk[1]:09d}_{tag}_{ending}"
 
 
-def fields() -> list[Field]:
+def fields() -> list[LabelField]:
     """The 58 columns of the motion data in their order."""
-    rows = [Field(name="time", unit="s"), Field(name="elapsed_time", unit="hr", decimals=7)]
+    rows = [LabelField(name="time", unit="s"), LabelField(name="elapsed_time", unit="hr", decimals=7)]
     for name, unit in (("enc", "rad"), ("pot", "rad"), ("tcase", "degC"), ("trotor", "degC")):
-        rows += [Field(name=name + joint, unit=unit) for joint in JOINTS]
-    rows.append(Field(name="tgrapple", unit="degC"))
+        rows += [LabelField(name=name + joint, unit=unit) for joint in JOINTS]
+    rows.append(LabelField(name="tgrapple", unit="degC"))
     for name, unit in (("cur", "mA"), ("volt", "V")):
-        rows += [Field(name=name + joint, unit=unit) for joint in JOINTS]
-    rows += [Field(name="stat", unit="none", decimals=None), Field(name="tool", unit="none", decimals=None)]
-    rows += [Field(name=f"{axis}_{pose}", unit="m") for pose in POSES for axis in ("x", "y", "z", "th")]
+        rows += [LabelField(name=name + joint, unit=unit) for joint in JOINTS]
+    rows += [LabelField(name="stat", unit="none", decimals=None), LabelField(name="tool", unit="none", decimals=None)]
+    rows += [LabelField(name=f"{axis}_{pose}", unit="m") for pose in POSES for axis in ("x", "y", "z", "th")]
     for name, unit in (("v", "rad/s"), ("tau", "N-m")):
-        rows += [Field(name=name + joint, unit=unit) for joint in JOINTS]
-    rows += [Field(name=name, unit="N") for name in ("Fr", "Ft", "Fz")]
-    return [*rows, Field(name="htr_cur", unit="mA"), Field(name="grapple_phase", unit="none", decimals=None)]
+        rows += [LabelField(name=name + joint, unit=unit) for joint in JOINTS]
+    rows += [LabelField(name=name, unit="N") for name in ("Fr", "Ft", "Fz")]
+    return [*rows, LabelField(name="htr_cur", unit="mA"), LabelField(name="grapple_phase", unit="none", decimals=None)]
 
 
-def write_motion(folder: Path, product: Product, rows: Iterable[Sequence[Any]], *, label: bool) -> None:
+def write_motion(folder: Path, product: WrittenProduct, rows: Iterable[Sequence[Any]], *, label: bool) -> None:
     """Write rows of 58 values as a table behind its heading, with its label."""
     columns = fields()
     heading = "#" + ",".join(f"{column.name}({column.unit})" for column in columns)
@@ -139,7 +139,7 @@ def write_motion(folder: Path, product: Product, rows: Iterable[Sequence[Any]], 
         _write_label(folder / RAW, product, "eu.csv", content)
 
 
-def write_text(folder: Path, product: Product, ending: str, lines: Sequence[str], *, label: bool) -> None:
+def write_text(folder: Path, product: WrittenProduct, ending: str, lines: Sequence[str], *, label: bool) -> None:
     """Write lines of text as a file of the ancillary collection, with its label."""
     _write(folder / ANCILLARY, product, ending, "".join(line + "\r\n" for line in lines))
     if label:
@@ -170,7 +170,7 @@ def sclk_at(motion: dict[str, Any], unix_ns: Stamps, start_ns: int) -> list[floa
     return [motion["sclk"] + value for value in since.tolist()]
 
 
-def _field(number: int, column: Field) -> str:
+def _field(number: int, column: LabelField) -> str:
     kind = {"stat": "UTF8_String", "tool": "ASCII_Integer", "grapple_phase": "ASCII_Integer"}
     special = SPECIAL if column.unit == "N" else ""
     named = kind.get(column.name, "ASCII_Real")
@@ -181,13 +181,13 @@ def _number(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:.10g}"
 
 
-def _write(folder: Path, product: Product, ending: str, text: str) -> None:
+def _write(folder: Path, product: WrittenProduct, ending: str, text: str) -> None:
     folder.mkdir(exist_ok=True)
     stem, _, extension = ending.rpartition(".")
     (folder / f"{product.stem(stem)}.{extension}").write_text(text, "ascii", newline="")
 
 
-def _write_label(folder: Path, product: Product, ending: str, content: str) -> None:
+def _write_label(folder: Path, product: WrittenProduct, ending: str, content: str) -> None:
     stem, _, extension = ending.rpartition(".")
     name = product.stem(stem)
     text = LABEL.format(

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, moved
-from fieldplay_samples.robots.lander_arm import ArmPose, LanderArm, bent_pose, gravity_moments, rigid_pose
-from fieldplay_samples.writers.ida.motions import Course, Tool
+from fieldplay_samples.robots.lander_arm import ArmPose, SoftArm, bent_pose, gravity_moments, rigid_pose
+from fieldplay_samples.writers.ida.motions import ArmTool, Course
 from fieldplay_samples.writers.tables import Stamps
 
 INVALID_N = -99999.0
@@ -38,8 +38,8 @@ class Readings:
 class Stand:
     """The arm, its tools, and the numbers of data/ida.yaml."""
 
-    arm: LanderArm
-    tools: dict[int, Tool]
+    arm: SoftArm
+    tools: dict[int, ArmTool]
     numbers: dict[str, Any]
 
     def carried_kg(self, course: Course) -> Floats:
@@ -102,7 +102,7 @@ def _hang(stand: Stand, pose: ArmPose) -> Floats:
     return floats(attached + stand.numbers["arm"]["grapple_rope"] * gravity)
 
 
-def _place(stand: Stand, tool: Tool, pose: ArmPose) -> Floats:
+def _place(stand: Stand, tool: ArmTool, pose: ArmPose) -> Floats:
     if tool.hangs:
         down = np.full(len(pose.effector), np.arcsin(stand.numbers["gravity"]["direction"][2]))
         return np.column_stack([_hang(stand, pose), down])

@@ -14,18 +14,18 @@ import numpy as np
 
 from fieldplay_samples.robots.ackermann import wheel_speeds
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import Truth
+from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.rosario import logs, measured
 from fieldplay_samples.writers.rosario.bag import write_bag
 from fieldplay_samples.writers.rosario.calibration import write_calibration
-from fieldplay_samples.writers.rosario.pictures import Stage, make_picture, views_of
-from fieldplay_samples.writers.rosario.scenario import Scenario, make_scenario, make_world
+from fieldplay_samples.writers.rosario.pictures import RosarioStage, make_picture, views_of
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world
 from fieldplay_samples.writers.scenarios import numbers_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
+class SensorRows:
     """What all sensors but the cameras measure."""
 
     imu: measured.ImuRows
@@ -38,7 +38,7 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("rosario")["settings"])
 
 
-def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
     rows = _measure(scenario)
@@ -53,21 +53,21 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> T
     return _truth(scenario)
 
 
-def _measure(scenario: Scenario) -> Rows:
+def _measure(scenario: RosarioScenario) -> SensorRows:
     speeds = wheel_speeds(scenario.robot, scenario.wheels, scenario.times("odometry"))
-    return Rows(
+    return SensorRows(
         imu=measured.imu_rows(scenario),
         gps=measured.gps_rows(scenario),
         odometry=measured.odometry_rows(scenario, speeds),
     )
 
 
-def _write_bag(folder: Path, scenario: Scenario, rows: Rows, pictures: Path) -> None:
+def _write_bag(folder: Path, scenario: RosarioScenario, rows: SensorRows, pictures: Path) -> None:
     path = folder / f"sequence{scenario.name}.bag"
     write_bag(path, scenario, imu=rows.imu, gps=rows.gps, odometry=rows.odometry, pictures=pictures)
 
 
-def _write_logs(folder: Path, scenario: Scenario, rows: Rows) -> None:
+def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> None:
     numbers, track = scenario.numbers, measured.track_from_start(scenario, rows.gps)
     texts = {
         "imu.log": logs.imu_lines(rows.imu),
@@ -80,7 +80,7 @@ def _write_logs(folder: Path, scenario: Scenario, rows: Rows) -> None:
     write_calibration(folder / f"calibration{scenario.name}.yaml", scenario.rig)
 
 
-def _write_pictures(folder: Path, scenario: Scenario, *, options: SampleOptions, progress: Progress) -> None:
+def _write_pictures(folder: Path, scenario: RosarioScenario, *, options: SampleOptions, progress: Progress) -> None:
     views, done = views_of(scenario), 0
 
     def one_more() -> None:
@@ -88,13 +88,13 @@ def _write_pictures(folder: Path, scenario: Scenario, *, options: SampleOptions,
         done += 1
         progress(done, len(views))
 
-    stage = Stage(scenario=scenario, scene=make_world(scenario), folder=folder)
+    stage = RosarioStage(scenario=scenario, scene=make_world(scenario), folder=folder)
     run_tasks(make_picture, stage, views, workers=options.workers, done=one_more)
 
 
-def _truth(scenario: Scenario) -> Truth:
+def _truth(scenario: RosarioScenario) -> SampleTruth:
     time, wheels = scenario.times("truth"), scenario.wheels
-    return Truth(
+    return SampleTruth(
         stamp_ns=scenario.unix_ns(time),
         map_T_base=scenario.drive.motion.pose_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),

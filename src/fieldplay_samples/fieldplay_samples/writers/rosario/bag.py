@@ -19,7 +19,7 @@ from fieldplay_samples.writers.rosario.measured import (
     ImuRows,
     OdometryRows,
 )
-from fieldplay_samples.writers.rosario.scenario import Scenario
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario
 from fieldplay_samples.writers.tables import NS_PER_S
 
 Message = tuple[str, int, Any]  # topic, stamp in ns, message
@@ -29,7 +29,7 @@ DEG_PER_UNIT, SHARE = 0.20, 0.95  # of the steering, and of its effect
 
 
 def write_bag(
-    path: Path, scenario: Scenario, *, imu: ImuRows, gps: GpsRows, odometry: OdometryRows, pictures: Path
+    path: Path, scenario: RosarioScenario, *, imu: ImuRows, gps: GpsRows, odometry: OdometryRows, pictures: Path
 ) -> None:
     """Write all rows and the pictures of a folder, in the order of the authors' program."""
     writer = Writer(path)
@@ -84,7 +84,7 @@ def gps_messages(rows: GpsRows, hdop: float) -> Iterator[Message]:
         yield "/gps/vel", of_velocity, messages.velocity(of_velocity, east_north[number])
 
 
-def odometry_messages(scenario: Scenario, rows: OdometryRows) -> Iterator[Message]:
+def odometry_messages(scenario: RosarioScenario, rows: OdometryRows) -> Iterator[Message]:
     """Their own odometry; a message holds the pose before its row's step."""
     speed, turn, poses = authors_odometry(scenario.robot, rows)
     for number, stamp in enumerate(rows.stamp_ns.tolist()):

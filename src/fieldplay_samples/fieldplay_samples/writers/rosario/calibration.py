@@ -13,7 +13,7 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse, transform
-from fieldplay_samples.sensors.camera import Camera, camera_from_numbers
+from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers
 
 CAMERAS = {"left": "cam0", "right": "cam1"}
 
@@ -26,7 +26,7 @@ class Rig:
     base_T_imu: Floats
     base_T_gps: Floats
     base_T_camera: dict[str, Floats]
-    cameras: dict[str, Camera]
+    cameras: dict[str, Intrinsics]
 
 
 def rig_of(calibration: dict[str, Any], imu_xyzw: list[float]) -> Rig:
@@ -60,6 +60,6 @@ def _pose(position: list[float], xyzw: list[float]) -> Floats:
     return transform(floats(Rotation.from_quat(xyzw).as_matrix()), position)
 
 
-def _camera(entry: dict[str, Any]) -> Camera:
+def _camera(entry: dict[str, Any]) -> Intrinsics:
     width, height = entry["resolution"]
     return camera_from_numbers(width, height, tuple(entry["intrinsics"]), (*entry["distortion_coeffs"], 0.0))

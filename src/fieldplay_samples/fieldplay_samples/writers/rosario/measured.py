@@ -7,7 +7,7 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats, moved, turned
 from fieldplay_samples.sensors import inertial
 from fieldplay_samples.sensors.gnss import FixQuality, fixes, geodetic_from_enu
-from fieldplay_samples.writers.rosario.scenario import Scenario
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario
 from fieldplay_samples.writers.tables import Stamps
 
 STANDARD_GRAVITY_M_S2 = 9.80665
@@ -49,7 +49,7 @@ class OdometryRows:
     digit: Stamps
 
 
-def imu_rows(scenario: Scenario) -> ImuRows:
+def imu_rows(scenario: RosarioScenario) -> ImuRows:
     """The IMU's rows, turned into its axes."""
     time, rate = scenario.times("imu"), scenario.numbers["rates_hz"]["imu"]
     motion, offsets = scenario.drive.motion, scenario.rig.calibration["imu"]
@@ -58,7 +58,7 @@ def imu_rows(scenario: Scenario) -> ImuRows:
     force = inertial.specific_force(motion, time, gravity_m_s2=gravity, point_m=base_T_imu[:3, 3]) @ base_T_imu[:3, :3]
     rates = motion.body_rate(time) @ base_T_imu[:3, :3]
     for of, values in (("accelerometer_m_s2", force), ("gyroscope_rad_s", rates)):
-        noise = inertial.Noise(**scenario.numbers[of])
+        noise = inertial.InertialNoise(**scenario.numbers[of])
         values += inertial.noise_of(noise, scenario.rng(of), count=len(time), rate_hz=rate)
     return ImuRows(
         stamp_ns=_batched(scenario, scenario.unix_ns(time)),
@@ -67,7 +67,7 @@ def imu_rows(scenario: Scenario) -> ImuRows:
     )
 
 
-def gps_rows(scenario: Scenario) -> GpsRows:
+def gps_rows(scenario: RosarioScenario) -> GpsRows:
     """Fixes with fixed ambiguities, at their epochs."""
     time, numbers = scenario.times("gps"), scenario.numbers
     antenna = scenario.rig.base_T_gps[:3, 3]
@@ -86,7 +86,7 @@ def gps_rows(scenario: Scenario) -> GpsRows:
     )
 
 
-def odometry_rows(scenario: Scenario, speeds_m_s: Floats) -> OdometryRows:
+def odometry_rows(scenario: RosarioScenario, speeds_m_s: Floats) -> OdometryRows:
     """The controller's rows from the rims' speeds (n, 4): rpm have no sign, and one is false now and then."""
     time, wheels = scenario.times("odometry"), scenario.numbers["wheels"]
     rng = scenario.rng("wheels")
@@ -104,7 +104,7 @@ def odometry_rows(scenario: Scenario, speeds_m_s: Floats) -> OdometryRows:
     )
 
 
-def track_from_start(scenario: Scenario, rows: GpsRows) -> Floats:
+def track_from_start(scenario: RosarioScenario, rows: GpsRows) -> Floats:
     """The antenna's way (n, 3) in m from its first fix, x along the robot's first heading.
 
     It is taken in the map, not in UTM: the grid's convergence goes with the turn, its scale is a millimetre in 12 m.
@@ -115,7 +115,7 @@ def track_from_start(scenario: Scenario, rows: GpsRows) -> Floats:
     return turned(np.broadcast_to(turn, (len(rows.enu_m), 3, 3)), rows.enu_m - rows.enu_m[0])
 
 
-def _batched(scenario: Scenario, measured_ns: Stamps) -> Stamps:
+def _batched(scenario: RosarioScenario, measured_ns: Stamps) -> Stamps:
     """Stamps (n,): rows that come over USB together have one, when the last of them is there."""
     if not scenario.settings["usb_batches"]:
         return measured_ns

@@ -10,44 +10,46 @@ from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import render
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.writers.rosario.logs import stamp_texts
-from fieldplay_samples.writers.rosario.scenario import Scenario
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class RosarioStage:
     """What every picture needs: the scenario, the scene, and where the files go."""
 
-    scenario: Scenario
+    scenario: RosarioScenario
     scene: Scene
     folder: Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class RosarioView:
     """A picture to be made: `left` or `right`, and its time in s."""
 
     side: str
     time_s: float
 
 
-def picture_times(scenario: Scenario) -> Floats:
+def picture_times(scenario: RosarioScenario) -> Floats:
     """When pairs are taken (n,)."""
     rate = float(scenario.settings["image_rate_hz"])
     first = min(scenario.numbers["picture_offset_s"], 0.5 / rate)
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate + first)
 
 
-def views_of(scenario: Scenario) -> list[View]:
+def views_of(scenario: RosarioScenario) -> list[RosarioView]:
     """All the pictures of a sample, in the order of time."""
-    return [View(side=side, time_s=time) for time in picture_times(scenario).tolist() for side in ("left", "right")]
+    return [
+        RosarioView(side=side, time_s=time) for time in picture_times(scenario).tolist() for side in ("left", "right")
+    ]
 
 
-def picture_path(folder: Path, scenario: Scenario, view: View) -> Path:
+def picture_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Path:
     """Where a picture lies: its name has its camera and unix time."""
     return folder / f"{view.side}_{stamp_texts(scenario.unix_ns(floats([view.time_s])))[0]}.png"
 
 
-def make_picture(stage: Stage, view: View) -> None:
+def make_picture(stage: RosarioStage, view: RosarioView) -> None:
     """Render one picture and write it."""
     scenario = stage.scenario
     world_T_base = scenario.drive.motion.pose_at(floats([view.time_s]))[0]

@@ -7,25 +7,25 @@ import numpy as np
 
 from fieldplay_samples.errors import OptionError
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
-from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.ackermann import Ackermann, AckermannMotion, ackermann_motion
 from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.rosario.calibration import Rig, rig_of
-from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, origin_at, scene_beside_way
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at, scene_beside_way
 from fieldplay_samples.writers.tables import NS_PER_S
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(ScenarioBase):
+class RosarioScenario(Scenario):
     """A sample's robot, ground and motion."""
 
     rig: Rig
     robot: Ackermann
     terrain: Terrain
-    drive: Drive
+    drive: GroundDrive
     wheels: AckermannMotion
 
     @property
@@ -44,7 +44,7 @@ class Scenario(ScenarioBase):
         return origin_at(self.numbers["origin"])
 
 
-def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> RosarioScenario:
     """The sample's scenario, deterministic by seed."""
     numbers = numbers_of("rosario")
     _check(settings, numbers)
@@ -57,7 +57,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
         start_xy_m=(x, y),
         start_heading_rad=heading,
     )
-    return Scenario(
+    return RosarioScenario(
         seed=seed,
         seconds=seconds,
         settings=settings,
@@ -70,7 +70,7 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
     )
 
 
-def make_world(scenario: Scenario) -> Scene:
+def make_world(scenario: RosarioScenario) -> Scene:
     """The field with a few stones and poles off the robot's way; the robot itself is behind the cameras."""
     return scene_beside_way(scenario, scenario.terrain, scenario.drive)
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import Truth
+from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import measured, views
-from fieldplay_samples.writers.sherpatt.log_writer import WrittenStream, write_log, write_settings
-from fieldplay_samples.writers.sherpatt.scenario import Scenario, make_scenario, make_world
+from fieldplay_samples.writers.sherpatt.logs import WrittenStream, write_log, write_settings
+from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
 from fieldplay_samples.writers.sherpatt.surface import write_surface
 
 UNIT = "recording_20181127-111500"
@@ -27,7 +27,7 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("sherpatt")["settings"])
 
 
-def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> Truth:
+def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
     scenario = make_scenario(options.seed, options.seconds, dict(options.settings))
     for name, streams in _logs(scenario).items():
@@ -44,7 +44,7 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> T
     return _truth(scenario)
 
 
-def _logs(scenario: Scenario) -> dict[str, dict[str, WrittenStream]]:
+def _logs(scenario: SherpattScenario) -> dict[str, dict[str, WrittenStream]]:
     return {
         "sherpa_tt_mcs_Logger": {measured.ODOMETRY: measured.odometry_log(scenario)},
         "sherpa_tt_mcs_Logger_Joints": {measured.JOINTS: measured.joints_log(scenario)},
@@ -54,12 +54,12 @@ def _logs(scenario: Scenario) -> dict[str, dict[str, WrittenStream]]:
     }
 
 
-def _frames(scenario: Scenario) -> dict[Any, Any]:
+def _frames(scenario: SherpattScenario) -> dict[Any, Any]:
     rows = scenario.numbers["settings_tf"]
     return {(row[0], row[1]): {"translation": row[2:5], "rotation": row[5:9]} for row in rows}
 
 
-def _cameras(scenario: Scenario) -> dict[str, Any]:
+def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
     """Intrinsics by the topic of the camera's information; the baseline stands with the right one alone."""
     numbers, found = scenario.numbers["camera"], {}
     matrix = [[numbers["f"], 0.0, numbers["cx"]], [0.0, numbers["f"], numbers["cy"]], [0.0, 0.0, 1.0]]
@@ -70,7 +70,7 @@ def _cameras(scenario: Scenario) -> dict[str, Any]:
     return found
 
 
-def _make_views(scratch: Path, scenario: Scenario, *, options: SampleOptions, progress: Progress) -> None:
+def _make_views(scratch: Path, scenario: SherpattScenario, *, options: SampleOptions, progress: Progress) -> None:
     wanted, done = views.views_of(scenario), 0
 
     def one_more() -> None:
@@ -78,13 +78,13 @@ def _make_views(scratch: Path, scenario: Scenario, *, options: SampleOptions, pr
         done += 1
         progress(done, len(wanted))
 
-    stage = views.Stage(scenario=scenario, scene=make_world(scenario), folder=scratch)
+    stage = views.SherpattStage(scenario=scenario, scene=make_world(scenario), folder=scratch)
     run_tasks(views.make_view, stage, wanted, workers=options.workers, done=one_more)
 
 
-def _truth(scenario: Scenario) -> Truth:
+def _truth(scenario: SherpattScenario) -> SampleTruth:
     time = scenario.times("truth")
-    return Truth(
+    return SampleTruth(
         stamp_ns=scenario.unix_ns(time),
         map_T_base=scenario.drive.motion.pose_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),

@@ -4,9 +4,14 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse, transform
 from fieldplay_samples.robots.sherpatt import wheels_at
-from fieldplay_samples.writers.sherpatt.log_writer import WrittenStream, body_state, joints
-from fieldplay_samples.writers.sherpatt.packed import Measured, packed_transform
-from fieldplay_samples.writers.sherpatt.scenario import Scenario, rows_of
+from fieldplay_samples.writers.sherpatt.logs import (
+    MeasuredTransform,
+    WrittenStream,
+    body_state,
+    joints,
+    packed_transform,
+)
+from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, rows_of
 from fieldplay_samples.writers.tables import Stamps
 
 ODOMETRY = "/mcs_sensor_processing.rigid_body_state_out"
@@ -21,14 +26,14 @@ NWU_R_ENU = floats([[0, 1, 0], [-1, 0, 0], [0, 0, 1]])
 DGPS_STD_M = 0.01
 
 
-def logged(scenario: Scenario, stamp_ns: Stamps, name: str) -> Stamps:
+def logged(scenario: SherpattScenario, stamp_ns: Stamps, name: str) -> Stamps:
     """When samples taken at times (n,) are written down."""
     jitter = scenario.rng(f"{name} latency").uniform(0.5, 1.5, len(stamp_ns))
     late = (scenario.numbers["latency_s"][name] * jitter * 1e6).astype(np.int64) * 1000
     return np.asarray(np.maximum.accumulate(stamp_ns + late), np.int64)
 
 
-def odometry_log(scenario: Scenario) -> WrittenStream:
+def odometry_log(scenario: SherpattScenario) -> WrittenStream:
     """The body in odometry, as the wheels tell; its velocity in odometry, its rates about its own axes."""
     time = scenario.times("odometry")
     poses = scenario.odometry(time)
@@ -37,14 +42,14 @@ def odometry_log(scenario: Scenario) -> WrittenStream:
     return _states(scenario, "odometry", time, frames=("body", "odometry"), poses=poses, twists=twists)
 
 
-def body_joint_log(scenario: Scenario) -> WrittenStream:
+def body_joint_log(scenario: SherpattScenario) -> WrittenStream:
     """The lidar's moving plane in the fixed one."""
     time = scenario.times("body_joint")
     frames = ("velodyne_plane_moving", "velodyne_plane_fixed")
     return _states(scenario, "body_joint", time, frames=frames, poses=scenario.swing(time), twists=None)
 
 
-def dgps_log(scenario: Scenario) -> WrittenStream:
+def dgps_log(scenario: SherpattScenario) -> WrittenStream:
     """The satellite unit in a frame that begins at its start and has its axes by the compass."""
     time = scenario.times("dgps")
     body_T_unit = inverse(scenario.frame("dgps_body"))
@@ -56,7 +61,7 @@ def dgps_log(scenario: Scenario) -> WrittenStream:
     return _states(scenario, "dgps", time, frames=("dgps", "dgps0"), poses=poses, twists=None)
 
 
-def pom_log(scenario: Scenario) -> WrittenStream:
+def pom_log(scenario: SherpattScenario) -> WrittenStream:
     """The body in a frame that begins at its start, as a pose manager estimates it, in packed bits."""
     time, numbers = scenario.times("pom"), scenario.numbers["pom"]
     poses = rows_of(
@@ -66,13 +71,13 @@ def pom_log(scenario: Scenario) -> WrittenStream:
     covariance = np.diag([numbers["std_m"] ** 2] * 3 + [numbers["std_rad"] ** 2] * 3)
     stamps, frames = scenario.unix_ns(time), (numbers["parent"], numbers["child"])
     samples = [
-        packed_transform(Measured(stamp, frames, pose, covariance), numbers["producer"])
+        packed_transform(MeasuredTransform(stamp, frames, pose, covariance), numbers["producer"])
         for stamp, pose in zip(stamps.tolist(), poses, strict=True)
     ]
     return WrittenStream(kind=BITS, logged_ns=logged(scenario, stamps, "pom"), samples=samples)
 
 
-def joints_log(scenario: Scenario) -> WrittenStream:
+def joints_log(scenario: SherpattScenario) -> WrittenStream:
     """The legs, held still, their wheels, and an arm at rest.
 
     A wheel rolls towards its own y, which at phi 0 lies across its leg: the nearer of the two ways round is taken.
@@ -104,7 +109,13 @@ def joints_log(scenario: Scenario) -> WrittenStream:
 
 
 def _states(
-    scenario: Scenario, name: str, time: Floats, *, frames: tuple[str, str], poses: Floats, twists: Floats | None
+    scenario: SherpattScenario,
+    name: str,
+    time: Floats,
+    *,
+    frames: tuple[str, str],
+    poses: Floats,
+    twists: Floats | None,
 ) -> WrittenStream:
     stamps = scenario.unix_ns(time)
     all_twists = np.tile(NO_TWIST, (len(time), 1)) if twists is None else twists

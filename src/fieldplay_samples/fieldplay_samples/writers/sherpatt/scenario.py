@@ -9,23 +9,23 @@ from scipy.spatial.transform import Rotation
 from fieldplay_samples.errors import OptionError
 from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
-from fieldplay_samples.motion.ride import Drive, drive_over
+from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.terrain import Terrain
-from fieldplay_samples.writers.scenarios import ScenarioBase, numbers_of, scene_beside_way
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_way
 
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(ScenarioBase):
+class SherpattScenario(Scenario):
     """A sample's robot, ground and motion."""
 
     legs: Legs
     terrain: Terrain
-    drive: Drive
+    drive: GroundDrive
 
     def frame(self, name: str) -> Floats:
         """One of the published static transforms (4, 4)."""
@@ -74,7 +74,7 @@ def rows_of(poses: Floats) -> Floats:
     return np.hstack([poses[:, :3, 3], Rotation.from_matrix(poses[:, :3, :3]).as_quat()])
 
 
-def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenario:
+def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> SherpattScenario:
     """The sample's scenario, deterministic by seed."""
     numbers = numbers_of("sherpatt")
     _check(settings, numbers)
@@ -87,12 +87,12 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Scenar
         start_xy_m=(x, y),
         start_heading_rad=heading,
     )
-    return Scenario(
+    return SherpattScenario(
         seed=seed, seconds=seconds, settings=settings, numbers=numbers, legs=legs, terrain=terrain, drive=drive
     )
 
 
-def make_world(scenario: Scenario) -> Scene:
+def make_world(scenario: SherpattScenario) -> Scene:
     """The ground with rocks and poles off the way; the rover itself is not in it."""
     return scene_beside_way(scenario, scenario.terrain, scenario.drive)
 

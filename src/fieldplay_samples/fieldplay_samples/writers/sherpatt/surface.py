@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import tifffile
 
-from fieldplay_samples.writers.sherpatt.scenario import Scenario
+from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario
 
 PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
 DOUBLE, SHORT, ASCII = 12, 3, 2
 PROJECTED, AREA = 1, 1
 
 
-def write_surface(path: Path, scenario: Scenario) -> None:
+def write_surface(path: Path, scenario: SherpattScenario) -> None:
     """Write heights about the start; a corner is left empty."""
     numbers = scenario.numbers["surface"]
     x, y, _ = scenario.numbers["start_xy_heading"]

@@ -11,9 +11,9 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, render
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.sherpatt.log_writer import Sample, WrittenStream, micros, write_log
+from fieldplay_samples.writers.sherpatt.logs import Sample, WrittenStream, micros, write_log
 from fieldplay_samples.writers.sherpatt.measured import logged
-from fieldplay_samples.writers.sherpatt.scenario import Scenario
+from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario
 from fieldplay_samples.writers.tables import NS_PER_S
 
 PICTURES = "/hcru1/pt_stereo_rect/{side}/image"
@@ -25,16 +25,16 @@ IDENTITY = np.eye(3).tolist()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Stage:
+class SherpattStage:
     """What every view needs: the scenario, the scene, and where its file goes."""
 
-    scenario: Scenario
+    scenario: SherpattScenario
     scene: Scene
     folder: Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class SherpattView:
     """A picture of a side, or a turn of the lidar, by its number and time in s."""
 
     kind: str
@@ -46,33 +46,33 @@ class View:
         return folder / f"{self.kind}_{self.number}.npy"
 
 
-def picture_times(scenario: Scenario) -> Floats:
+def picture_times(scenario: SherpattScenario) -> Floats:
     """When pairs are taken (n,)."""
     rate = float(scenario.settings["image_rate_hz"])
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate)
 
 
-def lidar_times(scenario: Scenario) -> Floats:
+def lidar_times(scenario: SherpattScenario) -> Floats:
     """When turns of the lidar begin (n,), none beyond the end."""
     times = scenario.times("lidar")
     return floats(times[times + TURN_S <= scenario.seconds])
 
 
-def views_of(scenario: Scenario) -> list[View]:
+def views_of(scenario: SherpattScenario) -> list[SherpattView]:
     """All views of a sample."""
     pictures = enumerate(picture_times(scenario).tolist())
-    views = [View(kind=side, number=number, time_s=time) for number, time in pictures for side in SIDES]
+    views = [SherpattView(kind=side, number=number, time_s=time) for number, time in pictures for side in SIDES]
     turns = enumerate(lidar_times(scenario).tolist())
-    return views + [View(kind="lidar", number=number, time_s=time) for number, time in turns]
+    return views + [SherpattView(kind="lidar", number=number, time_s=time) for number, time in turns]
 
 
-def make_view(stage: Stage, view: View) -> None:
+def make_view(stage: SherpattStage, view: SherpattView) -> None:
     """Compute one view and keep it."""
     made = _turn(stage, view) if view.kind == "lidar" else _picture(stage, view)
     np.save(view.path(stage.folder), made)
 
 
-def _picture(stage: Stage, view: View) -> Any:
+def _picture(stage: SherpattStage, view: SherpattView) -> Any:
     numbers = stage.scenario.numbers["camera"]
     lens = (numbers["f"], numbers["f"], numbers["cx"], numbers["cy"])
     camera = camera_from_numbers(numbers["width"], numbers["height"], lens, (0.0,) * 5)
@@ -82,7 +82,7 @@ def _picture(stage: Stage, view: View) -> Any:
     return cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
 
 
-def _turn(stage: Stage, view: View) -> Any:
+def _turn(stage: SherpattStage, view: SherpattView) -> Any:
     """Distances (rows, columns) of a turn, rows from top to bottom, columns from left to right: inf is nothing met."""
     scenario, numbers = stage.scenario, stage.scenario.numbers["lidar"]
     azimuth, elevation, time = _angles(scenario, view.time_s)
@@ -103,7 +103,7 @@ def _turn(stage: Stage, view: View) -> Any:
     return (hits.distance_m + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
 
 
-def _angles(scenario: Scenario, start_s: float) -> tuple[Floats, Floats, Floats]:
+def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats, Floats]:
     """Azimuths (k,) left positive and times (k,) of the columns, elevations (r,) up positive of the rows."""
     numbers, columns = scenario.numbers["lidar"], int(scenario.settings["lidar_columns"])
     share = np.arange(columns) / columns
@@ -111,7 +111,7 @@ def _angles(scenario: Scenario, start_s: float) -> tuple[Floats, Floats, Floats]
     return azimuth, np.linspace(numbers["top_rad"], numbers["bottom_rad"], numbers["rows"]), start_s + TURN_S * share
 
 
-def write_pictures(folder: Path, scratch: Path, scenario: Scenario, *, prefix: str) -> None:
+def write_pictures(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
     """Write the pairs in files of so many."""
     times, every = picture_times(scenario), scenario.numbers["pairs_per_file"]
     in_ns = bool(scenario.settings["ros_times"])
@@ -133,7 +133,7 @@ def write_pictures(folder: Path, scratch: Path, scenario: Scenario, *, prefix: s
 
 def _frames(scratch: Path, side: str, rows: Iterable[tuple[int, int, int]], *, in_ns: bool) -> Iterator[Sample]:
     for number, stamp, received in rows:
-        picture = np.load(View(kind=side, number=number, time_s=0.0).path(scratch))
+        picture = np.load(SherpattView(kind=side, number=number, time_s=0.0).path(scratch))
         yield _frame(picture, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), sensor=f"hcru1_{side}")
 
 
@@ -164,7 +164,7 @@ def _frame(picture: Any, stamp: Sample, received: Sample, *, sensor: str) -> Sam
     }
 
 
-def scans_log(scratch: Path, scenario: Scenario) -> WrittenStream:
+def scans_log(scratch: Path, scenario: SherpattScenario) -> WrittenStream:
     """The lidar's turns as depth maps, with a time for each column."""
     times = lidar_times(scenario)
     stamps = scenario.unix_ns(times)
@@ -175,8 +175,8 @@ def scans_log(scratch: Path, scenario: Scenario) -> WrittenStream:
     )
 
 
-def _depth_map(scratch: Path, scenario: Scenario, number: int, start_s: float) -> Sample:
-    distances = np.load(View(kind="lidar", number=number, time_s=start_s).path(scratch))
+def _depth_map(scratch: Path, scenario: SherpattScenario, number: int, start_s: float) -> Sample:
+    distances = np.load(SherpattView(kind="lidar", number=number, time_s=start_s).path(scratch))
     azimuth, elevation, time = _angles(scenario, start_s)
     stamps = scenario.unix_ns(time)
     return {
@@ -193,7 +193,7 @@ def _depth_map(scratch: Path, scenario: Scenario, number: int, start_s: float) -
     }
 
 
-def cloud_log(scratch: Path, scenario: Scenario) -> WrittenStream:
+def cloud_log(scratch: Path, scenario: SherpattScenario) -> WrittenStream:
     """Some turns as points in the lidar's frame, as the mapping has them."""
     times = lidar_times(scenario)
     every = round(scenario.numbers["rates_hz"]["lidar"] / scenario.numbers["rates_hz"]["cloud"])
@@ -206,8 +206,8 @@ def cloud_log(scratch: Path, scenario: Scenario) -> WrittenStream:
     )
 
 
-def _cloud(scratch: Path, scenario: Scenario, number: int, start_s: float) -> Sample:
-    distances = np.load(View(kind="lidar", number=number, time_s=start_s).path(scratch)).astype(float)
+def _cloud(scratch: Path, scenario: SherpattScenario, number: int, start_s: float) -> Sample:
+    distances = np.load(SherpattView(kind="lidar", number=number, time_s=start_s).path(scratch)).astype(float)
     azimuth, elevation, _ = _angles(scenario, start_s)
     row, column = np.nonzero(np.isfinite(distances))
     far = distances[row, column]
