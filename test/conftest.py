@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browser import BROWSERS, MISSING, Browser
 from sampled import Sampled, sampled
-from tiny_ameds import TinyAmeds
+from tiny_ameds import FEW_PICTURES, TinyAmeds
 
 from fieldplay_samples.sample import SampleOptions
 
@@ -29,6 +29,16 @@ def write_ameds() -> Callable[[Path], TinyAmeds]:
 @pytest.fixture
 def tiny_ameds(write_ameds: Callable[[Path], TinyAmeds], tmp_path: Path) -> TinyAmeds:
     return write_ameds(tmp_path / "AMEDS" / "Traverse_5")
+
+
+@pytest.fixture(scope="session")
+def few_pictures(write_ameds: Callable[[Path], TinyAmeds], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive with a few pictures only, which no test changes."""
+    root = write_ameds(tmp_path_factory.mktemp("whole") / "AMEDS" / "Traverse_5").root
+    for camera in ("MainCam", "AuxCam", "MainAuxCamProjected"):
+        for path in sorted(root.glob(f"{camera}_*.jpg"))[FEW_PICTURES:]:
+            path.unlink()
+    return root.parent
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay_archive.datasets import dataset_files
-from fieldplay_archive.spec import DatasetSpec, build, spec_from_file
+from fieldplay_archive.spec import DatasetSpec, build, name_from_patterns, spec_from_file
 from fieldplay_messages.errors import ArchiveError
 
 GOOD: dict[str, Any] = {
@@ -95,3 +95,20 @@ TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dicti
 def test_any_data_are_a_description_or_refused_with_their_place(data: object) -> None:
     with pytest.raises(ArchiveError, match=r"^here"):
         build(DatasetSpec, data, "here")
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "name"),
+    [
+        (r"GnssImu.*\.csv", "", "GnssImu*.csv"),
+        (r"MainCam_.*\.jpe?g", "", "MainCam_*.jpg"),
+        (r"odometry.*\.(log|txt)", "", "odometry*.log"),
+        (r"(sequence_?\d+_)?(gt|ground_?truth)\.txt", "", "gt.txt"),
+        (r"ida_sc_coordinates\.\w+", "", "ida_sc_coordinates.*"),
+        (r".*_?012\.txt", "", "*012.txt"),
+        (r"RangeBearingQAsciiData\.txt|matlab.*Laser_?H.*\.txt", "LaserHorizontal|matlabAsciiLaserData",
+         "LaserHorizontal/RangeBearingQAsciiData.txt"),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_shown_as_the_first_name_that_it_stands_for(files: str, folder: str, name: str) -> None:
+    assert name_from_patterns(files, folder) == name

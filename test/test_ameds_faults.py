@@ -1,7 +1,6 @@
 """Archives with one fault each: it is reported once, with its place, and everything else plays."""
 
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -14,12 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-
-from fieldplay.cli.main import main
+from broken import Spoil, checked, content, counts_of, line, lines, run, zip_of
+from tiny_ameds import FEW_PICTURES as PICTURES
 
 START = 1656931512
-PICTURES = 8  # of each camera
 EVERY = 10**9  # messages: all of a topic
 
 IMU = ("imu/data_raw", "imu/data", "imu/mag", "imu/temperature", "air/pressure", "air/temperature")
@@ -55,7 +52,6 @@ CLOUD = f"LidarPointcloud_{START}.2.pcd"
 LATE, TWIN = f"MainCam_{START + 2}.000000.jpg", f"MainCam_{START}.0333330.jpg"
 NAME_OF_IMU, POSES = "GnssImu.csv", "GnssPose.csv"
 
-Spoil = Callable[[Path], object]
 Place = tuple[str, int | None, str, str]  # file, row, kind, a part of the message
 
 
@@ -69,38 +65,8 @@ class Fault:
     in_zip: bool = True
 
 
-@pytest.fixture(scope="module")
-def whole(write_ameds: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive with a few pictures only, which no test changes."""
-    root: Path = write_ameds(tmp_path_factory.mktemp("whole") / "AMEDS" / "Traverse_5").root
-    for camera in ("MainCam", "AuxCam", "MainAuxCamProjected"):
-        for path in sorted(root.glob(f"{camera}_*.jpg"))[PICTURES:]:
-            path.unlink()
-    return root.parent
-
-
-def zip_of(folder: Path) -> Path:
-    path = folder.with_suffix(".zip")
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(folder.rglob("*")):
-            deflate = file.suffix == ".csv"
-            archive.write(file, file.relative_to(folder), zipfile.ZIP_DEFLATED if deflate else zipfile.ZIP_STORED, 1)
-    return path
-
-
-def lines(name: str, edit: Callable[[list[bytes]], object]) -> Spoil:
-    """Edit the lines of a table, without their ends, in place."""
-
-    def spoil(root: Path) -> None:
-        rows = (root / name).read_bytes().splitlines()
-        edit(rows)
-        (root / name).write_bytes(b"\n".join(rows) + b"\n")
-
-    return spoil
-
-
-def line(number: int, new: bytes, name: str = NAME_OF_IMU) -> Spoil:
-    return lines(name, lambda rows: rows.__setitem__(number - 1, new))
+def row(number: int, new: bytes, name: str = NAME_OF_IMU) -> Spoil:
+    return line(name, number, lambda _: new)
 
 
 def cell(number: int, column: int, new: bytes, name: str = NAME_OF_IMU) -> Spoil:
@@ -124,10 +90,6 @@ def column(index: int, change: Callable[[float], float], name: str = NAME_OF_IMU
             rows[place] = b",".join(cells)
 
     return lines(name, edit)
-
-
-def content(name: str, change: Callable[[bytes], bytes]) -> Spoil:
-    return lambda root: (root / name).write_bytes(change((root / name).read_bytes()))
 
 
 def pcd(points: int, kind: str, fields: str = "x y z intensity", width: int | None = None) -> bytes:
@@ -197,21 +159,21 @@ def one(spoil: Spoil, *place: Any, lost: Mapping[str, int] | None = None) -> Fau
 
 
 FAULTS: dict[str, Fault] = {
-    "short row": imu_row(line(7, b"1656931512.06,1,2"), 7, "short_row", "expected 13 columns, got 3: '1656931512.06,"),
+    "short row": imu_row(row(7, b"1656931512.06,1,2"), 7, "short_row", "expected 13 columns, got 3: '1656931512.06,"),
     "long row": imu_row(lines(NAME_OF_IMU, lambda r: r.__setitem__(6, r[6] + b",1")), 7, "long_row", "got 14"),
-    "a row of text": imu_row(line(2, b"sensor restarted"), 2, "short_row", "expected 13 columns, got 1: 'sensor"),
+    "a row of text": imu_row(row(2, b"sensor restarted"), 2, "short_row", "expected 13 columns, got 1: 'sensor"),
     "text": imu_row(cell(9, 3, b"n/a"), 9, "not_a_number", "column acc_z: expected a number, got 'n/a'"),
     "nan": imu_row(cell(200, 1, b"nan"), 200, "not_finite", "column acc_x: expected a number, got 'nan'"),
     "inf": imu_row(cell(2, 12, b"-inf"), 2, "not_finite", "column air_temperature: expected a number, got '-inf'"),
     "empty field": imu_row(cell(2, 7, b""), 2, "not_a_number", "column mag_x: expected a number, got nothing"),
-    "empty fields": imu_row(line(2, b"," * 12), 2, "not_a_number", "column time: expected a time in seconds, got noth"),
+    "empty fields": imu_row(row(2, b"," * 12), 2, "not_a_number", "column time: expected a time in seconds, got noth"),
     "comma as decimal sign": imu_row(cell(3, 1, b"0,1"), 3, "long_row", "expected 13 columns, got 14"),
     "latin-1": imu_row(cell(4, 2, "0.2°".encode("latin-1")), 4, "not_a_number", "got '0.2\ufffd'"),
-    "zeros in a row": imu_row(line(4, b"\0" * 90), 4, "short_row", "expected 13 columns, got 1: '\ufffd\ufffd"),
+    "zeros in a row": imu_row(row(4, b"\0" * 90), 4, "short_row", "expected 13 columns, got 1: '\ufffd\ufffd"),
     "time of text": imu_row(cell(5, 0, b"noon"), 5, "not_a_number", "column time: expected a time in seconds, got 'n"),
     "time 0": imu_row(cell(5, 0, b"0"), 5, "implausible_time", "expected one that this dataset can hold, got 0 s"),
     "time in ms": imu_row(cell(5, 0, b"1656931512040"), 5, "implausible_time", "got 1656931512040"),
-    "very long line": imu_row(line(5, b"7" * 3_000_000), 5, "long_row", "got a line of more than 1048576 bytes"),
+    "very long line": imu_row(row(5, b"7" * 3_000_000), 5, "long_row", "got a line of more than 1048576 bytes"),
     "cut": imu_row(content(NAME_OF_IMU, lambda data: data[:-60]), 200, "short_row", "expected 13 columns, got 6"),
     "device time of text": one(
         cell(5, 1, b"-", POSES), POSES, 5, "not_a_number", "device_time: expected a time in s", lost=each(POSE)
@@ -309,32 +271,20 @@ FAULTS: dict[str, Fault] = {
 }  # fmt: skip
 
 
+def compression_of(file: Path) -> int:
+    return zipfile.ZIP_DEFLATED if file.suffix == ".csv" else zipfile.ZIP_STORED
+
+
 def digest(folder: Path) -> dict[str, str]:
     """What the files of a folder hold."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """The exit code and what is printed; an exception would be a traceback."""
-    code = main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def counts_of(bag: Path) -> dict[str, int]:
-    information = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    return {
-        entry["topic_metadata"]["name"].removeprefix("/ameds/"): entry["message_count"]
-        for entry in information["topics_with_message_count"]
-        if entry["topic_metadata"]["name"] != "/tf_static" and entry["message_count"]
-    }
-
-
 def require_check(capsys: pytest.CaptureFixture[str], archive: Path, defects: Sequence[Place]) -> None:
     """`check` finds just these defects."""
-    code, out, _ = run(capsys, "check", "--json", archive)
-    found = json.loads(out)["defects"]
+    code, said = checked(capsys, archive)
+    found = said["defects"]
     assert code == 1
     assert Counter((each["file"], each["row"], each["kind"]) for each in found) == Counter(d[:3] for d in defects)
     for _, _, kind, message in defects:
@@ -351,12 +301,13 @@ def require_convert(
         assert err.count(f"  {file}{f':{row}' if row else ''}: ") == 1, err
         assert message in err
     expected = {topic: max(count - lost.get(topic, 0), 0) for topic, count in COUNTS.items()}
-    assert counts_of(bag) == {topic: count for topic, count in expected.items() if count}
+    counts = {topic.removeprefix("/ameds/"): count for topic, count in counts_of(bag).items() if topic != "/tf_static"}
+    assert counts == {topic: count for topic, count in expected.items() if count}
     shutil.rmtree(bag.parent)
 
 
-def spoiled(fault: Fault, whole: Path, folder: Path) -> Path:
-    shutil.copytree(whole, folder, copy_function=shutil.copyfile)
+def spoiled(fault: Fault, few_pictures: Path, folder: Path) -> Path:
+    shutil.copytree(few_pictures, folder, copy_function=shutil.copyfile)
     fault.spoil(folder / "Traverse_5")
     return folder
 
@@ -371,10 +322,10 @@ def places(fault: Fault, archive: Path) -> list[Place]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_reported_once_and_all_else_plays(
-    name: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault = FAULTS[name]
-    archive = spoiled(fault, whole, tmp_path / "AMEDS")
+    archive = spoiled(fault, few_pictures, tmp_path / "AMEDS")
     before, defects = digest(archive), places(fault, archive)
     require_check(capsys, archive, defects)
     require_convert(capsys, archive, defects, fault.lost)
@@ -385,16 +336,16 @@ def test_a_fault_is_reported_once_and_all_else_plays(
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.in_zip])
 def test_a_fault_in_a_zip_is_reported_with_the_same_place(
-    name: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    archive = zip_of(spoiled(FAULTS[name], whole, tmp_path / "AMEDS"))
+    archive = zip_of(spoiled(FAULTS[name], few_pictures, tmp_path / "AMEDS"), kind=compression_of)
     require_convert(capsys, archive, places(FAULTS[name], archive), FAULTS[name].lost)
 
 
 @pytest.mark.parametrize("name", OF_FILE)
 def test_files_that_are_missing_are_reported_and_all_else_plays(
-    name: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(whole, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))
+    shutil.copytree(few_pictures, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))
     missing = (f"{name.removesuffix('.csv')}*.{ENDS.get(name, 'csv')}", None, "missing_file", "the rest plays")
     require_convert(capsys, tmp_path / "AMEDS", [missing], each(OF_FILE[name], EVERY))

@@ -1,10 +1,9 @@
 """Sequences of Rosario with one fault each: it is reported with its place, and everything else plays."""
 
-import json
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import tiny_rosario as tiny
 import yaml
 from archive_messages import messages_of
+from broken import Spoil, checked, content, cut, line
 from tiny_rosario import TinyRosario
 from tiny_rosario_bag import TinyBag
 
@@ -27,10 +27,6 @@ COUNTS = {
 }  # fmt: skip
 LEFT = [topic for topic in CAMERAS if "left" in topic]
 PICTURE = f"zed/left_{tiny.START}.066666.png"
-SHORT = TinyBag(seconds=1, compression="lz4", chunk_bytes=50_000)
-
-Spoil = Callable[[Path], object]
-Found = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,34 +55,6 @@ def root(whole: Path, tmp_path: Path) -> Path:
     """A copy of it, to be changed."""
     shutil.copytree(whole.parent, tmp_path / "copy")
     return tmp_path / "copy" / "sequence01"
-
-
-@pytest.fixture
-def checked(capsys: pytest.CaptureFixture[str]) -> Callable[[Path], tuple[int, Found]]:
-    """The exit code of `fieldplay check --json`, and what it says."""
-
-    def run(path: Path) -> tuple[int, Found]:
-        code = main(["check", str(path), "--json"])
-        return code, json.loads(capsys.readouterr().out)
-
-    return run
-
-
-def line(name: str, number: int, change: Callable[[bytes], bytes]) -> Spoil:
-    def spoil(root: Path) -> None:
-        rows = (root / name).read_bytes().split(b"\n")
-        rows[number - 1] = change(rows[number - 1])
-        (root / name).write_bytes(b"\n".join(rows))
-
-    return spoil
-
-
-def content(name: str, change: Callable[[bytes], bytes]) -> Spoil:
-    return lambda root: (root / name).write_bytes(change((root / name).read_bytes()))
-
-
-def cut(data: bytes) -> bytes:
-    return data[: len(data) // 2]
 
 
 def calibration(change: Callable[[dict[str, Any]], object]) -> Spoil:
@@ -191,10 +159,10 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_is_told_with_its_place_and_the_rest_plays(
-    root: Path, checked: Callable[[Path], tuple[int, Found]], fault: Fault
+    root: Path, capsys: pytest.CaptureFixture[str], fault: Fault
 ) -> None:
     fault.spoil(root)
-    code, found = checked(root)
+    code, found = checked(capsys, root)
     assert (code, found["playable"], found["dataset"]) == (1, True, "rosario")
     told = [(defect["file"], defect["row"], defect["kind"]) for defect in found["defects"]]
     assert told == [(fault.file, fault.row, fault.kind)] * fault.times
@@ -204,110 +172,15 @@ def test_a_fault_is_told_with_its_place_and_the_rest_plays(
     assert counts == {topic: count for topic, count in expected.items() if count}
 
 
-def test_a_whole_sequence_has_no_defects(whole: Path, checked: Callable[[Path], tuple[int, Found]]) -> None:
-    assert checked(whole) == (0, {"dataset": "rosario", "archive": str(whole), "playable": True, "defects": []})
+def test_a_whole_sequence_has_no_defects(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(capsys, whole) == (0, {"dataset": "rosario", "archive": str(whole), "playable": True, "defects": []})
 
 
 @pytest.mark.parametrize("missing", ["calibration01.yaml", "sequence01_gt.txt"])
-def test_what_may_lie_beside_may_also_be_missing(
-    root: Path, checked: Callable[[Path], tuple[int, Found]], missing: str
-) -> None:
+def test_what_may_lie_beside_may_also_be_missing(root: Path, capsys: pytest.CaptureFixture[str], missing: str) -> None:
     (root.parent / missing).unlink()
-    assert checked(root)[0] == 0
+    assert checked(capsys, root)[0] == 0
     assert len(messages_of(root)["imu/data_raw"]) == 140
-
-
-def bag_in(folder: Path, bag: TinyBag = SHORT) -> Path:
-    folder.mkdir(exist_ok=True)
-    bag.write(folder / "sequence01.bag")
-    return folder / "sequence01.bag"
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_a_bag_that_is_cut_off_gives_what_is_whole_of_it(
-    tmp_path: Path, checked: Callable[[Path], tuple[int, Found]], share: float
-) -> None:
-    path = bag_in(tmp_path)
-    expected = messages_of(path)
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    code, found = checked(path)
-    assert code == 1
-    (defect,) = (defect for defect in found["defects"] if defect["kind"] == "unindexed_bag")
-    assert defect["file"] == "sequence01.bag"
-    assert "expected a bag with an index at its end, got one that is cut off" in defect["message"]
-    left = messages_of(path)
-    assert len(left["imu/data_raw"]) == 140
-    for topic, rows in left.items():
-        if topic != "/tf_static":
-            assert {stamp for stamp, _ in rows} <= {stamp for stamp, _ in expected[topic]}
-    assert sum(map(len, left.values())) > 140 * (1 + (share > 0.5) * 0.3)
-
-
-@pytest.mark.parametrize("lost", [1, 2])
-def test_a_part_that_is_missing_is_named(
-    tmp_path: Path, checked: Callable[[Path], tuple[int, Found]], lost: int
-) -> None:
-    data = bag_in(tmp_path).read_bytes()
-    (tmp_path / "sequence01.bag").unlink()
-    size = len(data) // 4 + 1
-    for index in {0, 1, 2, 3} - {lost}:
-        (tmp_path / f"sequence01.bag.{index:02d}").write_bytes(data[index * size : (index + 1) * size])
-    code, found = checked(tmp_path / "sequence01.bag.00")
-    assert code == 1
-    assert [(d["file"], d["kind"]) for d in found["defects"][:2]] == [
-        (f"sequence01.bag.{lost:02d}", "missing_part"), ("sequence01.bag", "unindexed_bag")]  # fmt: skip
-    assert messages_of(tmp_path)["imu/data_raw"]
-
-
-def test_a_bag_without_its_first_part_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bag_in(tmp_path).rename(tmp_path / "sequence01.bag.01")
-    assert main(["check", str(tmp_path)]) == 2
-    assert "expected sequence01.bag.00 beside it, the bag's beginning, got none" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "expected a bag of ROS 1 that begins with b'#ROSBAG V2.0\\n', got an empty file"),
-        (b"not a bag", "got a file that begins with b'not a bag'"),
-        (b"#ROSBAG V2.0\n" + bytes(100), "expected a bag with an index, got none"),
-        (b"#ROSBAG V2.0\n", "expected a bag with an index, got none"),
-    ],
-)
-def test_a_file_that_is_no_bag_is_refused_with_what_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, message: str
-) -> None:
-    (tmp_path / "sequence01.bag").write_bytes(data)
-    assert main(["check", str(tmp_path / "sequence01.bag")]) == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("compression", ["bz2", "lz4"])
-def test_a_damaged_chunk_costs_what_it_holds(
-    tmp_path: Path, checked: Callable[[Path], tuple[int, Found]], compression: str
-) -> None:
-    bag = replace(SHORT, compression=compression, chunk_bytes=20_000, cameras=("left",))
-    path = bag_in(tmp_path, bag)
-    data = bytearray(path.read_bytes())
-    place = data.index(b"compression=") + 200
-    data[place : place + 100] = bytes(100)
-    path.write_bytes(data)
-    code, found = checked(path)
-    assert (code, [d["kind"] for d in found["defects"]]) == (1, ["missing_topic", "damaged_chunk"])
-    assert {d["file"] for d in found["defects"]} == {"sequence01.bag"}
-    assert "cannot be unpacked" in found["defects"][1]["message"]
-    left = messages_of(path)
-    assert 50 < len(left["imu/data_raw"]) < 140
-    assert len(left["gps/fix"]) == 5 and len(left["stereo/left/image_raw"]) == 15
-
-
-def test_a_picture_of_one_camera_alone_is_told_of_a_bag_too(
-    tmp_path: Path, checked: Callable[[Path], tuple[int, Found]]
-) -> None:
-    TinyBag(seconds=1, compression="lz4", skipped=("right", 3)).write(tmp_path / "sequence01.bag")
-    code, found = checked(tmp_path)
-    assert (code, [(d["kind"], d["stream"]) for d in found["defects"]]) == (1, [("unpaired_picture", "left")])
-    assert len(messages_of(tmp_path)["stereo/left/image_raw"]) == 15
 
 
 def test_several_sequences_in_one_folder_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,8 +1,8 @@
-"""Bags of a Rosario sequence with topics that hold nothing or lack, and with messages whose numbers cannot be."""
+"""Bags of a Rosario sequence that are cut or damaged, lack topics or parts, or hold numbers that cannot be."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tiny_rosario as tiny
 from archive_messages import messages_of
+from broken import checked
 from tiny_rosario_bag import TinyBag
 
 from fieldplay.cli.main import main
@@ -20,6 +21,7 @@ from fieldplay_messages.errors import Defect
 
 START_NS = tiny.START * 10**9
 Change = Callable[[Any], None]
+SHORT = TinyBag(seconds=1, compression="lz4", chunk_bytes=50_000)
 
 
 @dataclass
@@ -156,3 +158,92 @@ def test_a_message_whose_covariance_is_no_number_keeps_its_place(tmp_path: Path)
     assert [(defect.stream, "counts as unknown" in defect.message) for defect in told] == [
         ("fix", True), ("odom_archived", True),
     ]  # fmt: skip
+
+
+def bag_in(folder: Path, bag: TinyBag = SHORT) -> Path:
+    folder.mkdir(exist_ok=True)
+    bag.write(folder / "sequence01.bag")
+    return folder / "sequence01.bag"
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_a_bag_that_is_cut_off_gives_what_is_whole_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], share: float
+) -> None:
+    path = bag_in(tmp_path)
+    expected = messages_of(path)
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    code, found = checked(capsys, path)
+    assert code == 1
+    (defect,) = (defect for defect in found["defects"] if defect["kind"] == "unindexed_bag")
+    assert defect["file"] == "sequence01.bag"
+    assert "expected a bag with an index at its end, got one that is cut off" in defect["message"]
+    left = messages_of(path)
+    assert len(left["imu/data_raw"]) == 140
+    for topic, rows in left.items():
+        if topic != "/tf_static":
+            assert {stamp for stamp, _ in rows} <= {stamp for stamp, _ in expected[topic]}
+    assert sum(map(len, left.values())) > 140 * (1 + (share > 0.5) * 0.3)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_part_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], lost: int) -> None:
+    data = bag_in(tmp_path).read_bytes()
+    (tmp_path / "sequence01.bag").unlink()
+    size = len(data) // 4 + 1
+    for index in {0, 1, 2, 3} - {lost}:
+        (tmp_path / f"sequence01.bag.{index:02d}").write_bytes(data[index * size : (index + 1) * size])
+    code, found = checked(capsys, tmp_path / "sequence01.bag.00")
+    assert code == 1
+    assert [(d["file"], d["kind"]) for d in found["defects"][:2]] == [
+        (f"sequence01.bag.{lost:02d}", "missing_part"), ("sequence01.bag", "unindexed_bag")]  # fmt: skip
+    assert messages_of(tmp_path)["imu/data_raw"]
+
+
+def test_a_bag_without_its_first_part_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag_in(tmp_path).rename(tmp_path / "sequence01.bag.01")
+    assert main(["check", str(tmp_path)]) == 2
+    assert "expected sequence01.bag.00 beside it, the bag's beginning, got none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "expected a bag of ROS 1 that begins with b'#ROSBAG V2.0\\n', got an empty file"),
+        (b"not a bag", "got a file that begins with b'not a bag'"),
+        (b"#ROSBAG V2.0\n" + bytes(100), "expected a bag with an index, got none"),
+        (b"#ROSBAG V2.0\n", "expected a bag with an index, got none"),
+    ],
+)
+def test_a_file_that_is_no_bag_is_refused_with_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, message: str
+) -> None:
+    (tmp_path / "sequence01.bag").write_bytes(data)
+    assert main(["check", str(tmp_path / "sequence01.bag")]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("compression", ["bz2", "lz4"])
+def test_a_damaged_chunk_costs_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], compression: str
+) -> None:
+    bag = replace(SHORT, compression=compression, chunk_bytes=20_000, cameras=("left",))
+    path = bag_in(tmp_path, bag)
+    data = bytearray(path.read_bytes())
+    place = data.index(b"compression=") + 200
+    data[place : place + 100] = bytes(100)
+    path.write_bytes(data)
+    code, found = checked(capsys, path)
+    assert (code, [d["kind"] for d in found["defects"]]) == (1, ["missing_topic", "damaged_chunk"])
+    assert {d["file"] for d in found["defects"]} == {"sequence01.bag"}
+    assert "cannot be unpacked" in found["defects"][1]["message"]
+    left = messages_of(path)
+    assert 50 < len(left["imu/data_raw"]) < 140
+    assert len(left["gps/fix"]) == 5 and len(left["stereo/left/image_raw"]) == 15
+
+
+def test_a_picture_of_one_camera_alone_is_told_of_a_bag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    TinyBag(seconds=1, compression="lz4", skipped=("right", 3)).write(tmp_path / "sequence01.bag")
+    code, found = checked(capsys, tmp_path)
+    assert (code, [(d["kind"], d["stream"]) for d in found["defects"]]) == (1, [("unpaired_picture", "left")])
+    assert len(messages_of(tmp_path)["stereo/left/image_raw"]) == 15

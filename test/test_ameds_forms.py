@@ -7,62 +7,35 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
-import yaml
+from broken import Spoil, content, counts_of, zip_of
 
 from fieldplay.cli.main import main
 
 START = 1656931512
-PICTURES = 8  # of each camera
 IMU, POSES, WHEELS = "GnssImu.csv", "GnssPose.csv", "PlatformMotorEncoders.csv"
 PICTURE, CLOUD = f"MainCam_{START}.033333.jpg", f"LidarPointcloud_{START}.2.pcd"
 TITLES = "Time [s],acc_x,acc_y,acc_z,gyro_x,gyro_y,gyro_z,mag_x,mag_y,mag_z,imu_temperature,pressure,air_temperature"
 
-Change = Callable[[Path], object]
-
-
-@pytest.fixture(scope="module")
-def whole(write_ameds: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive with a few pictures only, which no test changes."""
-    root: Path = write_ameds(tmp_path_factory.mktemp("whole") / "AMEDS" / "Traverse_5").root
-    for camera in ("MainCam", "AuxCam", "MainAuxCamProjected"):
-        for path in sorted(root.glob(f"{camera}_*.jpg"))[PICTURES:]:
-            path.unlink()
-    return root.parent
-
 
 @pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
+def folder(few_pictures: Path, tmp_path: Path) -> Path:
     """A copy of it, to be changed."""
-    return Path(shutil.copytree(whole, tmp_path / "AMEDS", copy_function=shutil.copyfile))
+    return Path(shutil.copytree(few_pictures, tmp_path / "AMEDS", copy_function=shutil.copyfile))
 
 
 @pytest.fixture(scope="module")
-def counts(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+def counts(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     """Messages by topic of the unchanged archive."""
     bag = tmp_path_factory.mktemp("bags") / "bag"
-    assert main(["convert", str(whole), str(bag), "--strict"]) == 0
+    assert main(["convert", str(few_pictures), str(bag), "--strict"]) == 0
     return counts_of(bag)
 
 
-def counts_of(bag: Path) -> dict[str, int]:
-    information = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    return {
-        entry["topic_metadata"]["name"]: entry["message_count"]
-        for entry in information["topics_with_message_count"]
-        if entry["message_count"]
-    }
-
-
-def content(name: str, change: Callable[[bytes], bytes]) -> Change:
-    return lambda root: (root / name).write_bytes(change((root / name).read_bytes()))
-
-
-def text(name: str, change: Callable[[str], str]) -> Change:
+def text(name: str, change: Callable[[str], str]) -> Spoil:
     return content(name, lambda data: change(data.decode()).encode())
 
 
@@ -75,7 +48,7 @@ def png(_: bytes) -> bytes:
     return bytes(cv2.imencode(".png", np.zeros((1080, 1920, 3), np.uint8))[1].tobytes())
 
 
-def cloud(data: bytes, fields: str, kind: str, points: int) -> Change:
+def cloud(data: bytes, fields: str, kind: str, points: int) -> Spoil:
     count = len(fields.split())
     head = f"FIELDS {fields}\nSIZE{' 4' * count}\nTYPE{' F' * count}\nWIDTH {points}\nHEIGHT 1\nPOINTS {points}\n"
     return lambda root: (root / CLOUD).write_bytes(f"{head}DATA {kind}\n".encode() + data)
@@ -94,7 +67,7 @@ def underscored(root: Path) -> None:
 
 
 POINTS = np.array([[1, 2, 3, 4], [5, 6, 7, 8]], np.float32)
-DRESSES: dict[str, Change] = {
+DRESSES: dict[str, Spoil] = {
     "byte order mark": content(IMU, lambda data: b"\xef\xbb\xbf" + data),
     "crlf": content(IMU, lambda data: data.replace(b"\n", b"\r\n")),
     "carriage returns only": content(IMU, lambda data: data.replace(b"\n", b"\r")),
@@ -162,14 +135,6 @@ def test_two_traverses_in_one_archive_play_one_after_the_other(
     assert counts_of(folder.parent / "bag") == twice
 
 
-def zip_of(folder: Path, rename: Callable[[str], str] = str) -> Path:
-    path = folder.with_suffix(".zip")
-    with zipfile.ZipFile(path, "w") as archive:
-        for file in sorted(folder.rglob("*.*")):
-            archive.writestr(rename(str(file.relative_to(folder))), file.read_bytes())
-    return path
-
-
 def with_other_bytes(path: Path, place: int, new: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(place)
@@ -205,7 +170,7 @@ def all_but_a_row(path: Path) -> bytes:
 IMU_TOPICS = ("imu/data_raw", "imu/data", "imu/mag", "imu/temperature", "air/pressure", "air/temperature")
 CAMERA_TOPICS = ("main_cam/camera_info", "main_cam/image_raw/compressed")
 # What is done to the zip; file, kind and message of the defect; the topics that lose messages, and how many of each
-ZIP_FAULTS: dict[str, tuple[Change, tuple[str, str, str], tuple[str, ...], int]] = {
+ZIP_FAULTS: dict[str, tuple[Spoil, tuple[str, str, str], tuple[str, ...], int]] = {
     "a path that leads out": (
         lambda path: added(path, "../GnssImu.csv", b"evil"), ("AMEDS.zip", "unsafe_path", "leaves the archive"), (), 0
     ),
@@ -287,7 +252,7 @@ def test_a_deflated_table_that_breaks_off_gives_the_rows_before_the_break(
     assert 9_000 < counts_of(folder.parent / "bag")["/ameds/imu/data_raw"] < 11_000
 
 
-def cut(folder: Path) -> Path:
+def cut_zip(folder: Path) -> Path:
     archive = zip_of(folder)
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
     return archive
@@ -318,7 +283,7 @@ def packed_as(ending: str) -> Callable[[Path], Path]:
 
 
 UNPLAYABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "a cut zip": (cut, "the zip is cut off or damaged"),
+    "a cut zip": (cut_zip, "the zip is cut off or damaged"),
     "a zip within a folder": (zip_in_folder, "give the zip in it itself: "),
     "a tar": (packed_as(".tar.gz"), "a tar is not read in place, unpack it first: tar xf "),
     "a part of a tar": (packed_as(".tar.gz.00"), "join its parts and unpack them first: cat "),
