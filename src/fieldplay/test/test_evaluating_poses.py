@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform
 
-from fieldplay.evaluation.ways import frames_of_word
+from fieldplay.evaluation.ways import frames_of_word, records_of_poses
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import UsageError
@@ -19,10 +19,12 @@ UNKNOWN[[21, 28, 35]], PARTLY[[21, 28]] = 1e6, 1e6
 
 def way_of(messages: list[Any], *more: list[Any]) -> Way:
     msgtype = messages[0].__msgtype__
-    rows = PoseRows("/topic", msgtype)
+    rows = PoseRows("/topic")
     for count, each in enumerate((messages, *more)):
         begin_ns = START_NS + count * 10**9
-        rows.add(batch("/topic", [(begin_ns + number, message) for number, message in enumerate(each)]))
+        made = batch("/topic", [(begin_ns + number, message) for number, message in enumerate(each)])
+        for framed in records_of_poses(made):
+            rows.add(*framed)
     assert Topic("/topic", msgtype).msgtype in TYPES
     return rows.way()
 

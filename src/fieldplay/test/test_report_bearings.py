@@ -14,8 +14,7 @@ from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, 
 from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.sources.source import Subject
-from fieldplay_messages.batches import Batch
+from fieldplay.sources.source import RecordBatch, Subject
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000
@@ -57,7 +56,7 @@ def around(ranges: np.ndarray) -> np.ndarray:
     return np.stack([ranges * np.cos(bearings), ranges * np.sin(bearings), 0 * ranges], axis=-1)
 
 
-def section_of(*batches: Batch, tf: tuple[Any, ...] = ()) -> str:
+def section_of(*batches: RecordBatch, tf: tuple[Any, ...] = ()) -> str:
     """The body of the section, the empty text where there is none."""
     overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
     panel = BearingPanel(overview.frames)

@@ -16,9 +16,8 @@ from fieldplay.report.panels.scans import ScanPanel
 from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.sources.source import Findings, Subject
+from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Batch
 from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
 
 SECOND = 10**9
@@ -26,7 +25,7 @@ ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", 
 CLOUD, FIELD = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/PointField"
 
 
-def heard(panel: Panel, *batches: Batch, tf: Any = None) -> tuple[Overview, Findings]:
+def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview, Findings]:
     """What is known once a panel has heard its messages, and the tree has heard its own."""
     overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
     for each in batches:

@@ -9,13 +9,14 @@ import pytest
 from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 from scipy.spatial.transform import Rotation
 
-from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_info, overlay
+from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera, overlay
 from fieldplay.report.panels.cameras import CameraPanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
+from fieldplay_messages.cdr.record_decoder import camera_of_info
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"
@@ -123,7 +124,7 @@ def frames_before_a_camera() -> Frames:
 
 
 def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInPicture | None:
-    lens = lens_from_info(info, is_rectified=is_rectified)
+    lens = lens_from_camera(camera_of_info(info), is_rectified=is_rectified)
     return frames_in_picture(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
 

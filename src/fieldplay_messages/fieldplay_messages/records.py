@@ -177,6 +177,11 @@ class Paths(Record):
     place: Counts
     count: Counts
 
+    def last(self) -> Pose:
+        """The poses of the last row, of which there must be one."""
+        way: Pose = self.ways[self.place[-1]]
+        return way.only(np.arange(self.count[-1]))
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Transforms(Record):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, STORE, batch, make, serialized, stamped, transform, transforms
+from messages_by_hand import START_NS, STORE, make, message_batch, serialized, stamped, transform, transforms
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_messages.bags.topics import header_stamp_ns
@@ -26,7 +26,7 @@ def poses(count: int, frame: str = "map") -> list[tuple[int, Any]]:
 
 
 def test_numbers_and_times_are_those_that_rosbags_reads() -> None:
-    wanted = batch("/pose", poses(40))
+    wanted = message_batch("/pose", poses(40))
     (columns,) = Decoder(POSE).columns(wanted.parts)
     read = [STORE.deserialize_cdr(row.tobytes(), POSE) for row in wanted.parts[0].data]
     assert columns.axes("pose.position").tolist() == [[m.pose.position.x, 0.0, 0.0] for m in read]
@@ -37,7 +37,7 @@ def test_numbers_and_times_are_those_that_rosbags_reads() -> None:
 
 def test_messages_of_one_length_with_different_texts_are_told_apart() -> None:
     mixed = [message for pair in zip(poses(6, "one"), poses(6, "two"), strict=True) for message in pair]
-    found = list(Decoder(POSE).columns(batch("/pose", mixed).parts))
+    found = list(Decoder(POSE).columns(message_batch("/pose", mixed).parts))
     assert {columns.text("header.frame_id"): len(columns.rows) for columns in found} == {"one": 6, "two": 6}
 
 
@@ -46,7 +46,7 @@ def test_lists_may_differ_in_length_from_message_to_message() -> None:
         (START_NS + k, stamped(JOINTS, START_NS, "", name=["a", "b"][:n], position=np.arange(n) + 10.0 * k))
         for k, n in enumerate([2, 1, 2, 0])
     ]
-    found = list(Decoder(JOINTS).columns(batch("/joints", messages).parts))
+    found = list(Decoder(JOINTS).columns(message_batch("/joints", messages).parts))
     values = {columns.texts["name"]: np.asarray(columns.rows["position"]).reshape(len(columns.rows), -1).tolist()
               for columns in found if columns.texts["name"]}  # fmt: skip
     assert values == {("a", "b"): [[0.0, 1.0], [20.0, 21.0]], ("a",): [[10.0]]}
@@ -54,7 +54,7 @@ def test_lists_may_differ_in_length_from_message_to_message() -> None:
 
 def test_transforms_have_paths_with_their_number() -> None:
     message = transforms(transform(START_NS, "map", "odom", (1, 2, 3)), transform(START_NS, "odom", "base", (4, 5, 6)))
-    (columns,) = Decoder(TF).columns(batch("/tf", [(START_NS, message)]).parts)
+    (columns,) = Decoder(TF).columns(message_batch("/tf", [(START_NS, message)]).parts)
     assert columns.texts["transforms"] == 2
     assert columns.axes("transforms[1].transform.translation").tolist() == [[4.0, 5.0, 6.0]]
     assert columns.text("transforms[1].child_frame_id") == "base"
@@ -84,14 +84,14 @@ def test_what_stands_between_and_behind_the_numbers_does_not_matter(padding: byt
 def test_what_cannot_be_read_is_counted_and_the_rest_is_read(data: bytes) -> None:
     decoder = Decoder(POSE)
     part = Part(np.array([START_NS]), np.frombuffer(data, np.uint8).reshape(1, len(data)))
-    good = batch("/pose", poses(2)).parts
+    good = message_batch("/pose", poses(2)).parts
     assert sum(len(columns.rows) for columns in decoder.columns([part, *good])) == 2
     assert decoder.failed == 1
 
 
 def test_a_header_without_a_time_has_the_log_time() -> None:
     message = make(POSE, header__frame_id="map")
-    (columns,) = Decoder(POSE).columns(batch("/pose", [(START_NS, message)]).parts)
+    (columns,) = Decoder(POSE).columns(message_batch("/pose", [(START_NS, message)]).parts)
     assert columns.time_ns().tolist() == [START_NS]
 
 

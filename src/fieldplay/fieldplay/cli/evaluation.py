@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,12 +21,11 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
-from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways, wanted_topics
+from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.sources.archive import ArchiveSource
 from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import Source
-from fieldplay_archive.outlets.selection import Selection
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
@@ -140,9 +138,8 @@ def _source(chosen: argparse.Namespace) -> Iterator[tuple[Source, tuple[str, str
         yield bag, names_in(bag)
         return
     with opened(chosen) as archive:
-        names = names_in(ArchiveSource(archive))
-        wanted = "|".join(map(re.escape, wanted_topics(names)))
-        yield ArchiveSource(archive, Selection(derived=True, topics=f"^({wanted})$"), checks=False), names
+        source = ArchiveSource(archive)
+        yield source, names_in(source)
 
 
 def _problems(source: Source, names: Sequence[str]) -> Iterator[str]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fieldplay.report.panels.transforms import TF, TransformPanel
-from fieldplay.sources.source import Source
+from fieldplay.sources.source import RecordBatch, Source
+from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_fusion.evaluation.alignment import NONE
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
@@ -14,6 +14,7 @@ from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.record_decoder import PATH, FramedRecord
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import Progress
 
@@ -70,17 +71,26 @@ def read_ways(source: Source, estimate: str, truth: str, *, progress: Progress) 
     """Read a source once; the two are topics, or tf:PARENT.CHILD."""
     names, wanted = (estimate, truth), wanted_topics((estimate, truth))
     frames = Frames()
-    tree = TransformPanel(frames)
+    tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
-    for batch in source.batches(progress):
-        if not batch.parts or batch.topic.name not in wanted:
-            continue
-        if batch.topic.msgtype == TF:
+    for batch in source.batches(progress, wanted):
+        if batch.is_readable and batch.topic.msgtype == TF:
             tree.add(batch)
-        elif batch.topic.msgtype in TYPES:
-            rows.setdefault(batch.topic.name, PoseRows(batch.topic.name, batch.topic.msgtype)).add(batch)
+        elif batch.is_readable and batch.topic.msgtype in TYPES:
+            kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
+            for framed in records_of_poses(batch):
+                kept.add(*framed)
     ways = [_way_of_tf(frames, name) if name.startswith(TF_WORD) else _way(rows, name) for name in names]
     return Ways(estimate=ways[0], truth=ways[1], frames=frames)
+
+
+def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
+    """The records of a batch; of paths, each of which tells all of it, the last alone."""
+    if batch.topic.msgtype != PATH:
+        return batch.records
+    *_, (_, last) = batch.single()
+    found = last()
+    return () if found is None else (found,)
 
 
 def _way(rows: dict[str, PoseRows], name: str) -> Way:

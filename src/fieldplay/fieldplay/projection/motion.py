@@ -1,12 +1,12 @@
 """Where frames were about a time: the static tree, and all that moves in it, as `convert --derived` has them."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.panels.transforms import TF, TransformPanel
+from fieldplay.sources.archive import batches_of_feeds
+from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
@@ -14,10 +14,7 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import Array, inverse_from_transform
 from fieldplay_messages import records
-from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError, UsageError
-from fieldplay_messages.feeds.batches import batches
-from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
@@ -37,24 +34,12 @@ def frames_about(archive: Archive, first_ns: int, last_ns: int) -> Frames:
     duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
     selection = Selection(derived=True, start_s=start_s, duration_s=duration_s)
     feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.msgtype == TF]
-    frames = Frames()
-    panel = TransformPanel(frames)
-    for batch in _batches(archive, feeds, selection):
-        panel.add(batch)
+    window, frames = window_of(archive, selection), Frames()
+    reader = FrameReader(frames)
+    for batch, _ in batches_of_feeds(feeds, window.first_ns, window.last_ns):
+        if batch is not None:
+            reader.add(batch)
     return frames
-
-
-def _batches(archive: Archive, feeds: Sequence[Feed], selection: Selection) -> Iterator[Batch]:
-    for messages in batches(feeds, range(len(feeds)), window_of(archive, selection)):
-        ends = np.cumsum(messages.payloads.size)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        messages.payloads.place(buffer, ends - messages.payloads.size)
-        cut = [part.tobytes() for part in np.split(buffer, ends[:-1])]
-        for number in np.unique(messages.channel).tolist():
-            rows = np.flatnonzero(messages.channel == number)
-            stamp_ns = messages.stamp_ns[rows]
-            parts = parts_of_lengths(stamp_ns, [cut[row] for row in rows])
-            yield batch_of_messages(Topic(feeds[number].topic, TF), stamp_ns, parts)
 
 
 def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: int) -> Frames | None:

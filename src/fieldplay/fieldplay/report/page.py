@@ -42,7 +42,7 @@ def recorded(source: Source, progress: Progress) -> tuple[Overview, list[Panel]]
         overview.streams[topic] = StreamTimes()
     for batch in source.batches(progress):
         overview.streams.setdefault(batch.topic, StreamTimes()).add(batch.stamp_ns)
-        for panel in by_type.get(batch.topic.msgtype, ()) if batch.parts else ():
+        for panel in by_type.get(batch.topic.msgtype, ()) if batch.is_readable else ():
             panel.add(batch)
     for topic in source.topics:
         overview.streams.setdefault(topic, StreamTimes())

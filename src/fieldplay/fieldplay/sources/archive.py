@@ -1,31 +1,38 @@
 """An archive as a source: what `convert --derived` would write, and what was found wrong on the way."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fieldplay.sources.source import Findings, Subject
+from fieldplay.sources.source import Findings, RecordBatch, Single, Subject
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic
+from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.batches import Batch, Part, Topic, batch_of_messages, parts_of_lengths
-from fieldplay_messages.feeds.feed import Feed, SpanMessages
-from fieldplay_messages.feeds.payloads import Payloads
-from fieldplay_messages.feeds.timeline import Piece, Stretch, Timeline
-from fieldplay_messages.feeds.timeline import Source as Feeding
+from fieldplay_messages import records
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.encoders import parts_of_one_size
+from fieldplay_messages.cdr.record_decoder import FramedRecord
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.batches import record_stretches
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.progress import Progress
+from fieldplay_messages.records import Record
+
+FLOAT32 = "std_msgs/msg/Float32"
 
 
 class ArchiveSource:
-    """An open archive, or the part of it that is wanted; without checks nothing is told but what reading finds."""
+    """An open archive, or the part of it that is wanted, with what is computed from it."""
 
-    def __init__(self, archive: Archive, selection: Selection | None = None, *, checks: bool = True) -> None:
+    def __init__(self, archive: Archive, selection: Selection | None = None) -> None:
         selection = selection or Selection(derived=True)
-        self._archive, self._checks = archive, checks
+        self._archive = archive
         self._feeds = feeds_of_archive(archive, selection)
         streams = [stream for stream in archive.spec.streams if stream.note]
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
@@ -49,19 +56,18 @@ class ArchiveSource:
             units=self._units,
         )
 
-    def batches(self, progress: Progress) -> Iterator[Batch]:
-        """All messages; afterwards the dataset's own checks are asked, as `fieldplay check` does."""
-        total = sum(span.count for feed in self._feeds for span in feed.spans)
+    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        """All rows; where no topics are named the dataset's own checks are asked then, as `fieldplay check` does."""
+        feeds = [feed for feed in self._feeds if only is None or feed.topic in only]
+        total = sum(span.count for feed in feeds for span in feed.spans)
         done = 0
-        timeline = Timeline([Feeding(feed.spans, feed.load) for feed in self._feeds])
-        for stretch in timeline.stretches():
-            for batch, rows in _batches_of_stretch(stretch, self._feeds):
-                done += rows
-                if batch is not None:
-                    yield batch
-                progress(min(done / max(total, 1), 1.0), done)
-        if self._checks:
-            checking.check_settings(self._archive)
+        for batch, count in batches_of_feeds(feeds):
+            done += count
+            if batch is not None:
+                yield batch
+            progress(min(done / max(total, 1), 1.0), done)
+        if only is None:
+            check_settings(self._archive)
         self._tell_defects()
 
     def _tell_defects(self) -> None:
@@ -75,49 +81,81 @@ class ArchiveSource:
             self.findings.note(note)
 
 
+def batches_of_feeds(
+    feeds: Sequence[Feed], first_ns: int | None = None, last_ns: int | None = None
+) -> Iterator[tuple[RecordBatch | None, int]]:
+    """The rows of feeds, with how many each batch stands for; no message is made.
+
+    What is read row by row, as pictures, is read and checked one after the other; a row that is defective has no batch.
+    """
+    for stretch in record_stretches(feeds, first_ns, last_ns):
+        light: dict[Topic, list[tuple[Feed, Record]]] = {}
+        for piece in stretch.pieces:
+            feed, record = feeds[piece.source], piece.loaded
+            topic = Topic(feed.topic, feed.msgtype)
+            if isinstance(record, records.Pictures | records.Clouds):
+                for row in piece.rows.tolist():
+                    one = _checked_row(record, row)
+                    yield None if one is None else _batch(topic, [FramedRecord(one, feed.frame, feed.child_frame)]), 1
+            else:
+                whole = len(piece.rows) == len(record)
+                light.setdefault(topic, []).append((feed, record if whole else record.only(piece.rows)))
+        for topic, pieces in light.items():
+            framed = [
+                FramedRecord(_as_sent(part, topic.msgtype), feed.frame, feed.child_frame)
+                for feed, record in pieces
+                for part in _parts(record)
+            ]
+            yield _batch(topic, framed), sum(len(record) for _, record in pieces)
+
+
+def _checked_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:
+    """One row, read; None where it is defective."""
+    try:
+        data = record.load(row)
+    except ArchiveError:
+        return None
+    order_ns = None if record.order_ns is None else record.order_ns[[row]]
+    columns: dict[str, Any] = {"stamp_ns": record.stamp_ns[[row]], "order_ns": order_ns, "load": lambda _: data}
+    return replace(record, names=(record.names[row],), **columns)
+
+
+def _parts(record: Record) -> list[Record]:
+    """A record in parts of which each has the same frames, or as many ranges, in all its rows."""
+    parts = parts_of_one_size(record)
+    return [record.only(rows) for rows in parts] if len(parts) > 1 else [record]
+
+
+def _as_sent(record: Record, msgtype: str) -> Record:
+    """A record with the numbers as messages hold them, some with 32 bits alone: a bag's page tells the same."""
+    if not isinstance(record, records.LaserScans | records.Batteries) and msgtype != FLOAT32:
+        return record
+    columns = {entry.name: getattr(record, entry.name) for entry in fields(record)}
+    floats = {name: c for name, c in columns.items() if isinstance(c, np.ndarray) and c.dtype == np.float64}
+    rounded: dict[str, Any] = {name: c.astype(np.float32).astype(np.float64) for name, c in floats.items()}
+    return replace(record, **rounded)
+
+
+def _batch(topic: Topic, framed: list[FramedRecord]) -> RecordBatch:
+    stamps = np.sort(np.concatenate([record.leaves_ns for record, *_ in framed]), kind="stable")
+    return RecordBatch(topic, stamps, lambda: framed, lambda: _single(framed))
+
+
+def _single(framed: list[FramedRecord]) -> Iterator[tuple[int, Single]]:
+    """Rows one by one, each made when it is wanted."""
+    for one in framed:
+        for row, stamp_ns in enumerate(one.record.leaves_ns.tolist()):
+            is_alone = len(one.record) == 1
+            yield stamp_ns, partial(_row, one, None if is_alone else row)
+
+
+def _row(one: FramedRecord, row: int | None) -> FramedRecord:
+    return one if row is None else one._replace(record=one.record.only(np.array([row])))
+
+
 def size_of_files(root: Path) -> int:
     """Bytes of a file, or of all files in a folder."""
     if not root.is_dir():
         return root.stat().st_size
     paths = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
     return sum(path.stat().st_size for path in paths if path.is_file())
-
-
-def _batches_of_stretch(stretch: Stretch[SpanMessages], feeds: Sequence[Feed]) -> Iterator[tuple[Batch | None, int]]:
-    """Batches with the rows they stand for: what is heavy message by message, the rest topic by topic."""
-    light: dict[Topic, list[Piece[SpanMessages]]] = {}
-    for piece in stretch.pieces:
-        feed = feeds[piece.source]
-        topic = Topic(feed.topic, feed.msgtype)
-        if not piece.loaded.heavy:
-            light.setdefault(topic, []).append(piece)
-            continue
-        for row in range(len(piece.rows)):
-            yield _batch(topic, stretch.stamp_ns, [(piece, slice(row, row + 1))]), 1
-    for topic, pieces in light.items():
-        yield (
-            _batch(topic, stretch.stamp_ns, [(piece, slice(None)) for piece in pieces]),
-            sum(len(piece.rows) for piece in pieces),
-        )
-
-
-def _batch(topic: Topic, stamp_ns: NDArray[np.int64], wanted: list[tuple[Piece[SpanMessages], slice]]) -> Batch | None:
-    parts: list[Part] = []
-    for piece, rows in wanted:
-        payloads, kept = piece.loaded.payloads(piece.rows[rows])
-        parts += _parts(stamp_ns[piece.positions[rows][kept]], payloads)
-    if not parts:
-        return None
-    return batch_of_messages(topic, np.concatenate([part.stamp_ns for part in parts]), parts)
-
-
-def _parts(stamp_ns: NDArray[np.int64], payloads: Payloads) -> list[Part]:
-    size = payloads.size
-    if not len(size):
-        return []
-    ends = np.cumsum(size)
-    buffer = np.empty(int(ends[-1]), np.uint8)
-    payloads.place(buffer, ends - size)
-    if (size == size[0]).all():
-        return [Part(stamp_ns, buffer.reshape(len(size), int(size[0])))]
-    return parts_of_lengths(stamp_ns, [part.tobytes() for part in np.split(buffer, ends[:-1])])

@@ -1,15 +1,51 @@
-"""A bag of ROS 2 as a source: what it is, its messages, and what the reader found wrong with it."""
+"""A bag of ROS 2 as a source: what it is, its messages as records, and what the reader found wrong with it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from fieldplay.report.html.ticks import many
 from fieldplay.sources.archive import size_of_files
-from fieldplay.sources.source import Findings, Subject
+from fieldplay.sources.source import Findings, RecordBatch, Single, Subject, tell_unreadable
 from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.cdr.decoders import DECODERS
+from fieldplay_messages.cdr.record_decoder import SINGLE, FramedRecord, RecordDecoder, record_of_message
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.progress import Progress
+
+
+class BatchDecoder:
+    """Makes records of batches of messages, when they are asked for, and counts what it cannot read."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[Topic, RecordDecoder] = {}
+
+    def decoded(self, batch: Batch) -> RecordBatch:
+        """The rows of messages; of a type that no record is made of, and of what is no CDR, their times alone."""
+        is_known = batch.topic.msgtype in DECODERS or batch.topic.msgtype in SINGLE
+        return RecordBatch(
+            batch.topic,
+            batch.stamp_ns,
+            whole=partial(self._whole, batch),
+            single=partial(_single, batch),
+            is_readable=is_known and bool(batch.parts),
+        )
+
+    def _whole(self, batch: Batch) -> Iterable[FramedRecord]:
+        if batch.topic not in self._decoders:
+            self._decoders[batch.topic] = RecordDecoder(batch.topic.msgtype)
+        return self._decoders[batch.topic].records(batch.parts)
+
+    def tell(self, findings: Findings) -> None:
+        """Say which messages could not be read."""
+        for topic, decoder in self._decoders.items():
+            tell_unreadable(findings, topic, decoder.failed)
+
+
+def _single(batch: Batch) -> Iterator[tuple[int, Single]]:
+    for stamp_ns, data in batch.messages():
+        yield stamp_ns, partial(record_of_message, batch.topic.msgtype, data, stamp_ns)
 
 
 class BagSource:
@@ -40,14 +76,16 @@ class BagSource:
             facts=tuple(facts),
         )
 
-    def batches(self, progress: Progress) -> Iterator[Batch]:
-        """All messages that can be read, by topic in batches."""
-        told = False
+    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        """All rows, or those of some topics; all of the bag is read."""
+        decoder, told = BatchDecoder(), False
         for batch in self._bag.batches(progress):
             if not told:
                 told = True
                 self._tell_early()
-            yield batch
+            if only is None or batch.topic.name in only:
+                yield decoder.decoded(batch)
+        decoder.tell(self.findings)
 
     def _tell_early(self) -> None:
         early = self._bag.early

@@ -1,14 +1,22 @@
-"""What can be opened, an archive or a bag, as its messages; and what was found wrong with it."""
+"""What can be opened, an archive or a bag, as records in the order of time; and what was found wrong with it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
-from fieldplay_messages.batches import Batch, Topic
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.report.html.ticks import many
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.record_decoder import FramedRecord
 from fieldplay_messages.progress import Progress
 
 KEPT_PER_KIND = 6
+
+Single = Callable[[], FramedRecord | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +29,7 @@ class Problem:
 
 
 class Findings:
-    """Problems as they are found, and notes."""
+    """Problems as they are found, counted by kind, the first of each kind with their places; and notes."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -47,9 +55,16 @@ class Findings:
         return self.counts.total()
 
 
+def tell_unreadable(findings: Findings, topic: Topic, count: int) -> None:
+    """Messages that are not of the type that their topic says."""
+    findings.add(
+        "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What the page is about, in words: `facts` are names with values.
+    """What the source is, in words: `facts` are names with values.
 
     Gaps longer than `skip_gaps_s` are nothing unusual in it; 0 says nothing of them. `notes` are what is to be known of
     a topic, by its name, where its type alone would mislead; `units` those of its fields.
@@ -65,8 +80,38 @@ class Subject:
     units: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
+class RecordBatch:
+    """The next rows of a topic: the times at which they leave, in order (n,), and their records when asked for.
+
+    `whole` makes records of all rows. `single` gives the rows one by one with their times, each to be made into a
+    record of one row if it is wanted, None where it cannot be read: for what is large, or of which few are wanted.
+    """
+
+    topic: Topic
+    stamp_ns: NDArray[np.int64]
+    whole: Callable[[], Iterable[FramedRecord]]
+    single: Callable[[], Iterator[tuple[int, Single]]]
+    is_readable: bool = True
+
+    @cached_property
+    def records(self) -> tuple[FramedRecord, ...]:
+        """All rows, those of one kind of message in a record."""
+        return tuple(self.whole())
+
+    def rows(self) -> Iterator[tuple[int, FramedRecord, int]]:
+        """All rows in the order of time: when each leaves, and in which record it is in which place."""
+        places = [
+            (int(stamp_ns), number, row)
+            for number, (record, *_) in enumerate(self.records)
+            for row, stamp_ns in enumerate(record.leaves_ns)
+        ]
+        for stamp_ns, number, row in sorted(places):
+            yield stamp_ns, self.records[number], row
+
+
 class Source(Protocol):
-    """Something to make a page of. Topics and findings are complete when the batches are."""
+    """What can be opened. Topics and findings are complete when the batches are."""
 
     @property
     def subject(self) -> Subject: ...
@@ -78,5 +123,5 @@ class Source(Protocol):
     @property
     def findings(self) -> Findings: ...
 
-    def batches(self, progress: Progress) -> Iterator[Batch]:
-        """All messages; those of one topic in the order of time, as far as the source has it."""
+    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        """All rows, or those of some topics by their names; of one topic in the order of time, as far as they are."""

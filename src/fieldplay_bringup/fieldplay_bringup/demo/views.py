@@ -10,11 +10,12 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.report.html.plane import plane_of_points
-from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_info
+from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera
 from fieldplay.report.panels.clouds import relief_of_points
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.clouds import points_from_cloud
 from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed
+from fieldplay_messages.cdr.record_decoder import camera_of_info
 
 NS_PER_S = 1_000_000_000
 AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR
@@ -45,7 +46,7 @@ class BagViews:
         pictures = self._messages(f"{camera}/image_raw/compressed")
         message, info = pictures[len(pictures) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
-        lens = lens_from_info(info, is_rectified=False)
+        lens = lens_from_camera(camera_of_info(info), is_rectified=False)
         seen = frames_in_picture(lens, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
         if seen is not None:
             _draw_frames(pixels, seen)

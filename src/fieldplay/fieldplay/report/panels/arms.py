@@ -17,11 +17,10 @@ from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings
+from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Decoder
 from fieldplay_messages.picks import ThinRows
+from fieldplay_messages.records import Wrench
 from fieldplay_messages.stamps import NS_PER_S
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
@@ -65,16 +64,15 @@ class ArmPanel:
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._decoders: dict[Topic, Decoder] = {}
         self._forces: dict[str, ThinRows] = {}  # by frame
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Wrenches."""
-        for columns in self._decoders.setdefault(batch.topic, Decoder(WRENCH)).columns(batch.parts):
-            values = columns.axes("wrench.force")
-            finite = np.isfinite(values).all(axis=1)
-            kept = self._forces.setdefault(columns.text("header.frame_id").lstrip("/"), ThinRows(3, KEPT))
-            kept.add(columns.time_ns()[finite], values[finite])
+        for record, frame, _ in batch.records:
+            if isinstance(record, Wrench):
+                finite = np.isfinite(record.force_n).all(axis=1)
+                kept = self._forces.setdefault(frame.lstrip("/"), ThinRows(3, KEPT))
+                kept.add(record.stamp_ns[finite], record.force_n[finite])
 
     def tell(self, findings: Findings) -> None:
         """The panel of measurements tells what is wrong with them."""

@@ -15,8 +15,8 @@ from fieldplay_fusion.integrity_radar import mounting_from_base, seen_by_radar
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.columns import Columns
 from fieldplay_messages.picks import ThinRows
+from fieldplay_messages.records import LaserScans
 from fieldplay_messages.stamps import NS_PER_S
 
 PER_DEG, CELL_M = 2, 0.25
@@ -64,22 +64,27 @@ class LaserSeen:
     rows: ThinRows | None = None
     _beams: int = 0
 
-    def add(self, columns: Columns) -> None:
-        """Further scans."""
-        ranges = columns.rows["ranges"].astype(np.float64)
-        if ranges.ndim != 2 or not 0 < ranges.shape[1] <= MOST_BEAMS:
+    def add(self, record: LaserScans, frame: str) -> None:
+        """Further scans, all with as many ranges."""
+        ranges = record.ranges_m[:, : record.count[0]].copy()
+        if not 0 < ranges.shape[1] <= MOST_BEAMS:
             return
-        low, high, begins, steps = columns.numbers("range_min", "range_max", "angle_min", "angle_increment").T
+        low, high, begins, steps = (
+            record.range_min_m,
+            record.range_max_m,
+            record.angle_min_rad,
+            record.angle_increment_rad,
+        )
         ranges[~((ranges >= low[:, None]) & (ranges <= high[:, None]))] = np.nan
         good = np.isfinite(begins) & np.isfinite(steps) & (np.abs(begins) < 10) & (np.abs(steps) < 1)
         ranges, begins, steps = ranges[good], begins[good], steps[good]
         if not len(ranges):
             return
-        self.frame, self.step_rad = columns.text("header.frame_id").lstrip("/"), float(steps[-1])
+        self.frame, self.step_rad = frame.lstrip("/"), float(steps[-1])
         met = np.isfinite(ranges)
         angles = begins[:, None] + steps[:, None] * np.arange(ranges.shape[1])
         self.grid.add(angles[met], ranges[met])
-        self._keep(columns.time_ns()[good], begins, ranges)
+        self._keep(record.stamp_ns[good], begins, ranges)
 
     def _keep(self, stamp_ns: NDArray[np.int64], begins: Array, ranges: Array) -> None:
         if self.rows is None:

@@ -19,13 +19,14 @@ from fieldplay.report.panels.bearing_figures import (
 from fieldplay.report.panels.curves import Numbers
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.scans import SCAN
-from fieldplay.sources.source import Findings
+from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
-from fieldplay_messages.cdr.columns import Decoder, decoded, time_of_header
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.clouds import CloudError, points_from_rows
+from fieldplay_messages.cdr.record_decoder import CLOUD, DIAGNOSTICS
+from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Scalars
 
-CLOUD, SHARE, DIAGNOSTICS = "sensor_msgs/msg/PointCloud2", "std_msgs/msg/Float32", "diagnostic_msgs/msg/DiagnosticArray"
+SHARE = "std_msgs/msg/Float32"
 FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end
 MOST_SENSORS = 8
 MOST_BYTES = 100_000  # of a revolution: more is no radar that gives one range for each bearing
@@ -45,11 +46,10 @@ class BearingPanel:
         self._frames = frames
         self._lasers: dict[Topic, LaserSeen] = {}
         self._radars: dict[Topic, RadarSeen | None] = {}  # None is one that does not scan a plane
-        self._decoders: dict[Topic, Decoder] = {}
         self._shares: dict[Topic, Numbers] = {}
         self._verdicts: dict[Topic, Counter[str]] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Scans, revolutions, and what was found of them."""
         kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares}
         kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
@@ -103,41 +103,47 @@ class BearingPanel:
         )
         return element("figure", title, plain_table(("Sensor", "Verdicts"), rows), class_="card")
 
-    def _add_scans(self, batch: Batch) -> None:
-        decoder = self._decoders.setdefault(batch.topic, Decoder(SCAN))
-        for columns in decoder.columns(batch.parts):
-            self._lasers.setdefault(batch.topic, LaserSeen()).add(columns)
+    def _add_scans(self, batch: RecordBatch) -> None:
+        for record, frame, _ in batch.records:
+            if isinstance(record, LaserScans) and len(record):
+                self._lasers.setdefault(batch.topic, LaserSeen()).add(record, frame)
 
-    def _add_clouds(self, batch: Batch) -> None:
+    def _add_clouds(self, batch: RecordBatch) -> None:
         seen = self._radars.setdefault(batch.topic, RadarSeen())
-        for log_ns, data in batch.messages():
+        for _, make in batch.single():
             if seen is None:
                 return
-            message = decoded(CLOUD, data) if len(data) <= MOST_BYTES else None
+            framed = make()
+            if framed is None or not isinstance(framed.record, Clouds):
+                continue
             try:
-                points = np.zeros((0, 3)) if message is None else points_from_cloud(message).astype(np.float64)
+                rows = framed.record.load(0)
+                points = points_from_rows(rows).astype(np.float64) if rows.nbytes <= MOST_BYTES else np.zeros((0, 3))
             except CloudError:
                 continue
-            if len(data) > MOST_BYTES or (np.abs(points[:, 2]) > FLAT * (1 + np.linalg.norm(points, axis=1))).any():
+            off_plane = np.abs(points[:, 2]) > FLAT * (1 + np.linalg.norm(points, axis=1))
+            if rows.nbytes > MOST_BYTES or off_plane.any():
                 seen = self._radars[batch.topic] = None
-            elif message is not None and len(points):
-                seen.add(time_of_header(message, log_ns), str(message.header.frame_id).lstrip("/"), points)
+            elif len(points):
+                seen.add(int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points)
 
-    def _add_shares(self, batch: Batch) -> None:
+    def _add_shares(self, batch: RecordBatch) -> None:
         if not batch.topic.name.endswith(SUSPECT):
             return
         label = batch.topic.name.removesuffix(SUSPECT).rpartition("/")[2]
-        decoder = self._decoders.setdefault(batch.topic, Decoder(SHARE))
-        for columns in decoder.columns(batch.parts):
-            self._shares.setdefault(batch.topic, Numbers((label,))).add(columns.stamp_ns, columns.numbers("data"))
+        for record, *_ in batch.records:
+            if isinstance(record, Scalars):
+                numbers = self._shares.setdefault(batch.topic, Numbers((label,)))
+                numbers.add(record.leaves_ns, record.values[:, None])
 
-    def _add_verdicts(self, batch: Batch) -> None:
+    def _add_verdicts(self, batch: RecordBatch) -> None:
         if not batch.topic.name.endswith(REPORT):
             return
         told = self._verdicts.setdefault(batch.topic, Counter())
-        for _, data in batch.messages():
-            message = decoded(DIAGNOSTICS, data)
-            told.update([] if message is None else [str(status.message) for status in message.status])
+        for _, make in batch.single():
+            framed = make()
+            if framed is not None and isinstance(framed.record, Diagnostics):
+                told.update(state.message for state in framed.record.states[framed.record.place[0]])
 
 
 def _partner(topic: Topic, ending: str) -> Topic:

@@ -1,7 +1,6 @@
 """Frames of the tf tree as a camera sees them: three axes for each, drawn over its picture."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.report.html.charts import UNITS, percent
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.spec import Camera
 
 NEAREST_M = 0.05
 AXIS = 0.055  # length of an axis on the picture, as a share of its width, were it seen from the side
@@ -34,12 +34,13 @@ class Lens:
     size: tuple[int, int]
 
 
-def lens_from_info(info: Any, *, is_rectified: bool) -> Lens:
-    """A sensor_msgs/CameraInfo; of rectified pictures the new matrix holds, and no distortion is left."""
-    projection = np.asarray(info.p, float).reshape(3, 4)[:, :3]
-    matrix = projection if is_rectified and projection.any() else np.asarray(info.k, float).reshape(3, 3)
-    distortion = np.zeros(0) if is_rectified else np.nan_to_num(np.asarray(info.d, float))
-    return Lens(matrix, distortion, str(info.distortion_model), (int(info.width), int(info.height)))
+def lens_from_camera(camera: Camera, *, is_rectified: bool) -> Lens:
+    """How a camera projects; of rectified pictures the new matrix holds, and no distortion is left."""
+    matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], float)
+    projection = np.array(camera.projection or np.zeros(12), float).reshape(3, 4)[:, :3]
+    distortion = np.zeros(0) if is_rectified else np.nan_to_num(np.array(camera.distortion, float))
+    rectified = projection if is_rectified and projection.any() else matrix
+    return Lens(rectified, distortion, camera.distortion_model, (camera.width, camera.height))
 
 
 @dataclass(frozen=True, eq=False)

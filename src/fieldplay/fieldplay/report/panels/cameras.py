@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import fitted, photo
-from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_from_info, overlay
+from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_from_camera, overlay
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import decoded, time_of_header
-from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
+from fieldplay.sources.source import Findings, RecordBatch, Single
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
+from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE, INFO, FramedRecord
 from fieldplay_messages.picks import Picks, middle_of
+from fieldplay_messages.records import CameraInfos, Pictures
+from fieldplay_messages.records import Pixels as ArchivePixels
 
-IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+PNG = b"\x89PNG"
 LARGE, SMALL = 960, 560  # pixels of width
 MOST_CAMERAS = 16
 RECTIFIED = "rect"  # what the names of rectified pictures have in them
@@ -29,7 +31,7 @@ LEAD = (
 )
 
 Pixels = NDArray[np.uint8]
-Stored = tuple[int, NDArray[np.uint8]]  # a message's log time and its bytes
+Stored = tuple[int, FramedRecord | None]  # when a picture leaves, and the picture, if it can be read
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +61,18 @@ class CameraPanel:
 
     def __init__(self) -> None:
         self._cameras: dict[Topic, _Camera] = {}
-        self._infos: dict[str, NDArray[np.uint8]] = {}
+        self._infos: dict[str, FramedRecord | None] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Pictures, of which few are decoded; of CameraInfo the first is enough."""
         if batch.topic.msgtype == INFO:
-            self._infos.setdefault(batch.topic.name, batch.parts[0].data[0].copy())
+            if batch.topic.name not in self._infos:
+                _, first = next(batch.single())
+                self._infos[batch.topic.name] = first()
             return
         camera = self._cameras.setdefault(batch.topic, _Camera())
-        for stamp_ns, data in batch.messages():
-            camera.picks.offer(partial(_stored, stamp_ns, data))
+        for stamp_ns, make in batch.single():
+            camera.picks.offer(partial(_stored, stamp_ns, make))
 
     def tell(self, findings: Findings) -> None:
         """Pictures that were to be shown and cannot be."""
@@ -107,14 +111,14 @@ class CameraPanel:
     def _lens(self, topic: Topic) -> Lens | None:
         """What the CameraInfo beside the pictures' topic says."""
         folder, _, name = _plain_name(topic).rpartition("/")
-        data = self._infos.get(f"{folder}/camera_info")
-        info = None if data is None else decoded(INFO, data)
-        return None if info is None else lens_from_info(info, is_rectified=RECTIFIED in name)
+        info = self._infos.get(f"{folder}/camera_info")
+        if info is None or not isinstance(info.record, CameraInfos):
+            return None
+        return lens_from_camera(info.record.camera, is_rectified=RECTIFIED in name)
 
 
-def _stored(stamp_ns: int, data: NDArray[np.uint8]) -> Stored:
-    """Its own bytes: a view would hold all messages that came with it."""
-    return stamp_ns, data.copy()
+def _stored(stamp_ns: int, make: Single) -> Stored:
+    return stamp_ns, make()
 
 
 def _plain_name(topic: Topic) -> str:
@@ -133,17 +137,21 @@ def _pictures(topic: Topic, camera: _Camera) -> list[_Picture]:
     return camera.pictures
 
 
-def _picture(topic: Topic, log_ns: int, data: NDArray[np.uint8], *, widest: int) -> _Picture:
-    message = decoded(topic.msgtype, data)
-    if message is None:
+def _picture(topic: Topic, log_ns: int, framed: FramedRecord | None, *, widest: int) -> _Picture:
+    if framed is None or not isinstance(framed.record, Pictures):
         return _Picture(log_ns, log_ns, "", fault=f"the message does not decode as {topic.msgtype}")
-    frame, stamp_ns = str(message.header.frame_id).lstrip("/"), time_of_header(message, log_ns)
+    frame, stamp_ns = framed.frame.lstrip("/"), int(framed.record.stamp_ns[0])
+    data = framed.record.load(0)
     try:
-        pixels = pixels_from_image(message) if topic.msgtype == IMAGE else pixels_from_compressed(message)
+        pixels = pixels_from_image(data) if isinstance(data, ArchivePixels) else pixels_from_file(data, _kind(data))
     except PictureError as error:
         return _Picture(log_ns, stamp_ns, frame, fault=str(error))
     height, width = pixels.shape[:2]
     return _Picture(log_ns, stamp_ns, frame, fitted(pixels, widest), (width, height))
+
+
+def _kind(data: bytes) -> str:
+    return "png" if data.startswith(PNG) else "jpeg"
 
 
 def _figure(overview: Overview, topic: Topic, picture: _Picture, *, lens: Lens | None) -> Html:

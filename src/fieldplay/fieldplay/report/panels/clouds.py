@@ -13,15 +13,16 @@ from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import Pixels, drawing, gradient
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import number_text
-from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.trajectories import WORLDS
-from fieldplay.sources.source import Findings
+from fieldplay.sources.source import Findings, RecordBatch, Single, tell_unreadable
 from fieldplay_kinematics.frames import Edge, Frames
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
-from fieldplay_messages.cdr.columns import decoded, time_of_header
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.clouds import CloudError, points_from_rows
+from fieldplay_messages.cdr.record_decoder import CLOUD
 from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.picks import Picks
+from fieldplay_messages.records import Clouds
 
 LARGEST, SMALLEST = 720, 240  # cells across
 POINTS_PER_CELL = 0.5
@@ -33,7 +34,6 @@ SMOOTHED_CELLS = 1.8
 
 Array = NDArray[np.float64]
 
-CLOUD = "sensor_msgs/msg/PointCloud2"
 KEPT_SWEEPS = 40
 KEPT_POINTS = 16_000  # of each sweep but the first, which is shown alone too
 FIRST_POINTS = 200_000
@@ -139,11 +139,11 @@ class CloudPanel:
     def __init__(self) -> None:
         self._topics: dict[Topic, _Kept] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Clouds, of which few are decoded."""
         kept = self._topics.setdefault(batch.topic, _Kept())
-        for stamp_ns, data in batch.messages():
-            kept.picks.offer(partial(_sweep, kept, stamp_ns, data))
+        for stamp_ns, make in batch.single():
+            kept.picks.offer(partial(_sweep, kept, stamp_ns, make))
 
     def tell(self, findings: Findings) -> None:
         """Clouds that cannot be shown."""
@@ -169,20 +169,19 @@ class CloudPanel:
         return [Section("clouds", "Point clouds", joined([cards(figures, "wide"), more]), lead)]
 
 
-def _sweep(kept: _Kept, log_ns: int, data: NDArray[np.uint8]) -> _Sweep | None:
-    message = decoded(CLOUD, data)
-    if message is None:
+def _sweep(kept: _Kept, log_ns: int, make: Single) -> _Sweep | None:
+    framed = make()
+    if framed is None or not isinstance(framed.record, Clouds):
         kept.faults[""] += 1
         return None
     try:
-        points = points_from_cloud(message)
+        points = points_from_rows(framed.record.load(0))
     except CloudError as error:
         kept.faults[str(error)] += 1
         return None
     most = FIRST_POINTS if not kept.picks.seen else KEPT_POINTS
     step = -(-len(points) // most) or 1
-    frame = str(message.header.frame_id).lstrip("/")
-    return _Sweep(log_ns, time_of_header(message, log_ns), frame, points[::step].copy())
+    return _Sweep(log_ns, int(framed.record.stamp_ns[0]), framed.frame.lstrip("/"), points[::step].copy())
 
 
 def _figures(overview: Overview, topic: Topic, sweeps: list[_Sweep], *, count: int) -> list[Html]:

@@ -1,6 +1,6 @@
 """Joints over time: positions, and velocities and efforts where they are told."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.curves import Numbers
-from fieldplay.report.panels.overview import Overview, tell_unreadable
-from fieldplay.sources.source import Findings
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Columns, Decoder
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings, RecordBatch
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.records import Joints
 
 JOINTS = "sensor_msgs/msg/JointState"
 QUANTITIES = ("position", "velocity", "effort")
@@ -21,7 +21,7 @@ MOST_CHARTS = 30
 MOST_JOINTS = 64
 TURN_RAD = 2 * np.pi
 
-Joints = dict[str, Numbers]
+JointNumbers = dict[str, Numbers]
 
 
 class JointPanel:
@@ -30,21 +30,16 @@ class JointPanel:
     msgtypes = (JOINTS,)
 
     def __init__(self) -> None:
-        self._decoders: dict[Topic, Decoder] = {}
-        self._numbers: dict[Topic, dict[str, Joints]] = {}  # by quantity and joint
+        self._numbers: dict[Topic, dict[str, JointNumbers]] = {}  # by quantity and joint
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """States of joints."""
-        decoder = self._decoders.setdefault(batch.topic, Decoder(JOINTS))
-        for columns in decoder.columns(batch.parts):
-            names = columns.texts.get("name", ())
-            if isinstance(names, Sequence) and not isinstance(names, str):
-                self._add_columns(batch.topic, columns, list(names))
+        for record, *_ in batch.records:
+            if isinstance(record, Joints):
+                self._add_record(batch.topic, record)
 
     def tell(self, findings: Findings) -> None:
         """Numbers that are none; NaN says that a joint has no such number."""
-        for topic, decoder in self._decoders.items():
-            tell_unreadable(findings, topic, decoder.failed)
         for topic, quantity, joints in self._charts(list(self._numbers.items())):
             for name, numbers in joints.items():
                 count = numbers.infinite.total()
@@ -77,20 +72,20 @@ class JointPanel:
         return [Section("joints", "Joints", joined(body))]
 
     @staticmethod
-    def _charts(kept: list[tuple[Topic, dict[str, Joints]]]) -> Iterator[tuple[Topic, str, Joints]]:
+    def _charts(kept: list[tuple[Topic, dict[str, JointNumbers]]]) -> Iterator[tuple[Topic, str, JointNumbers]]:
         for topic, quantities in kept:
             for quantity, joints in quantities.items():
                 yield topic, quantity, joints
 
-    def _add_columns(self, topic: Topic, columns: Columns, names: list[str]) -> None:
+    def _add_record(self, topic: Topic, record: Joints) -> None:
         for quantity in QUANTITIES:
-            if quantity not in (columns.rows.dtype.names or ()):
+            values = getattr(record, quantity)
+            if values is None or not values.shape[1]:
                 continue
-            values = np.asarray(columns.rows[quantity], float).reshape(len(columns.rows), -1)
-            joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {}) if values.shape[1] else {}
-            for name, column in zip(names, values.T, strict=False):
+            joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {})
+            for name, column in zip(record.names, values.T, strict=True):
                 if name in joints or len(joints) < MOST_JOINTS:
-                    joints.setdefault(name, Numbers([name])).add(columns.stamp_ns, column[:, None])
+                    joints.setdefault(name, Numbers([name])).add(record.leaves_ns, column[:, None])
 
 
 def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:

@@ -12,16 +12,16 @@ from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings
+from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
-from fieldplay_fusion.evaluation.pose_topics import TYPES, poses_of_columns
+from fieldplay_fusion.evaluation.pose_topics import poses_of_record
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.picks import ThinRows
+from fieldplay_messages.records import Odometry
 from fieldplay_messages.stamps import NS_PER_S
 
 ODOMETRY = "nav_msgs/msg/Odometry"
@@ -38,7 +38,6 @@ LEAD = (
 class _Heard:
     """Poses of an odometry: rows of x y z and a quaternion, which is 0 where no rotation is known."""
 
-    decoder: Decoder = field(default_factory=lambda: Decoder(ODOMETRY))
     rows: ThinRows = field(default_factory=lambda: ThinRows(7, KEPT))
     child: str = ""
     late_ns: int | None = None  # how much later than in the headers it is in the log
@@ -57,15 +56,15 @@ class OdometryErrorPanel:
         self._frames = frames
         self._heard: dict[Topic, _Heard] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Poses by the times of their headers."""
         heard = self._heard.setdefault(batch.topic, _Heard())
-        for columns in heard.decoder.columns(batch.parts):
-            stamp_ns = columns.time_ns()
-            heard.rows.add(stamp_ns, poses_of_columns(columns, TYPES[ODOMETRY]))
-            heard.child = columns.text("child_frame_id").lstrip("/")
-            if heard.late_ns is None:
-                heard.late_ns = int(columns.stamp_ns[0] - stamp_ns[0])
+        for record, _, child in batch.records:
+            if isinstance(record, Odometry):
+                heard.rows.add(record.stamp_ns, poses_of_record(record))
+                heard.child = child.lstrip("/")
+                if heard.late_ns is None:
+                    heard.late_ns = int(record.leaves_ns[0] - record.stamp_ns[0])
 
     def tell(self, findings: Findings) -> None:
         """Nothing: of what cannot be read the panel of the ways tells."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from fieldplay.dates import utc_text
 from fieldplay.report.html.cut_axis import cut_time_axis, is_dated
 from fieldplay.report.html.page import Section
-from fieldplay.report.html.ticks import Axis, many, number_text, time_axis
+from fieldplay.report.html.ticks import Axis, number_text, time_axis
 from fieldplay.report.panels.buckets import Buckets
-from fieldplay.sources.source import Findings, Subject
+from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Batch, Topic
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.gaps import GapFinder, pieces_of_intervals
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -172,18 +172,11 @@ class Panel(Protocol):
     def msgtypes(self) -> Collection[str]:
         """The types whose messages it wants."""
 
-    def add(self, batch: Batch) -> None:
-        """Further messages of a topic."""
+    def add(self, batch: RecordBatch) -> None:
+        """Further rows of a topic."""
 
     def tell(self, findings: Findings) -> None:
         """Say what was wrong with the messages, once all were heard."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """What to show; nothing where there was nothing to hear."""
-
-
-def tell_unreadable(findings: Findings, topic: Topic, count: int) -> None:
-    """Messages that are not of the type that their topic says."""
-    findings.add(
-        "unreadable_message", topic.name, f"{many(count, 'message')} cannot be read as {topic.msgtype}", count=count
-    )

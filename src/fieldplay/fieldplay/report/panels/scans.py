@@ -1,6 +1,5 @@
 """What the laser scanners saw: one scan of each, as points around the sensor, x to the right as everywhere here."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,11 +9,11 @@ from numpy.typing import NDArray
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points
-from fieldplay.report.panels.overview import Overview, tell_unreadable
-from fieldplay.sources.source import Findings
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import decoded
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings, RecordBatch
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.picks import Picks, middle_of
+from fieldplay_messages.records import LaserScans
 
 SCAN = "sensor_msgs/msg/LaserScan"
 MOST_TOPICS = 12
@@ -46,18 +45,16 @@ class ScanPanel:
 
     def __init__(self) -> None:
         self._topics: dict[Topic, _Kept] = {}
-        self._unreadable: Counter[Topic] = Counter()
 
-    def add(self, batch: Batch) -> None:
-        """Scans, of which few are decoded."""
+    def add(self, batch: RecordBatch) -> None:
+        """Scans, of which few are kept."""
         kept = self._topics.setdefault(batch.topic, _Kept())
-        for stamp_ns, data in batch.messages():
-            kept.picks.offer(partial(self._scan, batch.topic, stamp_ns, data))
+        for stamp_ns, (record, frame, _), row in batch.rows():
+            if isinstance(record, LaserScans):
+                kept.picks.offer(partial(_scan, stamp_ns, record, row, frame=frame))
 
     def tell(self, findings: Findings) -> None:
-        """Scans that cannot be shown."""
-        for topic, count in self._unreadable.items():
-            tell_unreadable(findings, topic, count)
+        """Nothing: all that can be read can be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:
         """One scan of each topic."""
@@ -73,17 +70,14 @@ class ScanPanel:
         lead = "One scan of each scanner in its own frame, x to the right and y up."
         return [Section("scans", "Laser scans", joined([cards(figures), more]), lead)]
 
-    def _scan(self, topic: Topic, log_ns: int, data: NDArray[np.uint8]) -> _Scan | None:
-        message = decoded(SCAN, data)
-        if message is None:
-            self._unreadable[topic] += 1
-            return None
-        ranges = np.asarray(message.ranges, float)
-        angles = message.angle_min + message.angle_increment * np.arange(len(ranges))
-        good = np.isfinite(ranges) & (ranges >= message.range_min) & (ranges <= message.range_max)
-        points = np.stack([ranges * np.cos(angles), ranges * np.sin(angles)], axis=-1)[good]
-        points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
-        return _Scan(log_ns, str(message.header.frame_id), points, len(ranges))
+
+def _scan(log_ns: int, record: LaserScans, row: int, *, frame: str) -> _Scan:
+    ranges = record.ranges_m[row, : record.count[row]]
+    angles = float(record.angle_min_rad[row]) + float(record.angle_increment_rad[row]) * np.arange(len(ranges))
+    good = np.isfinite(ranges) & (ranges >= record.range_min_m[row]) & (ranges <= record.range_max_m[row])
+    points = np.stack([ranges * np.cos(angles), ranges * np.sin(angles)], axis=-1)[good]
+    points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
+    return _Scan(log_ns, frame, points, len(ranges))
 
 
 def _figure(overview: Overview, topic: Topic, scan: _Scan) -> Html:

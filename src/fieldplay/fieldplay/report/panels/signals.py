@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,16 @@ from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.curves import Numbers
-from fieldplay.report.panels.overview import Overview, tell_unreadable
-from fieldplay.sources.source import Findings
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Columns, Decoder
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.records import Imu, Record
 from fieldplay_messages.stamps import NS_PER_S
 
 MOST_CHARTS = 60
 ABSENT = -1.0
+PLAIN_NUMBERS = ("Float32", "Float64", "Int8", "Int16", "Int32", "Int64", "UInt16", "UInt32", "UInt64", "Bool")
 
 Array = NDArray[np.float64]
 
@@ -31,24 +33,31 @@ class Quantity:
     title: str
     unit: str
     names: tuple[str, ...]
-    read: Callable[[Columns], Array]
+    read: Callable[[Record], Array]
     turn: float | None = None  # of angles, which go on where they would begin anew
     may_lack: bool = False  # whether the message has a way to say that there is no number, as NaN
     is_state: bool = False  # whole numbers, which hold until the next message where these are rare
 
 
-def _vector(path: str, title: str, unit: str) -> Quantity:
-    return Quantity(title, unit, ("x", "y", "z"), lambda columns: columns.axes(path))
+def _vector(column: str, title: str, unit: str) -> Quantity:
+    return Quantity(title, unit, ("x", "y", "z"), attrgetter(column))
 
 
-def _number(path: str, title: str, unit: str, *, may_lack: bool = False, is_state: bool = False) -> Quantity:
-    return Quantity(title, unit, ("",), lambda columns: columns.numbers(path), may_lack=may_lack, is_state=is_state)
+def _number(column: str, title: str, unit: str, *, may_lack: bool = False, is_state: bool = False) -> Quantity:
+    def read(record: Record) -> Array:
+        values = getattr(record, column)
+        return np.full((len(record), 1), np.nan) if values is None else np.asarray(values, np.float64)[:, None]
+
+    return Quantity(title, unit, ("",), read, may_lack=may_lack, is_state=is_state)
 
 
-def _attitude(columns: Columns) -> Array:
-    """Roll, pitch and yaw in degrees; NaN where a message says that it has none."""
-    quaternions = columns.axes("orientation", "xyzw")
-    told = columns.rows["orientation_covariance"][:, 0] != ABSENT
+def _attitude(record: Record) -> Array:
+    """Roll, pitch and yaw in degrees; NaN where it is said that there is none."""
+    if not isinstance(record, Imu) or record.orientation_xyzw is None:
+        return np.full((len(record), 3), np.nan)
+    quaternions, told = record.orientation_xyzw, np.ones(len(record), bool)
+    if record.orientation_covariance is not None:
+        told = record.orientation_covariance[:, 0, 0] != ABSENT
     told &= np.isfinite(quaternions).all(axis=1) & (np.abs(quaternions).max(axis=1) > 0)
     angles = np.full((len(quaternions), 3), np.nan)
     if told.any():
@@ -56,53 +65,44 @@ def _attitude(columns: Columns) -> Array:
     return angles
 
 
-def _twist(path: str) -> tuple[Quantity, ...]:
-    return (_vector(f"{path}.linear", "velocity", "m/s"), _vector(f"{path}.angular", "turn rate", "rad/s"))
+TWIST = (_vector("linear_velocity_m_s", "velocity", "m/s"), _vector("angular_velocity_rad_s", "turn rate", "rad/s"))
+WRENCH = (_vector("force_n", "force", "N"), _vector("torque_nm", "torque", "N m"))
+ACCELERATION = (
+    _vector("linear_m_s2", "acceleration", "m/s²"),
+    _vector("angular_rad_s2", "angular acceleration", "rad/s²"),
+)
 
-
-def _wrench(path: str) -> tuple[Quantity, ...]:
-    return (_vector(f"{path}.force", "force", "N"), _vector(f"{path}.torque", "torque", "N m"))
-
-
-def _accel(path: str) -> tuple[Quantity, ...]:
-    return (
-        _vector(f"{path}.linear", "acceleration", "m/s²"),
-        _vector(f"{path}.angular", "angular acceleration", "rad/s²"),
-    )
-
-
-PLAIN = ("Float32", "Float64", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Bool")
+PLAIN = (*((name, "values") for name in PLAIN_NUMBERS), ("UInt8", "code"))
 QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     "sensor_msgs/msg/Imu": (
-        _vector("angular_velocity", "turn rate", "rad/s"),
-        _vector("linear_acceleration", "acceleration", "m/s²"),
+        _vector("angular_velocity_rad_s", "turn rate", "rad/s"),
+        _vector("linear_acceleration_m_s2", "acceleration", "m/s²"),
         Quantity("attitude", "deg", ("roll", "pitch", "yaw"), _attitude, turn=360.0, may_lack=True),
     ),
-    "sensor_msgs/msg/MagneticField": (_vector("magnetic_field", "magnetic field", "T"),),
-    "sensor_msgs/msg/Temperature": (_number("temperature", "temperature", "°C"),),
-    "sensor_msgs/msg/FluidPressure": (_number("fluid_pressure", "pressure", "Pa"),),
-    "sensor_msgs/msg/RelativeHumidity": (_number("relative_humidity", "relative humidity", ""),),
-    "sensor_msgs/msg/Illuminance": (_number("illuminance", "illuminance", "lx"),),
-    "sensor_msgs/msg/Range": (_number("range", "range", "m", may_lack=True),),
+    "sensor_msgs/msg/MagneticField": (_vector("magnetic_field_t", "magnetic field", "T"),),
+    "sensor_msgs/msg/Temperature": (_number("temperature_deg_c", "temperature", "°C"),),
+    "sensor_msgs/msg/FluidPressure": (_number("pressure_pa", "pressure", "Pa"),),
+    "sensor_msgs/msg/RelativeHumidity": (_number("values", "relative humidity", ""),),
+    "sensor_msgs/msg/Illuminance": (_number("values", "illuminance", "lx"),),
+    "sensor_msgs/msg/Range": (_number("values", "range", "m", may_lack=True),),
     "sensor_msgs/msg/BatteryState": (
-        _number("voltage", "voltage", "V", may_lack=True),
-        _number("current", "current", "A", may_lack=True),
+        _number("voltage_v", "voltage", "V", may_lack=True),
+        _number("current_a", "current", "A", may_lack=True),
         _number("percentage", "charge, as a share", "", may_lack=True),
     ),
-    "geometry_msgs/msg/TwistStamped": _twist("twist"),
-    "geometry_msgs/msg/TwistWithCovarianceStamped": _twist("twist.twist"),
-    "geometry_msgs/msg/Twist": (_vector("linear", "velocity", "m/s"), _vector("angular", "turn rate", "rad/s")),
-    "geometry_msgs/msg/AccelStamped": _accel("accel"),
-    "geometry_msgs/msg/AccelWithCovarianceStamped": _accel("accel.accel"),
-    "geometry_msgs/msg/WrenchStamped": _wrench("wrench"),
+    "geometry_msgs/msg/TwistStamped": TWIST,
+    "geometry_msgs/msg/TwistWithCovarianceStamped": TWIST,
+    "geometry_msgs/msg/Twist": TWIST,
+    "geometry_msgs/msg/AccelStamped": ACCELERATION,
+    "geometry_msgs/msg/AccelWithCovarianceStamped": ACCELERATION,
+    "geometry_msgs/msg/WrenchStamped": WRENCH,
     "geometry_msgs/msg/Vector3Stamped": (_vector("vector", "vector", ""),),
-    **{f"std_msgs/msg/{name}": (_number("data", "value", "", is_state=name[0] != "F"),) for name in PLAIN},
+    **{f"std_msgs/msg/{name}": (_number(column, "value", "", is_state=name[0] != "F"),) for name, column in PLAIN},
 }
 
 
 @dataclass
 class _Kept:
-    decoder: Decoder
     numbers: list[Numbers] = field(default_factory=list)
 
 
@@ -114,22 +114,21 @@ class SignalPanel:
     def __init__(self) -> None:
         self._topics: dict[Topic, _Kept] = {}
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: RecordBatch) -> None:
         """Measurements."""
         topic = batch.topic
         quantities = QUANTITIES[topic.msgtype]
         if topic not in self._topics:
             numbers = [Numbers(quantity.names, turn=quantity.turn) for quantity in quantities]
-            self._topics[topic] = _Kept(Decoder(topic.msgtype), numbers)
+            self._topics[topic] = _Kept(numbers)
         kept = self._topics[topic]
-        for columns in kept.decoder.columns(batch.parts):
+        for record, *_ in batch.records:
             for quantity, numbers_of in zip(quantities, kept.numbers, strict=True):
-                numbers_of.add(columns.stamp_ns, quantity.read(columns))
+                numbers_of.add(record.leaves_ns, quantity.read(record))
 
     def tell(self, findings: Findings) -> None:
         """Numbers that are none; an attitude may be absent."""
         for topic, kept in self._topics.items():
-            tell_unreadable(findings, topic, kept.decoder.failed)
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):
                 count = 0 if quantity.may_lack else numbers.not_a_number.total() + numbers.infinite.total()
                 findings.add("not_finite", topic.name, f"{many(count, 'number')} of its {quantity.title}", count=count)

@@ -1,7 +1,6 @@
 """Where things went: odometry, poses, paths and satellite fixes, those of one frame on one map."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,23 +8,18 @@ from numpy.typing import NDArray
 
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import many
-from fieldplay.report.panels.overview import Overview, tell_unreadable
+from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.routes import Route, route_section
-from fieldplay.sources.source import Findings
+from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_kinematics.geodesy import enu_from_geodetic
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Columns, Decoder, decoded
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.record_decoder import FramedRecord
 from fieldplay_messages.picks import ThinRows
+from fieldplay_messages.records import Fix, Odometry, Paths, Pose, Record
 
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
-POSITIONS: Mapping[str, str] = {  # where a position stands in a message
-    ODOMETRY: "pose.pose.position",
-    "geometry_msgs/msg/PoseStamped": "pose.position",
-    "geometry_msgs/msg/PoseWithCovarianceStamped": "pose.pose.position",
-    "geometry_msgs/msg/PointStamped": "point",
-    "geometry_msgs/msg/TransformStamped": "transform.translation",
-}
+POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")
 KEPT = 3000
 FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
 TURN_ERROR = 1e-3  # of a quaternion's numbers
@@ -41,54 +35,53 @@ Array = NDArray[np.float64]
 class _Kept:
     """Positions of one topic: x y z, the speed, NaN where it is not told, and how much later the header's time is."""
 
-    decoder: Decoder
     rows: ThinRows = field(default_factory=lambda: ThinRows(5, KEPT))
     frames: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     origin: Array | None = None
-    last_path: NDArray[np.uint8] | None = None
+    last_path: FramedRecord | None = None
 
 
 class TrajectoryPanel:
     """Keeps some thousand positions of each topic."""
 
-    msgtypes = (*POSITIONS, PATH, FIX)
+    msgtypes = (ODOMETRY, *(f"geometry_msgs/msg/{name}" for name in POSES), PATH, FIX)
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
         self._topics: dict[Topic, _Kept] = {}
 
-    def add(self, batch: Batch) -> None:
-        """Positions; of a Path, which tells all of it each time, the last message is enough."""
-        msgtype = batch.topic.msgtype
-        kept = self._topics.setdefault(batch.topic, _Kept(Decoder(msgtype)))
-        if msgtype == PATH:
-            *_, (_, path) = batch.messages()
-            kept.last_path = path.copy()
+    def add(self, batch: RecordBatch) -> None:
+        """Positions; of a Path, which tells all of it each time, the last is enough."""
+        kept = self._topics.setdefault(batch.topic, _Kept())
+        if batch.topic.msgtype == PATH:
+            *_, (_, last) = batch.single()
+            kept.last_path = last()
             return
-        for columns in kept.decoder.columns(batch.parts):
-            places = _fixes(kept, columns) if msgtype == FIX else _positions(msgtype, columns)
-            rows = np.column_stack([places, (columns.time_ns() - columns.stamp_ns).astype(float)])
+        for framed in batch.records:
+            record = framed.record
+            places = _fixes(kept, record) if isinstance(record, Fix) else _positions(record)
+            rows = np.column_stack([places, (record.stamp_ns - record.leaves_ns).astype(float)])
             usable = (np.abs(rows[:, :3]) < FARTHEST_M).all(axis=1)
             kept.left_out += int((~usable).sum())
-            kept.rows.add(columns.stamp_ns[usable], rows[usable])
-            if msgtype == ODOMETRY:
-                self._add_odometry(batch.topic.name, columns, places[:, :3], usable)
-            kept.frames[columns.text("header.frame_id").lstrip("/")] += len(columns.stamp_ns)
+            kept.rows.add(record.leaves_ns[usable], rows[usable])
+            if isinstance(record, Odometry):
+                self._add_odometry(batch.topic.name, framed, record.orientation_xyzw, places[:, :3], usable=usable)
+            kept.frames[framed.frame.lstrip("/")] += len(record)
 
-    def _add_odometry(self, topic: str, columns: Columns, places: Array, usable: NDArray[np.bool_]) -> None:
+    def _add_odometry(
+        self, topic: str, framed: FramedRecord, turns: Array, places: Array, *, usable: NDArray[np.bool_]
+    ) -> None:
         """What an odometry says of a frame, beside tf."""
-        turns = columns.axes("pose.pose.orientation", "xyzw")
         usable = usable & (np.abs(turns) <= 1 + TURN_ERROR).all(axis=1) & (np.linalg.norm(turns, axis=1) > 0.5)
-        parent, child = (columns.text(path).lstrip("/") for path in ("header.frame_id", "child_frame_id"))
+        parent, child = framed.frame.lstrip("/"), framed.child_frame.lstrip("/")
         if usable.any() and parent != child:
             edge = self._frames.odometry.setdefault(topic, Edge(parent, child, is_static=False))
-            edge.add(columns.time_ns()[usable], np.column_stack([places, turns])[usable])
+            edge.add(framed.record.stamp_ns[usable], np.column_stack([places, turns])[usable])
 
     def tell(self, findings: Findings) -> None:
         """Positions that are none, and topics that change their frame."""
         for topic, kept in self._topics.items():
-            tell_unreadable(findings, topic, kept.decoder.failed)
             lacks = "no position" if topic.msgtype == FIX else "a position that is none"
             message = f"{many(kept.left_out, 'message')} with {lacks}"
             findings.add("position_left_out", topic.name, message, count=kept.left_out)
@@ -107,19 +100,19 @@ class TrajectoryPanel:
         return [section] if section else []
 
 
-def _positions(msgtype: str, columns: Columns) -> Array:
-    position = columns.axes(POSITIONS[msgtype])
-    speed = np.full(len(position), np.nan)
-    if msgtype == ODOMETRY:
-        known = columns.rows["twist.covariance"][:, 0] < UNKNOWN_VARIANCE
-        speed[known] = np.linalg.norm(columns.axes("twist.twist.linear"), axis=1)[known]
+def _positions(record: Record) -> Array:
+    speed = np.full(len(record), np.nan)
+    if isinstance(record, Odometry):
+        known = record.twist_covariance[:, 0, 0] < UNKNOWN_VARIANCE
+        speed[known] = np.linalg.norm(record.linear_velocity_m_s, axis=1)[known]
+    position = record.position_m if isinstance(record, Odometry | Pose) else np.full((len(record), 3), np.nan)
     return np.column_stack([position, speed])
 
 
-def _fixes(kept: _Kept, columns: Columns) -> Array:
+def _fixes(kept: _Kept, record: Fix) -> Array:
     """East, north, up from the first fix; NaN where there is none."""
-    geodetic = columns.numbers("latitude", "longitude", "altitude")
-    geodetic[columns.rows["status.status"] < NO_FIX] = np.nan
+    geodetic = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)
+    geodetic[record.status < NO_FIX] = np.nan
     geodetic[(np.abs(geodetic[:, 0]) > 90) | (np.abs(geodetic[:, 1]) > 360)] = np.nan
     geodetic[:, 2] = np.where(np.isfinite(geodetic[:, 2]), geodetic[:, 2], 0.0)
     there = np.isfinite(geodetic).all(axis=1)
@@ -148,17 +141,15 @@ def _route(topic: Topic, kept: _Kept) -> Route | None:
 
 
 def _path(topic: Topic, kept: _Kept) -> Route | None:
-    message = decoded(PATH, kept.last_path) if kept.last_path is not None else None
-    if message is None or not message.poses:
+    if kept.last_path is None or not isinstance(kept.last_path.record, Paths):
         return None
-    step = max(1, len(message.poses) // KEPT)
-    places = [pose.pose.position for pose in message.poses[::step]]
-    points = np.array([[place.x, place.y, place.z] for place in places])
+    way = kept.last_path.record.last()
+    points = way.position_m[:: max(1, len(way) // KEPT)]
     points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]
     if not len(points):
         return None
     unknown = np.full(len(points), np.nan)
-    return Route(topic.name, message.header.frame_id.lstrip("/"), points, unknown)
+    return Route(topic.name, kept.last_path.frame.lstrip("/"), points, unknown)
 
 
 def _routes_of_tf(frames: Frames) -> list[Route]:

@@ -1,22 +1,16 @@
 """The tf tree: what is published on /tf and /tf_static, and who hangs on whom."""
 
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import many, number_text
-from fieldplay.report.panels.overview import Overview, tell_unreadable
-from fieldplay.sources.source import Findings
+from fieldplay.report.panels.overview import Overview
+from fieldplay.sources.source import Findings, RecordBatch
+from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_kinematics.frames import Edge, Frames
-from fieldplay_messages.batches import Batch, Topic
-from fieldplay_messages.cdr.columns import Columns, Decoder
 
-TF = "tf2_msgs/msg/TFMessage"
-STATIC = "tf_static"
-LARGEST = 1e8  # metres that a transform can have
 STEP = 18  # between rails, in pixels
 MOST_FRAMES = 400
 ONE_COLUMN = 16  # rows
@@ -29,21 +23,15 @@ class TransformPanel:
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._decoders: dict[Topic, Decoder] = {}
-        self._unusable: Counter[str] = Counter()
+        self._reader = FrameReader(frames)
 
-    def add(self, batch: Batch) -> None:
-        """Transforms; those on a topic tf_static hold for ever."""
-        is_static = batch.topic.name.rpartition("/")[2] == STATIC
-        for columns in self._decoders.setdefault(batch.topic, Decoder(TF)).columns(batch.parts):
-            for index in range(int(str(columns.texts.get("transforms", 0)))):
-                self._add_transforms(batch.topic, columns, f"transforms[{index}]", is_static=is_static)
+    def add(self, batch: RecordBatch) -> None:
+        """Transforms."""
+        self._reader.add(batch)
 
     def tell(self, findings: Findings) -> None:
         """Transforms that are none, and trees that are none."""
-        for topic, decoder in self._decoders.items():
-            tell_unreadable(findings, topic, decoder.failed)
-        for name, count in self._unusable.items():
+        for name, count in self._reader.unusable.items():
             message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"
             findings.add("unusable_transform", name, message, count=count)
         for child, parents in self._frames.rivals().items():
@@ -62,18 +50,6 @@ class TransformPanel:
         more = [element("p", f"and {len(rows) - MOST_FRAMES} more", class_="muted")] if len(rows) > MOST_FRAMES else []
         tree = element("div", *rows[:MOST_FRAMES], class_="tree two" if len(rows) > ONE_COLUMN else "tree")
         return [Section("tf", "Frames", element("div", _key(), tree, *more, class_="card"), lead)]
-
-    def _add_transforms(self, topic: Topic, columns: Columns, path: str, *, is_static: bool) -> None:
-        parent, child = (columns.text(f"{path}.{name}").lstrip("/") for name in ("header.frame_id", "child_frame_id"))
-        values = np.concatenate(
-            [columns.axes(f"{path}.transform.translation"), columns.axes(f"{path}.transform.rotation", "xyzw")], axis=1
-        )
-        usable = (np.abs(values) < LARGEST).all(axis=1) & (np.abs(values[:, 3:]).max(axis=1) > 1e-9)
-        if not usable.all():
-            self._unusable[f"{topic.name}: {parent} to {child}"] += int((~usable).sum())
-        if usable.any() and parent != child:
-            stamp_ns: NDArray[np.int64] = columns.time_ns(f"{path}.header.stamp")[usable]
-            self._frames.add(parent, child, is_static=is_static, stamp_ns=stamp_ns, values=values[usable])
 
 
 def roots_of(frames: Frames) -> list[str]:
