@@ -22,8 +22,8 @@ from fieldplay.report.panels.scans import SCAN
 from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CloudError, points_from_rows
-from fieldplay_messages.cdr.record_decoder import CLOUD, DIAGNOSTICS
+from fieldplay_messages.cdr.clouds import CLOUD, CloudError, points_from_rows
+from fieldplay_messages.cdr.record_decoder import DIAGNOSTICS
 from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Scalars
 
 SHARE = "std_msgs/msg/Float32"

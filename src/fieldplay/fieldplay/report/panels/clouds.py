@@ -18,8 +18,7 @@ from fieldplay.report.panels.trajectories import WORLDS
 from fieldplay.sources.source import Findings, RecordBatch, Single, tell_unreadable
 from fieldplay_kinematics.frames import Edge, Frames
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CloudError, points_from_rows
-from fieldplay_messages.cdr.record_decoder import CLOUD
+from fieldplay_messages.cdr.clouds import CLOUD, CloudError, points_from_rows
 from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.picks import Picks
 from fieldplay_messages.records import Clouds
