@@ -1,1 +1,59 @@
-"""Archives of field robots, and rosbag2 bags: the command `fieldplay` and what it offers."""
+"""Archives of field robots, and rosbag2 bags: what a program or a notebook wants of them.
+
+    import fieldplay
+
+    with fieldplay.open("traverse_5.zip") as data:
+        imu = data.records("imu/data", start=10, duration=5)
+        print(imu["stamp_ns"], imu["angular_velocity_rad_s"])
+
+docs/python.md explains it. What is named here is for everybody and stays; every other module is private.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fieldplay.data.field_data import FieldData, Message, TopicInfo
+    from fieldplay_archive.outlets.selection import Selection
+    from fieldplay_kinematics.extrinsics import Edge
+    from fieldplay_messages.errors import Defect, UsageError, UserError
+
+__all__ = ["Defect", "Edge", "FieldData", "Message", "Selection", "TopicInfo", "UsageError", "UserError", "open"]
+
+_PLACES = {
+    "Defect": "fieldplay_messages.errors",
+    "Edge": "fieldplay_kinematics.extrinsics",
+    "FieldData": "fieldplay.data.field_data",
+    "Message": "fieldplay.data.field_data",
+    "Selection": "fieldplay_archive.outlets.selection",
+    "TopicInfo": "fieldplay.data.field_data",
+    "UsageError": "fieldplay_messages.errors",
+    "UserError": "fieldplay_messages.errors",
+}
+
+
+def open(
+    path: Path | str,
+    dataset: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    derived: bool = False,
+) -> "FieldData":
+    """Open an archive of any dataset that fieldplay knows, or a bag of ROS 2; a context manager.
+
+    `dataset` names the dataset where the files do not tell, `parameters` are its own (docs/datasets/). With `derived`
+    an archive also has what the nodes would compute. UserError says what cannot be opened, and why.
+    """
+    from fieldplay.data import open_data
+
+    return open_data(Path(path), dataset, parameters, derived=derived)
+
+
+def __getattr__(name: str) -> Any:
+    """The public names are loaded when they are asked for: importing fieldplay costs nothing."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module 'fieldplay' has no attribute '{name}'")
+    return getattr(import_module(_PLACES[name]), name)

@@ -1,0 +1,22 @@
+"""Archives and bags for programs: opening them, whichever they are."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fieldplay.data.archive_data import open_archive_data
+from fieldplay.data.bag_data import BagData
+from fieldplay.data.field_data import FieldData
+from fieldplay_messages.bags.reader import is_bag
+from fieldplay_messages.errors import UsageError
+
+
+def open_data(
+    path: Path, dataset: str | None, parameters: Mapping[str, Any] | None, *, derived: bool = False
+) -> FieldData:
+    """A bag, or an archive where its dataset is named or it is no bag."""
+    if dataset is None and is_bag(path):
+        if parameters:
+            raise UsageError(f"{path} is a bag, which has no parameters")
+        return BagData(path)
+    return open_archive_data(path, dataset, parameters, derived=derived)

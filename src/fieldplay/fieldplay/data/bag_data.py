@@ -1,0 +1,136 @@
+"""A bag as `fieldplay.open` gives it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
+from fieldplay_messages.bags.reader import Ros2Bag
+from fieldplay_messages.batches import parts_of_lengths
+from fieldplay_messages.cdr.decoders import DECODERS
+from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.feeds.batches import Window
+from fieldplay_messages.progress import Progress, unwatched
+from fieldplay_messages.records import Record
+from fieldplay_messages.stamps import NS_PER_S
+
+ROWS = 256  # messages of a bag that are read at once
+
+
+class BagData(FieldData):
+    """A bag of ROS 2, whoever has written it; what can be read of a damaged one is given."""
+
+    def __init__(self, path: Path) -> None:
+        self._defects: list[Defect] = []
+        self._path = path
+        self._bag = Ros2Bag(path, self._defects.append)
+
+    def close(self) -> None:
+        self._bag.close()
+
+    @cached_property
+    def topics(self) -> Mapping[str, TopicInfo]:
+        return {name: self._info(name) for name in self._bag.indexed}
+
+    @property
+    def defects(self) -> Sequence[Defect]:
+        return self._defects
+
+    def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
+        for _ in Ros2Bag(self._path, self._report_once).batches(progress):
+            pass
+        return self._defects
+
+    def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
+        names = [self.topic(name).name for name in topics] or list(self.topics)
+        window = self._window(start, duration)
+        parts = [(name, *self._places(name, window)) for name in names]
+        stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for _, stamp_ns, _ in parts)])
+        whose = np.repeat(np.arange(len(parts)), [len(stamp_ns) for _, stamp_ns, _ in parts])
+        rows = np.concatenate([np.zeros(0, np.intp), *(own for _, _, own in parts)])
+        for event in np.argsort(stamps, kind="stable").tolist():
+            name = names[whose[event]]
+            data = self._read(name, int(rows[event]))
+            if data is not None:
+                yield Message(name, int(stamps[event]), data, self.topics[name].type)
+
+    def _window(self, start: float, duration: float | None) -> Window:
+        begin = min((int(topic.places.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)
+        first = begin + round(start * NS_PER_S)
+        return Window(begin, first, None if duration is None else first + round(duration * NS_PER_S))
+
+    def _spans(self, topic: str, window: Window) -> Iterator[Record]:
+        decoder = self._decoder(topic)
+        stamps, rows = self._places(topic, window)
+        for begin in range(0, len(rows), ROWS):
+            part = slice(begin, begin + ROWS)
+            read = [self._read(topic, row) for row in rows[part].tolist()]
+            there = stamps[part][[data is not None for data in read]]
+            messages = [data for data in read if data is not None]
+            failed = decoder.failed
+            yield from (framed.record for framed in decoder.records(parts_of_lengths(there, messages)))
+            if decoder.failed > failed:
+                text = f"{topic}: {decoder.failed - failed} messages are none of {self.topics[topic].type}"
+                self._report_once(Defect(file=self._path.name, kind="damaged_message", message=text))
+
+    def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
+        stamps, rows = self._places(topic, window)
+        decoder = self._decoder(topic)
+        for stamp_ns, row in zip(stamps, rows.tolist(), strict=True):
+            data = self._read(topic, row)
+            if data is not None:
+                for framed in decoder.records(parts_of_lengths(np.array([stamp_ns]), [data])):
+                    yield from ((framed.record, at) for at in range(len(framed.record)))
+
+    def _decoder(self, topic: str) -> RecordDecoder:
+        msgtype = self.topics[topic].type
+        if msgtype not in DECODERS and msgtype not in SINGLE:
+            raise UsageError(f"{topic}: no columns are made of {msgtype}; messages() gives its bytes")
+        return RecordDecoder(msgtype)
+
+    def _places(self, topic: str, window: Window) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """The times (n,) of a topic's messages in a window, and their numbers; static frames are of every time."""
+        stamp_ns = self._bag.indexed[topic].places.stamp_ns
+        is_in = np.ones(len(stamp_ns), bool)
+        if topic != STATIC:
+            is_in = stamp_ns >= window.first_ns
+            is_in &= stamp_ns <= (stamp_ns if window.last_ns is None else window.last_ns)
+        rows = np.flatnonzero(is_in)
+        return stamp_ns[rows], rows
+
+    def _read(self, topic: str, row: int) -> bytes | None:
+        places = self._bag.indexed[topic].places
+        try:
+            return self._bag.read(int(places.block[row]), int(places.offset[row]))
+        except ArchiveError as error:
+            self._report_once(Defect(file=self._path.name, kind="damaged_message", message=f"{topic}: {error}"))
+            return None
+
+    def _info(self, name: str) -> TopicInfo:
+        topic = self._bag.indexed[name]
+        stamps, msgtype = topic.places.stamp_ns, topic.kind.msgtype
+        frames = ("", "")
+        data = self._read(name, 0) if msgtype in DECODERS or msgtype in SINGLE else None
+        if data is not None:
+            found = RecordDecoder(msgtype).records(parts_of_lengths(stamps[:1], [data]))
+            frames = next(((framed.frame, framed.child_frame) for framed in found), frames)
+        return TopicInfo(
+            name=name,
+            type=msgtype,
+            count=len(stamps),
+            first_ns=int(stamps[0]),
+            last_ns=int(stamps[-1]),
+            frame=frames[0],
+            child_frame=frames[1],
+        )
+
+    def _report(self, defect: Defect) -> None:
+        self._defects.append(defect)
+
+    def _report_once(self, defect: Defect) -> None:
+        if defect not in self._defects:
+            self._defects.append(defect)

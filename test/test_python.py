@@ -1,0 +1,142 @@
+"""`import fieldplay` as a notebook uses it: an archive, the bag that it becomes, and the examples of docs/python.md."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fieldplay
+
+PAGE = Path(__file__).parents[1] / "docs" / "python.md"
+
+
+@pytest.fixture(scope="module")
+def folder(write_ameds: Callable[[Path], Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive and the bag that it becomes."""
+    root = tmp_path_factory.mktemp("python")
+    write_ameds(root / "etna")
+    with fieldplay.open(root / "etna") as data:
+        data.to_bag(root / "bag")
+    return root
+
+
+@pytest.fixture(params=["etna", "bag"])
+def data(folder: Path, request: pytest.FixtureRequest) -> Iterator[fieldplay.FieldData]:
+    with fieldplay.open(folder / request.param) as found:
+        yield found
+
+
+def test_importing_it_loads_nothing() -> None:
+    heavy = ("numpy", "cv2", "polars", "rclpy", "yaml", "fieldplay_archive")
+    program = f"import sys, fieldplay; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+def test_all_that_is_public_is_there() -> None:
+    assert all(hasattr(fieldplay, name) for name in fieldplay.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'closed'"):
+        fieldplay.closed  # noqa: B018
+
+
+def test_topics_tell_types_frames_and_times(data: fieldplay.FieldData) -> None:
+    topic = data.topics["/ameds/imu/data"]
+    assert (topic.type, topic.frame) == ("sensor_msgs/msg/Imu", "imu_link")
+    assert topic.count == len(data.records("imu/data")["stamp_ns"]) > 0
+    assert (topic.first_ns, topic.last_ns) == tuple(data.records("imu/data")["leaves_ns"][[0, -1]])
+
+
+def test_an_archive_and_its_bag_give_the_same_columns(folder: Path) -> None:
+    with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
+        assert set(archive.topics) == set(bag.topics)
+        for name in archive.topics:
+            of_archive, of_bag = archive.records(name), bag.records(name)
+            for column in set(of_archive) & set(of_bag) - {"name"}:
+                np.testing.assert_array_equal(of_archive[column], of_bag[column], f"{name}: {column}")
+            assert {"stamp_ns", "leaves_ns"} < set(of_archive) & set(of_bag), name
+
+
+def test_an_archive_and_its_bag_give_the_same_messages(folder: Path) -> None:
+    with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
+        assert sorted(archive.messages()) == sorted(bag.messages())
+        stamps = [message.stamp_ns for message in bag.messages()]
+        assert stamps == sorted(stamps)
+
+
+def test_a_part_of_the_time_is_that_part_alone(data: fieldplay.FieldData) -> None:
+    whole = data.records("imu/data")
+    begin = min(topic.first_ns for topic in data.topics.values() if topic.first_ns is not None)
+    part = data.records("imu/data", start=0.25, duration=0.5)
+    wanted = (whole["leaves_ns"] >= begin + 250_000_000) & (whole["leaves_ns"] <= begin + 750_000_000)
+    assert 0 < wanted.sum() < len(wanted)
+    for name, column in part.items():
+        np.testing.assert_array_equal(column, whole[name][wanted])
+    found = [message.stamp_ns for message in data.messages("imu/data", start=0.25, duration=0.5)]
+    assert found == part["leaves_ns"].tolist()
+
+
+def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
+    edges = {edge.child: edge for edge in data.tf_static}
+    assert len(edges) == len(data.tf_static) > 3
+    for edge in edges.values():
+        np.testing.assert_allclose(edge.parent_t_child[:3, :3] @ edge.parent_t_child[:3, :3].T, np.eye(3), atol=1e-12)
+        assert edge.parent_t_child[3].tolist() == [0, 0, 0, 1]
+
+
+def test_pictures_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) -> None:
+    pictures = list(data.images("main_cam/image_raw", duration=0.3))
+    assert len(pictures) > 1 and [stamp for stamp, _ in pictures] == sorted(stamp for stamp, _ in pictures)
+    assert all(picture.shape == (1080, 1920, 3) and picture.dtype == np.uint8 for _, picture in pictures)
+    clouds = list(data.clouds("lidar/points", duration=0.5))
+    assert clouds and all({"x", "y", "z"} <= set(points.dtype.names or ()) for _, points in clouds)
+    with pytest.raises(fieldplay.UsageError, match=r"/ameds/imu/data: expected pictures, got sensor_msgs/msg/Imu"):
+        next(data.images("imu/data"))
+
+
+def test_pictures_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
+    with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
+        both = zip(archive.images("aux_cam/image_raw"), bag.images("aux_cam/image_raw"), strict=True)
+        for (stamp, picture), (other_stamp, other) in both:
+            assert stamp == other_stamp
+            np.testing.assert_array_equal(picture, other)
+
+
+def test_what_is_not_there_is_told_with_what_is(data: fieldplay.FieldData) -> None:
+    with pytest.raises(fieldplay.UsageError, match=r"there is no topic 'moon'; there are /ameds/"):
+        data.records("moon")
+    with pytest.raises(fieldplay.UsageError, match=r"'camera_info' may be /ameds/\w+/camera_info or /ameds/"):
+        data.records("camera_info")
+
+
+def test_a_whole_archive_and_a_whole_bag_have_their_defects(data: fieldplay.FieldData) -> None:
+    assert list(data.check()) == list(data.defects)
+
+
+def test_a_damaged_bag_gives_what_can_be_read_of_it(folder: Path, tmp_path: Path) -> None:
+    whole = (folder / "bag" / "bag_0.mcap").read_bytes()
+    (tmp_path / "cut.mcap").write_bytes(whole[: len(whole) // 2])
+    with fieldplay.open(tmp_path / "cut.mcap") as bag, fieldplay.open(folder / "etna") as archive:
+        found = bag.records("imu/data")["stamp_ns"]
+        assert 0 < len(found) < len(archive.records("imu/data")["stamp_ns"])
+        assert "damaged_bag" in {defect.kind for defect in bag.defects}
+        with pytest.raises(fieldplay.UsageError, match="only an archive becomes a bag"):
+            bag.to_bag(tmp_path / "other")
+
+
+def test_what_cannot_be_opened_is_a_user_error(tmp_path: Path) -> None:
+    with pytest.raises(fieldplay.UserError, match="there is no such folder or file"):
+        fieldplay.open(tmp_path / "nothing")
+
+
+def test_the_page_s_examples_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(blocks) >= 6
+    monkeypatch.chdir(folder)
+    scope: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), scope)
