@@ -2,7 +2,7 @@
 
 import os
 import struct
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -121,20 +121,21 @@ class McapReader:
         self._introduce(found)
         return {number: found.places(number) for number in found.parts if number in self.topics}
 
-    def read(self, block: int, offset: int) -> bytes:
-        try:
-            if block == OUTSIDE:
-                op, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
-                content = memoryview(os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size))
-            else:
-                data = memoryview(self._blocks[block])
-                op, length = HEAD.unpack_from(data, offset)
-                content = data[offset + HEAD.size : offset + HEAD.size + length]
-        except struct.error:
-            op, length, content = 0, 1, memoryview(b"")
-        if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
-            raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
-        return bytes(content[MESSAGE_HEAD.size :])
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        data = None if block == OUTSIDE else memoryview(self._blocks[block])
+        for offset in offsets:
+            try:
+                if data is None:
+                    op, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
+                    content = memoryview(os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size))
+                else:
+                    op, length = HEAD.unpack_from(data, offset)
+                    content = data[offset + HEAD.size : offset + HEAD.size + length]
+            except struct.error:
+                op, length, content = 0, 1, memoryview(b"")
+            if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
+                raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+            yield bytes(content[MESSAGE_HEAD.size :])
 
     def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
         """The records of the file as far as they are whole, of a chunk also where its end is missing."""

@@ -187,9 +187,9 @@ class Ros2Bag(Bag):
                 indexed[topic.name] = IndexedTopic(kind, joined_places([places for _, places in files]))
         return indexed
 
-    def read(self, block: int, offset: int) -> bytes:
-        data = self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offset)
-        return decompressed_message(data) if self._packs_messages else data
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        messages = self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets)
+        return map(decompressed_message, messages) if self._packs_messages else messages
 
     def tell_damaged(self, block: int, message: str) -> None:
         self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)

@@ -1,7 +1,7 @@
 """Bags of ROS 1: where each message lies, also where a bag is cut into parts or cut off; chunks are read at random."""
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import BinaryIO, cast
@@ -56,13 +56,14 @@ class Ros1Bag(Bag):
         kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False)
         return IndexedTopic(kind, joined_places(parts))
 
-    def read(self, block: int, offset: int) -> bytes:
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         chunk = self._blocks[block]
-        begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
-        end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
-        if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
-            raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
-        return chunk[begin + 4 : end]
+        for offset in offsets:
+            begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
+            end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
+            if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
+                raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+            yield chunk[begin + 4 : end]
 
     def tell_damaged(self, block: int, message: str) -> None:
         self.report(Defect(file=self.name, kind="damaged_chunk", message=message))

@@ -5,7 +5,7 @@ They are written as of ROS 2 Jazzy, schema version 4, and read as far as they ca
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from fieldplay_messages.feeds.messages import Messages
 
 BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
+BLOCK_ROWS = 256  # that are read together, of one topic
 UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 
 # A bag that is not finished is thrown away: nothing needs to be undone, and one sync at the end is enough.
@@ -149,13 +150,13 @@ class SqliteReader:
             self.faults.append(f"it can be read only so far: {error}")
 
     def index(self) -> Mapping[int, MessagePlaces]:
-        """By their numbers, which are block and offset; no message is read for it."""
+        """By their numbers, so many to a block; no message is read for it."""
         parts: list[NDArray[np.int64]] = [np.zeros((0, 3), np.int64)]
         try:
             self._learn()
             rows = self._database.execute(
                 "SELECT topic_id, timestamp, id FROM messages"
-                " WHERE typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' ORDER BY id"
+                " WHERE id >= 0 AND typeof(topic_id) = 'integer' AND typeof(timestamp) = 'integer' ORDER BY id"
             )
             while some := rows.fetchmany(INDEXED_ROWS):
                 parts.append(np.array(some, np.int64))
@@ -165,17 +166,26 @@ class SqliteReader:
         known = np.isin(number, [topic for topic in self.topics if isinstance(topic, int)])
         self._tell_unusable(int((~known).sum()))
         members = {topic: np.flatnonzero(number == topic) for topic in np.unique(number[known]).tolist()}
-        return {topic: places_in_time(stamp_ns[rows], row[rows], row[rows]) for topic, rows in members.items()}
+        return {
+            topic: places_in_time(stamp_ns[rows], row[rows] // BLOCK_ROWS, row[rows]) for topic, rows in members.items()
+        }
 
-    def read(self, block: int, offset: int) -> bytes:
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        wanted = ",".join(map(str, offsets))
         try:
             with self._lock:
-                found = self._database.execute("SELECT data FROM messages WHERE id = ?", (offset,)).fetchone()
+                found = dict(self._database.execute(f"SELECT id, data FROM messages WHERE id IN ({wanted})"))
         except UNREADABLE as error:
-            raise ArchiveError(f"the message in row {offset} cannot be read: {error}") from None
-        if found is None or not isinstance(found[0], bytes):
-            raise ArchiveError(f"expected a message in row {offset}, got none")
-        return found[0]
+            if len(offsets) == 1:
+                raise ArchiveError(f"the message in row {offsets[0]} cannot be read: {error}") from None
+            for offset in offsets:
+                yield from self.read(block, [offset])
+            return
+        for offset in offsets:
+            data = found.get(offset)
+            if not isinstance(data, bytes):
+                raise ArchiveError(f"expected a message in row {offset}, got none")
+            yield data
 
     def _learn(self) -> None:
         """Take in the topics, and the definitions of their types where the database has them."""

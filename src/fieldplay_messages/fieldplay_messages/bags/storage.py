@@ -83,8 +83,8 @@ class StorageReader(Protocol):
     def index(self) -> Mapping[int, MessagePlaces]:
         """Where the messages of each topic lie."""
 
-    def read(self, block: int, offset: int) -> bytes:
-        """The message at a place; ArchiveError where it is damaged."""
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
 
     def close(self) -> None: ...
 

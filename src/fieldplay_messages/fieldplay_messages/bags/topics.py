@@ -3,7 +3,7 @@
 import struct
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -67,8 +67,8 @@ class Bag(ABC):
         """The topics that have messages, as the bag calls them."""
 
     @abstractmethod
-    def read(self, block: int, offset: int) -> bytes:
-        """A message at its place; ArchiveError where it is damaged."""
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
 
     @abstractmethod
     def tell_damaged(self, block: int, message: str) -> None:
@@ -120,10 +120,12 @@ class BagTopic:
         part = _part(index, self._rows)
         blocks, offsets = self._places.block[part], self._places.offset[part]
         found: list[bytes | None] = [None] * len(blocks)
-        for block in np.unique(blocks).tolist():
+        order = np.argsort(blocks, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(blocks) else ():
+            block = int(blocks[rows[0]])
             try:
-                for row in np.flatnonzero(blocks == block).tolist():
-                    found[row] = self._bag.read(block, int(offsets[row]))
+                for row, message in zip(rows.tolist(), self._bag.read(block, offsets[rows].tolist()), strict=True):
+                    found[row] = message
             except ArchiveError as error:
                 if self._bag.is_newly_damaged(block):
                     self._bag.tell_damaged(block, f"{error}; its messages are left out")
@@ -131,7 +133,8 @@ class BagTopic:
 
     def message(self, index: int, row: int) -> bytes:
         at = index * self._rows + row
-        return self._bag.read(int(self._places.block[at]), int(self._places.offset[at]))
+        (message,) = self._bag.read(int(self._places.block[at]), [int(self._places.offset[at])])
+        return message
 
 
 def _part(index: int, rows: int) -> slice:
