@@ -12,7 +12,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.spec import DatasetSpec, Parameter, RowFiles, TableFiles
+from fieldplay_archive.spec import DatasetParameter, DatasetSpec, RowFiles, TableFiles
 from fieldplay_archive.tables.dialect import unit_of_digits
 from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import RowsSpec, Table, Watch
@@ -218,7 +218,7 @@ def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str,
     return values
 
 
-def _parameter_value(name: str, value: Any, parameter: Parameter) -> Any:
+def _parameter_value(name: str, value: Any, parameter: DatasetParameter) -> Any:
     """A value as the parameter's default is: one of the choices, or of the default's type."""
     if parameter.choices:
         for choice in parameter.choices:

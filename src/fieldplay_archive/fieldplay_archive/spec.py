@@ -28,7 +28,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as quic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
+class DatasetParameter:
     """Something that the papers leave open: its default, what it may be, and what it means."""
 
     default: bool | int | float | str
@@ -199,7 +199,7 @@ class DatasetSpec:
     detect: tuple[str, ...]
     plausible_years: tuple[int, int]
     streams: tuple[StreamSpec, ...]
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    parameters: Mapping[str, DatasetParameter] = field(default_factory=dict)
     tables: Mapping[str, TableFiles] = field(default_factory=dict)
     rows: Mapping[str, RowFiles] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ import pytest
 
 from fieldplay_archive.archive import KEPT_PER_KIND, Archive, DefectLog, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, open_files
-from fieldplay_archive.spec import DatasetSpec, Parameter, TableFiles
+from fieldplay_archive.spec import DatasetParameter, DatasetSpec, TableFiles
 from fieldplay_messages.errors import Defect, UsageError, UserError
 from fieldplay_messages.spec import StreamSpec
 
@@ -32,11 +32,11 @@ SPEC = DatasetSpec(
     },
     leftovers={r".*\.mp4": "not played"},
     parameters={
-        "sign": Parameter(default=1, help="", choices=(1, -1)),
-        "std": Parameter(default=0.05, help=""),
-        "count": Parameter(default=3, help=""),
-        "flag": Parameter(default=False, help=""),
-        "word": Parameter(default="a", help=""),
+        "sign": DatasetParameter(default=1, help="", choices=(1, -1)),
+        "std": DatasetParameter(default=0.05, help=""),
+        "count": DatasetParameter(default=3, help=""),
+        "flag": DatasetParameter(default=False, help=""),
+        "word": DatasetParameter(default="a", help=""),
     },
 )
 

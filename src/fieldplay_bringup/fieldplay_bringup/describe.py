@@ -11,7 +11,7 @@ from ament_index_python.packages import get_package_share_directory
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
-from fieldplay_archive.spec import DatasetSpec, Parameter
+from fieldplay_archive.spec import DatasetParameter, DatasetSpec
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
@@ -64,7 +64,7 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
     ]
 
 
-def _of_nodes(spec: DatasetSpec) -> dict[str, Parameter]:
+def _of_nodes(spec: DatasetSpec) -> dict[str, DatasetParameter]:
     """The dataset's parameters that are settings of what is computed."""
     settings = {name for derived in spec.derived for name in derived.settings}
     return {name: parameter for name, parameter in spec.parameters.items() if name in settings}

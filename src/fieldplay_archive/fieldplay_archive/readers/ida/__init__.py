@@ -1,8 +1,8 @@
 """The archive of InSight's robotic arm (IDA). First read archive.py, which opens one.
 
 products.py: its files, their names and labels; clock.py: the lander's clock; motion.py and status.py: the two kinds of
-tables; streams.py: their rows as records; survey.py: one pass through all rows; calibration.py: what it tells of the
-arm; checks.py: what is measured.
+tables; distinct_rows.py: many files as one, each row once; streams.py: their rows as records; survey.py: one pass
+through all rows; calibration.py: what it tells of the arm; checks.py: what is measured.
 """
 
 from fieldplay_archive.readers.ida.archive import open_archive, recognises
