@@ -1,22 +1,28 @@
-"""What several commands share: their arguments, and what is opened and written by these."""
+"""What several commands share: their arguments, and what is opened and written by these.
+
+What costs time to load is loaded where it is needed: the list of commands and completion need nothing of it.
+"""
 
 import argparse
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.datasets import dataset_files, open_dataset
-from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
+
+if TYPE_CHECKING:
+    from fieldplay.data.archive_data import ArchiveData
+    from fieldplay.sources.source import Source
+    from fieldplay_archive.outlets.selection import Selection
 
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
@@ -24,6 +30,8 @@ NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?
 
 def add_archive(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, and how it is to be understood."""
+    from fieldplay_archive.datasets import dataset_files
+
     parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="a folder, or the file as downloaded")
     parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
     parser.add_argument(
@@ -67,10 +75,26 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--frame-prefix", default="", help="before all frames")
 
 
-def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> Archive:
+def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
+    from fieldplay.data.archive_data import open_archive_data
+
     with progress_bar("opening", "MB") as bar, watched_opening(bar):
-        return open_dataset(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
+        return open_archive_data(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
+
+
+@contextmanager
+def opened_source(chosen: argparse.Namespace) -> Iterator["Source"]:
+    """The archive or the bag that is asked for, as what pages and evaluations are made of."""
+    import fieldplay
+    from fieldplay.data.archive_data import ArchiveData
+    from fieldplay.sources.archive import ArchiveSource
+    from fieldplay.sources.bag import BagSource
+
+    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+        data = fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
+    with data:
+        yield ArchiveSource(data.archive) if isinstance(data, ArchiveData) else BagSource(chosen.archive)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
@@ -87,8 +111,10 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def selection_of(chosen: argparse.Namespace) -> Selection:
+def selection_of(chosen: argparse.Namespace) -> "Selection":
     """The part of the archive that is asked for."""
+    from fieldplay_archive.outlets.selection import Selection
+
     return Selection(
         start_s=chosen.start,
         duration_s=chosen.duration,

@@ -9,8 +9,6 @@ from typing import Any
 from fieldplay.cli.arguments import add_archive, add_json, opened
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets import checks
-from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError, Defect
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
@@ -26,11 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Every defect of an archive; one that cannot be opened at all is one defect."""
     try:
-        with opened(chosen, even_empty=True) as archive:
+        with opened(chosen, even_empty=True) as data:
+            archive = data.archive
             playable = any(len(stream.spans) for stream in archive.streams.values())
             if playable:
                 with progress_bar("checking", "rows") as bar:
-                    checks.check(archive, Selection(), progress=bar)
+                    data.check(progress=bar)
             _print_check(chosen, archive, playable)
             return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
     except ArchiveError as error:

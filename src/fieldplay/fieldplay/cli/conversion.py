@@ -3,7 +3,6 @@
 import argparse
 from pathlib import Path
 
-from fieldplay import conversion
 from fieldplay.cli.arguments import add_archive, add_overwrite, add_selection, opened, require_place, selection_of
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import print_line, progress_bar, tell
@@ -30,11 +29,9 @@ def run(chosen: argparse.Namespace) -> int:
     require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
     if chosen.storage == "sqlite3" and chosen.compression != "none":
         raise UsageError("--compression is for --storage mcap")
-    options = conversion.BagOptions(
-        storage=chosen.storage, compression=chosen.compression, overwrite=chosen.overwrite, strict=chosen.strict
-    )
     selection = selection_of(chosen)
-    with opened(chosen) as archive:
+    with opened(chosen) as data:
+        archive = data.archive
         if sends_odom_tf(archive.spec, selection) and not chosen.derived:
             raise UsageError(f"--tf {ODOM_TF}: that odometry is computed with --derived alone")
         try:
@@ -45,7 +42,15 @@ def run(chosen: argparse.Namespace) -> int:
                     stop_if_wanted()
                     bar(share, count)
 
-                written = conversion.convert(archive, chosen.out, selection, options, progress=progress)
+                written = data.to_bag(
+                    chosen.out,
+                    selection,
+                    storage=chosen.storage,
+                    compression=chosen.compression,
+                    overwrite=chosen.overwrite,
+                    strict=chosen.strict,
+                    progress=progress,
+                )
             for line in lacking_lines(archive) if chosen.derived else []:
                 tell(line)
         finally:

@@ -15,7 +15,7 @@ from fieldplay.cli.arguments import (
     add_overwrite,
     count,
     number,
-    opened,
+    opened_source,
     require_file_place,
     require_place,
 )
@@ -23,15 +23,12 @@ from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
 from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.sources.archive import ArchiveSource
-from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import Source
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import write_whole
 
@@ -127,19 +124,8 @@ def _require_places(chosen: argparse.Namespace) -> None:
 @contextmanager
 def _source(chosen: argparse.Namespace) -> Iterator[tuple[Source, tuple[str, str]]]:
     """What is to be read, and the names of the two in it."""
-
-    def names_in(source: Source) -> tuple[str, str]:
-        return chosen_topic(chosen.estimate, source.topics), chosen_topic(chosen.truth, source.topics)
-
-    if chosen.dataset is None and is_bag(chosen.archive):
-        if chosen.set:
-            raise UsageError("--set is for archives: a bag has no parameters")
-        bag = BagSource(chosen.archive)
-        yield bag, names_in(bag)
-        return
-    with opened(chosen) as archive:
-        source = ArchiveSource(archive)
-        yield source, names_in(source)
+    with opened_source(chosen) as source:
+        yield source, (chosen_topic(chosen.estimate, source.topics), chosen_topic(chosen.truth, source.topics))
 
 
 def _problems(source: Source, names: Sequence[str]) -> Iterator[str]:

@@ -18,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """What is in an archive."""
-    with opened(chosen) as archive:
+    with opened(chosen) as data:
+        archive = data.archive
         check_settings(archive)
         with progress_bar("reading", "blocks") as bar:
             found = summaries.summaries(archive, Selection(), progress=bar)

@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A laser's points in a camera's picture."""
     scale = _require_options(chosen)
-    with opened(chosen) as archive, progress_bar("projecting", "steps") as bar:
-        found = projected(archive, _wanted(chosen), step=bar, tell=note)
+    with opened(chosen) as data, progress_bar("projecting", "steps") as bar:
+        found = projected(data.archive, _wanted(chosen), step=bar, tell=note)
         ranges_m, caption = found.ranges_m, caption_of(found)
         drawn = overlay(
             found.picture.pixels, found.projection, ranges_m, scale=scale, size_px=chosen.size, caption=caption

@@ -1,20 +1,13 @@
 """The command `fieldplay report`: a page about an archive or a bag."""
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, opened
+from fieldplay.cli.arguments import add_archive, opened_source
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
-from fieldplay.sources.archive import ArchiveSource
-from fieldplay.sources.bag import BagSource
-from fieldplay.sources.source import Source
-from fieldplay_messages.bags.reader import is_bag
-from fieldplay_messages.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """A page about an archive or a bag; defects are told in it, and do not fail the command."""
     require_place(chosen.archive, chosen.out)
-    with _source(chosen) as source:
+    with opened_source(chosen) as source:
         with progress_bar("reading", "messages") as bar:
             page = page_of(source, bar)
         size = write_page(chosen.out, page)
@@ -34,14 +27,3 @@ def run(chosen: argparse.Namespace) -> int:
     found = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
     print_line(f"{chosen.out}: {len(source.topics)} topics, {found}, {size_text(size)}")
     return 0
-
-
-@contextmanager
-def _source(chosen: argparse.Namespace) -> Iterator[Source]:
-    if chosen.dataset is None and is_bag(chosen.archive):
-        if chosen.set:
-            raise UsageError("--set is for archives: a bag has no parameters")
-        yield BagSource(chosen.archive)
-        return
-    with opened(chosen) as archive:
-        yield ArchiveSource(archive)

@@ -17,6 +17,6 @@ def open_data(
     """A bag, or an archive where its dataset is named or it is no bag."""
     if dataset is None and is_bag(path):
         if parameters:
-            raise UsageError(f"{path} is a bag, which has no parameters")
+            raise UsageError(f"{path}: parameters (--set) are for archives: a bag has none")
         return BagData(path)
     return open_archive_data(path, dataset, parameters, derived=derived)

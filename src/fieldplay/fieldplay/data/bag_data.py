@@ -26,7 +26,7 @@ class BagData(FieldData):
 
     def __init__(self, path: Path) -> None:
         self._defects: list[Defect] = []
-        self._path = path
+        self.path = path
         self._bag = Ros2Bag(path, self._defects.append)
 
     def close(self) -> None:
@@ -41,7 +41,7 @@ class BagData(FieldData):
         return self._defects
 
     def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
-        for _ in Ros2Bag(self._path, self._report_once).batches(progress):
+        for _ in Ros2Bag(self.path, self._report_once).batches(progress):
             pass
         return self._defects
 
@@ -75,7 +75,7 @@ class BagData(FieldData):
             yield from (framed.record for framed in decoder.records(parts_of_lengths(there, messages)))
             if decoder.failed > failed:
                 text = f"{topic}: {decoder.failed - failed} messages are none of {self.topics[topic].type}"
-                self._report_once(Defect(file=self._path.name, kind="damaged_message", message=text))
+                self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
         stamps, rows = self._places(topic, window)
@@ -107,7 +107,7 @@ class BagData(FieldData):
         try:
             return self._bag.read(int(places.block[row]), int(places.offset[row]))
         except ArchiveError as error:
-            self._report_once(Defect(file=self._path.name, kind="damaged_message", message=f"{topic}: {error}"))
+            self._report_once(Defect(file=self.path.name, kind="damaged_message", message=f"{topic}: {error}"))
             return None
 
     def _info(self, name: str) -> TopicInfo:

@@ -2,12 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from fieldplay_messages.records import Record
 
 STATIC = "/tf_static"
 COMPRESSED = "/compressed"
+Own = TypeVar("Own", bound="FieldData")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +52,15 @@ class Message(NamedTuple):
     type: str
 
 
-class FieldData(AbstractContextManager["FieldData"], ABC):
+class FieldData(ABC):
     """An archive or a bag that is open.
 
     Names of topics may be short: `imu/data` is the topic that ends so. Times are nanoseconds since 1970; `start` and
     `duration` are seconds, from the begin of the data.
     """
+
+    def __enter__(self: Own) -> Own:
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
