@@ -105,10 +105,11 @@ class BagData(FieldData):
     def _read(self, topic: str, row: int) -> bytes | None:
         places = self._bag.indexed[topic].places
         try:
-            return self._bag.read(int(places.block[row]), int(places.offset[row]))
+            (message,) = self._bag.read(int(places.block[row]), [int(places.offset[row])])
         except ArchiveError as error:
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=f"{topic}: {error}"))
             return None
+        return message
 
     def _info(self, name: str) -> TopicInfo:
         topic = self._bag.indexed[name]
