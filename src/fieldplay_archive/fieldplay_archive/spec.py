@@ -1,7 +1,7 @@
 """What a dataset is, as its YAML says: the shape that every description has, and how one is read."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -84,9 +84,8 @@ class TableFiles:
     units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        titles = (pattern for patterns in self.header.values() for pattern in patterns)
-        for pattern in (self.files, self.folder, *self.extract.values(), *titles):
-            _compile(pattern)
+        _require_patterns(files=[self.files], folder=[self.folder], extract=self.extract.values())
+        _require_patterns(header=[pattern for patterns in self.header.values() for pattern in patterns])
         if bool(self.layouts) + self.nmea + (self.marked is not None) != 1:
             raise ValueError("expected one of layouts, nmea: true and marked")
         layouts = [self.marked.columns] if self.marked else self.layouts
@@ -125,8 +124,7 @@ class RowFiles:
     optional: bool = False
 
     def __post_init__(self) -> None:
-        _compile(self.files)
-        _compile(self.folder)
+        _require_patterns(files=[self.files], folder=[self.folder])
 
     @property
     def shown(self) -> str:
@@ -218,15 +216,17 @@ class DatasetSpec:
     tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 
     def __post_init__(self) -> None:
-        for pattern in (*self.detect, *self.leftovers):
-            _compile(pattern)
+        _require_patterns(detect=self.detect, leftovers=self.leftovers)
 
 
-def _compile(pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"expected a regular expression, got '{pattern}': {error}") from None
+def _require_patterns(**patterns: Iterable[str]) -> None:
+    """ValueError names the entry that holds what is no regular expression."""
+    for key, texts in patterns.items():
+        for text in texts:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise ValueError(f"{key}: expected a regular expression, got '{text}': {error}") from None
 
 
 def spec_from_file(path: Path) -> DatasetSpec:

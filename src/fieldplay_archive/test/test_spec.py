@@ -46,9 +46,10 @@ def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
         ({"title": 7}, r"rover\.yaml\.title: expected str, got int 7"),
         ({"plausible_years": [2000]}, r"plausible_years: expected 2 entries, got 1"),
         ({"streams": [{"id": "imu"}]}, r"streams\[0\]: expected an entry 'topic', got none"),
-        ({"detect": ["imu("]}, r"rover\.yaml: expected a regular expression, got 'imu\('"),
-        ({"tables": {"imu": {"files": "[", "layouts": []}}}, r"tables\.imu: expected a regular expression, got '\['"),
-        ({"rows": {"cam": {"files": "*"}}}, r"rows\.cam: expected a regular expression, got '\*'"),
+        ({"detect": ["imu("]}, r"rover\.yaml: detect: expected a regular expression, got 'imu\('"),
+        ({"tables": {"imu": {"files": "[", "layouts": []}}}, r"\.imu: files: expected a regular expression, got '\['"),
+        ({"leftovers": {"a(": ""}}, r"rover\.yaml: leftovers: expected a regular expression, got 'a\('"),
+        ({"rows": {"cam": {"files": "*"}}}, r"rows\.cam: files: expected a regular expression, got '\*'"),
         (
             {"tables": {"imu": {"files": "a", "layouts": [["time", "x"], ["time"]], "ranges": {"x": [0, 1]}}}},
             r"tables\.imu: ranges: expected a column of all layouts, got 'x'",
