@@ -1,8 +1,5 @@
 """Rows of whole numbers in the order of their first: few are held in memory, many in a file that has no name."""
 
-import os
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -11,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.files.scratch import ScratchFile, scratch_folder
 from fieldplay_messages.errors import ArchiveError
 
 Numbers = NDArray[np.int64]
@@ -58,25 +56,22 @@ class _Filed:
     """Rows in a file that is gone when they are let go."""
 
     def __init__(self, width: int) -> None:
-        self._width, self._count = width, 0
+        self._row_bytes, self._width = 8 * width, width
         with _no_place():
-            self._file, name = tempfile.mkstemp(prefix="fieldplay-")
-            os.unlink(name)
-        weakref.finalize(self, os.close, self._file)
+            self._file = ScratchFile()
 
     def __len__(self) -> int:
-        return self._count
+        return self._file.size // self._row_bytes
 
     def append(self, rows: Numbers) -> int:
         """Add rows behind the others; how many there are."""
-        with _no_place(), open(self._file, "ab", closefd=False) as file:
-            file.write(rows.tobytes())
-        self._count += len(rows)
-        return self._count
+        with _no_place():
+            self._file.append(rows.tobytes())
+        return len(self)
 
     def rows(self, begin: int, end: int) -> Numbers:
-        width, count = 8 * self._width, max(min(end, self._count) - begin, 0)
-        data = os.pread(self._file, count * width, begin * width)
+        count = max(min(end, len(self)) - begin, 0)
+        data = self._file.read(begin * self._row_bytes, count * self._row_bytes)
         return np.frombuffer(data, np.int64).reshape(-1, self._width)
 
 
@@ -85,7 +80,7 @@ def _no_place() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ArchiveError(f"times cannot be sorted in {tempfile.gettempdir()}: {error}") from None
+        raise ArchiveError(f"times cannot be sorted in {scratch_folder()}: {error}") from None
 
 
 def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
