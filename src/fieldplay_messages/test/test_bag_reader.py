@@ -1,5 +1,6 @@
 """Bags of ROS 2 at random: what each topic gives is what the bag gives from begin to end, damaged or not."""
 
+import random
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from messages_by_hand import START_NS, STORE, make, serialized, stamped
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.mcap_records import CHUNK, HEAD, MAGIC, MESSAGE_INDEX
+from fieldplay_messages.bags.mcap_records import CHUNK, HEAD, MAGIC, MESSAGE_INDEX, chunk_bytes
 from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.bags.writer import BagWriter, StorageName
 from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
@@ -110,6 +111,40 @@ def test_an_mcap_without_indexes_is_indexed_by_what_is_in_its_chunks(
     (storage,) = bag.glob("*.mcap")
     storage.write_bytes(without_records(storage.read_bytes(), unwanted))
     assert at_random(bag)[0] == expected
+
+
+def test_messages_that_lie_in_no_chunk_are_read(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag")
+    expected, _ = in_order(bag)
+    (storage,) = bag.glob("*.mcap")
+    content = storage.read_bytes()
+    kept, place = [MAGIC], len(MAGIC)
+    while place + HEAD.size <= len(content) - len(MAGIC):
+        op, length = HEAD.unpack_from(content, place)
+        begin, place = place + HEAD.size, place + HEAD.size + length
+        if op == CHUNK:
+            kept.append(chunk_bytes(memoryview(content)[begin:place]))
+        elif op != MESSAGE_INDEX:
+            kept.append(content[begin - HEAD.size : place])
+    storage.write_bytes(b"".join((*kept, MAGIC)))
+    assert in_order(bag) == (expected, [])
+    assert at_random(bag) == (expected, [])
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_whatever_bytes_are_changed_the_rest_is_read(storage: StorageName, seed: int, tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", storage=storage)
+    (file,) = (path for path in bag.iterdir() if path.suffix != ".yaml")
+    changed, numbers = bytearray(file.read_bytes()), random.Random(seed)
+    first = 4096 if storage == "sqlite3" else len(MAGIC)  # the first page holds what the database is
+    for _ in range(numbers.choice([5, 50, 500])):
+        changed[numbers.randrange(first, len(changed))] = numbers.choice([0, 255, numbers.randrange(256)])
+    file.write_bytes(changed)
+    found, _ = at_random(bag)
+    assert sum(map(len, found.values())) <= 400
+    for batch in Ros2Bag(bag, lambda defect: None).batches(lambda share, count: None):
+        assert len(batch.stamp_ns)
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
