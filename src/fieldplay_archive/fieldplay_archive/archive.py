@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, RowFiles, TableFiles
 from fieldplay_archive.tables.dialect import unit_of_digits
@@ -199,6 +201,11 @@ def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) 
     if others:
         shown = ", ".join(others[:OTHERS_SHOWN]) + (", ..." if len(others) > OTHERS_SHOWN else "")
         archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Indices from all over `count` things, in their order: so many at most, the first and the last among them."""
+    return sorted({int(place) for place in np.linspace(0, count - 1, min(most, count))})
 
 
 def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.readers.acfr import navigation_checks as nav
 from fieldplay_archive.readers.acfr import scene_checks as scene
 from fieldplay_archive.readers.acfr.calibration import CLIPPED, IR, VISUAL
@@ -123,8 +123,7 @@ def _sampled(archive: Archive, camera: str) -> Iterator[Pixels]:
     stream = archive.streams.get(stream_id(camera))
     if stream is None:
         return
-    count = len(stream.spans)
-    for index in sorted({int(place) for place in np.linspace(0, count - 1, min(PICTURES, count))}):
+    for index in spread(len(stream.spans), PICTURES):
         record = stream.load(index)
         if not isinstance(record, Pictures):
             continue

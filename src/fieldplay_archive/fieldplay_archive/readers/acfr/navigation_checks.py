@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_archive.readers.acfr.navigation import ANGLES, NAV, PLACE, RATES, VELOCITY, grid_of
 from fieldplay_archive.tables.rows import TableRows
@@ -32,8 +32,7 @@ Floats = NDArray[np.float64]
 
 def sampled(tables: Tables) -> list[TableRows]:
     """Blocks from all over the tables."""
-    count = len(tables.blocks)
-    return [tables.rows(index) for index in sorted({int(i) for i in np.linspace(0, count - 1, min(BLOCKS, count))})]
+    return [tables.rows(index) for index in spread(len(tables.blocks), BLOCKS)]
 
 
 def check_rates(archive: Archive, tables: Mapping[str, Tables]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.readers.acfr.navigation import ned_from_frd
 from fieldplay_archive.readers.acfr.navigation_checks import stands
 from fieldplay_archive.readers.acfr.radar import (
@@ -164,13 +164,9 @@ def _told(name: str, sight: Sight, target: Target) -> str:
     return f"{name} at {sight.bearing_deg:+.1f} deg, {sight.range_m:.2f} m (expected {expected})"
 
 
-def _spread(count: int, most: int) -> list[int]:
-    return sorted({int(place) for place in np.linspace(0, count - 1, min(most, count))})
-
-
 def _scans(stream: Stream) -> Iterator[Floats]:
     """Points (n, 3) of scans from all over the stream."""
-    for index in _spread(len(stream.spans), SPANS):
+    for index in spread(len(stream.spans), SPANS):
         record = stream.load(index)
         if not isinstance(record, LaserScans):
             continue
@@ -184,7 +180,7 @@ def _scans(stream: Stream) -> Iterator[Floats]:
 
 def _clouds(stream: Stream) -> Iterator[Floats]:
     """Points (n, 3) of clouds from all over the stream."""
-    for index in _spread(len(stream.spans), SPANS):
+    for index in spread(len(stream.spans), SPANS):
         record = stream.load(index)
         if isinstance(record, Clouds):
             for row in range(len(record)):
@@ -220,7 +216,7 @@ def check_radar_ranges(archive: Archive, tables: Mapping[str, Tables]) -> None:
 def _revolutions(tables: Tables) -> Iterator[TableRows]:
     for table in tables.tables:
         found = finder_of(table).revolutions
-        for index in _spread(len(found), REVOLUTIONS):
+        for index in spread(len(found), REVOLUTIONS):
             yield rows_of_revolution(table, found[index])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
 from fieldplay_archive.readers.ameds.streams import NS_PER_MS
 from fieldplay_archive.tables.rows import TableRows, joined
@@ -57,8 +57,7 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
 
 def _blocks(tables: Tables) -> Iterator[TableRows]:
     """Blocks from all over the tables, one at a time."""
-    count = len(tables.blocks)
-    for index in sorted({int(place) for place in np.linspace(0, count - 1, min(BLOCKS, count))}):
+    for index in spread(len(tables.blocks), BLOCKS):
         yield tables.rows(index)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.formats.pcd import cloud_from_pcd
 from fieldplay_messages.errors import ArchiveError, Defect
@@ -192,7 +192,7 @@ def _after(own: NDArray[np.generic], begin: Any) -> NDArray[np.float64]:
 
 def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
     """A few clouds from all over the archive, of those that can be read."""
-    for place in sorted({int(place) for place in np.linspace(0, len(names) - 1, LOOKED_AT)}):
+    for place in spread(len(names), LOOKED_AT):
         try:
             yield _checked(cloud_from_pcd(files.read(names[place])))
         except (ArchiveError, OSError):

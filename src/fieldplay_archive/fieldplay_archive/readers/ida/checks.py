@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.outlets.lander_arm_rows import (
     JOINTS,
     POTS,
@@ -114,8 +114,7 @@ def spans_of_tools(stream: Stream, tools: State) -> list[int]:
         found = [
             index for index, span in enumerate(stream.spans) if ((begin <= span.last_ns) & (end > span.first_ns)).any()
         ]
-        places = np.linspace(0, len(found) - 1, min(SPANS_PER_TOOL, len(found))).astype(int)
-        chosen |= {found[place] for place in places}
+        chosen |= {found[place] for place in spread(len(found), SPANS_PER_TOOL)}
     return sorted(chosen)
 
 
@@ -204,9 +203,8 @@ def check_rotors(archive: Archive) -> None:
     if "rotor" not in archive.spec.constants or motors is None:
         return
     rotor = rotor_from_settings(archive.spec.constants["rotor"])
-    places = np.unique(np.linspace(0, len(motors.spans) - 1, MOST_SPANS).astype(int)).tolist()
     found: dict[str, list[Array]] = {}
-    for index in places:
+    for index in spread(len(motors.spans), MOST_SPANS):
         for joint, apart in _rotors_of_span(archive, rotor, motors, index=index):
             found.setdefault(joint, []).append(apart)
     for joint, parts in found.items():
