@@ -17,8 +17,8 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.checks import check_settings
-from fieldplay_archive.outlets.lander_arm_rows import ArmReading
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.ida.checks import reading_of
 from fieldplay_kinematics.lander_arm_bending import gravity_moments
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_messages import records
@@ -95,10 +95,14 @@ def test_the_arm_hangs_down_where_it_bends(archive: Archive) -> None:
 def test_the_torques_and_gravity_give_the_archive_s_forces(archive: Archive) -> None:
     """Forces and torques have four decimals; the yaw axis, over which the stowed arm stands, says little of them."""
     (arm,) = archive.spec.derived
-    reading, joints = ArmReading(arm.settings, archive.streams), archive.streams["joint_states"]
+    reading, joints = reading_of(arm.settings, archive.streams), archive.streams["joint_states"]
     compared = 0
     for index in range(len(joints.spans)):
-        rows, record, wrench = reading.rows(joints, index), joints.load(index), archive.streams["wrench"].load(index)
+        rows, record, wrench = (
+            reading.rows(joints.load(index)),
+            joints.load(index),
+            archive.streams["wrench"].load(index),
+        )
         _, ours, theirs = np.intersect1d(rows.stamp_ns, wrench.stamp_ns, return_indices=True)
         for code in {0, 2} & set(rows.tools[ours].tolist()):
             chosen = rows.tools[ours] == code

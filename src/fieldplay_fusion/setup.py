@@ -14,6 +14,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
     ],
     package_data={NAME: ["py.typed"]},
-    entry_points={"console_scripts": [f"{node} = {NAME}.nodes.{node}:main" for node in NODES]},
+    entry_points={"console_scripts": [f"{node} = {NAME}.nodes.programs:{node}" for node in NODES]},
     zip_safe=True,
 )

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
-from fieldplay_archive.outlets.derived import KINDS, Place
-from fieldplay_archive.outlets.derived.paths import PATH, path_messages
+from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
+from fieldplay_kinematics.pose_records import paths_record
 from fieldplay_kinematics.trail import TrailLimits, grown
 from fieldplay_messages import records
 from fieldplay_messages.feeds.batches import Window, batches
-from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.feeds.feed import Feed, messages_of_record
+from fieldplay_messages.feeds.paths import PATH
+from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
 from fieldplay_player.works import messages_of_span
 
@@ -54,7 +56,7 @@ class Joints:
 def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int, bytes]]]:
     """The messages by topic, as a conversion would write them."""
     place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
-    feeds = KINDS[SPEC.kind](SPEC, [Joints(cuts)], place)
+    feeds = feeds_of_computation(SPEC, [Source(Joints(cuts))], place)
     found: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
     for batch in batches(feeds, range(len(feeds)), window):
@@ -68,7 +70,7 @@ def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int,
 
 def path_feed() -> Feed:
     place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
-    (feed,) = (feed for feed in KINDS[SPEC.kind](SPEC, [Joints([])], place) if feed.msgtype == PATH)
+    (feed,) = (feed for feed in feeds_of_computation(SPEC, [Source(Joints([]))], place) if feed.msgtype == PATH)
     return feed
 
 
@@ -77,8 +79,10 @@ def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
     rows: NDArray[np.int64] = np.arange(40, dtype=np.int64) * 1_700_000_000
     poses = np.random.default_rng(4).normal(size=(40, 3))
     growths, _ = grown(None, TrailLimits(step_m=1.0, poses=7), stamp_ns=rows, poses=poses, lengths_m=np.full(40, 1.3))
-    stamps, messages = path_messages(frame, growths)
-    payloads, kept = messages.payloads(np.arange(len(stamps)))
+    record = paths_record(growths)
+    stamps = record.stamp_ns
+    spec = StreamSpec(id="path", topic="path", type=PATH, frame=frame)
+    payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
     assert kept.all() and len(stamps) > 10
     buffer = np.empty(int(payloads.size.sum()), np.uint8)
     ends = np.cumsum(payloads.size)

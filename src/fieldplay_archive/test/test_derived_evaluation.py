@@ -10,13 +10,15 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 from walks import Array, drifted, transforms, wander
 
-from fieldplay_archive.outlets.derived import KINDS, Place
+from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.memory import RunningEvaluation
 from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
+from fieldplay_messages.computation import Frames
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
 
@@ -63,8 +65,9 @@ def messages(
     place = Place(
         topic=lambda name: f"/rover/{name}", frame_prefix="", tf_rank=2, rank=4, first_ns=first_ns, static=edges
     )
-    streams = [Poses(ESTIMATE, cuts[0]), Poses(TRUTH, cuts[1], variance)]
-    feeds = KINDS[SPEC.kind](SPEC, streams, place)
+    estimate = Source(Poses(ESTIMATE, cuts[0]), Frames("odom", "base_link"))
+    truth = Source(Poses(TRUTH, cuts[1], variance), Frames("map", "dgps"))
+    feeds = feeds_of_computation(SPEC, [estimate, truth], place)
     found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for made in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):
         ends = np.cumsum(made.payloads.size)
@@ -109,5 +112,5 @@ def test_a_truth_without_orientation_tells_of_translation_alone() -> None:
 
 
 def test_frames_that_nothing_joins_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected base_link and dgps to be joined"):
+    with pytest.raises(ArchiveError, match="expected base_link and dgps to be joined"):
         messages(([], []), edges=[])

@@ -9,7 +9,7 @@ import pytest
 from hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.derived import KINDS, Place
+from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.integrity import integrity_from_scans
 from fieldplay_fusion.integrity_outcomes import IN_FRONT, ISOLATED
@@ -18,6 +18,7 @@ from fieldplay_fusion.integrity_scans import scans_from_messages
 from fieldplay_fusion.integrity_settings import IntegritySettings
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
+from fieldplay_messages.computation import Frames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
@@ -71,6 +72,13 @@ def radar(part: slice, damaged: int | None = None) -> records.Record:
     return records.Clouds(stamp_ns=STAMPS[part], names=tuple("" for _ in STAMPS[part]), load=load)
 
 
+def sources(laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), damaged: int | None = None) -> list[Source]:
+    return [
+        Source(Parted(SCANS.stamp_ns, laser_cuts, laser), Frames("laser")),
+        Source(Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)), Frames("radar")),
+    ]
+
+
 def derived(
     laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), *, first_ns: int = 0, damaged: int | None = None
 ) -> dict[str, list[tuple[int, Any]]]:
@@ -78,11 +86,7 @@ def derived(
     place = Place(
         topic=lambda name: f"/yard/{name}", frame_prefix="robot/", tf_rank=0, rank=1, first_ns=first_ns, static=EDGES
     )
-    streams = [
-        Parted(SCANS.stamp_ns, laser_cuts, laser),
-        Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)),
-    ]
-    feeds = KINDS[SPEC.kind](SPEC, streams, place)
+    feeds = feeds_of_computation(SPEC, sources(laser_cuts, radar_cuts, damaged), place)
     types = {feed.topic: feed.msgtype for feed in feeds}
     found: dict[str, list[tuple[int, Any]]] = {topic: [] for topic in types}
     for batch in batches(feeds, range(len(feeds)), Window(START_NS, max(first_ns, START_NS), None)):
@@ -160,5 +164,7 @@ def test_a_damaged_revolution_is_left_out() -> None:
 
 def test_a_sensor_without_a_static_frame_is_an_error_with_its_name() -> None:
     place = Place(topic=str, frame_prefix="", tf_rank=0, rank=1, first_ns=0, static=EDGES[:1])
-    with pytest.raises(ValueError, match="radar: expected a static frame below base_link, there are laser"):
-        KINDS[SPEC.kind](SPEC, [Parted(SCANS.stamp_ns, (), laser), Parted(STAMPS, (), radar)], place)
+    (feed, *_) = feeds_of_computation(SPEC, sources(), place)
+    expected = "expected base_link and radar to be joined by static frames, there are base_link, laser"
+    with pytest.raises(ArchiveError, match=expected):
+        feed.records(0)

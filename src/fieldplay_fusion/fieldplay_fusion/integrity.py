@@ -15,7 +15,7 @@ from fieldplay_fusion.integrity_outcomes import IN_FRONT, ISOLATED, NO_RETURN, O
 from fieldplay_fusion.integrity_radar import Mounting, RadarViews, Seen, nearest_at, seen_by_radar
 from fieldplay_fusion.integrity_scans import Flags, Scans, before, beside, joined
 from fieldplay_fusion.integrity_settings import IntegritySettings
-from fieldplay_fusion.integrity_shares import Counted, Report, Shares, shares_of_counts
+from fieldplay_fusion.integrity_shares import AirReport, Counted, Shares, shares_of_counts
 from fieldplay_kinematics.transforms import Array
 
 CLOUD_NEIGHBOURS = 2  # of the six around a return that are suspect too where it is part of a cloud
@@ -46,7 +46,7 @@ class Integrity:
 
     outcomes: Outcomes
     shares: Shares
-    reports: list[Report]
+    reports: list[AirReport]
     last: IntegrityState
 
 

@@ -1,5 +1,6 @@
 """What a scanning radar sees in each bearing, and where the returns of a laser lie for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from fieldplay_kinematics.transforms import Array, inverse_from_transform
 BINS = 360  # bearings of one degree about the radar's own z axis
 NS_PER_S = 1_000_000_000
 MOST_REVOLUTIONS = 16  # that one look takes in
-KEPT = 128  # revolutions, where they come one by one
+KEPT = 128  # revolutions before those that come
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,16 +35,21 @@ class RadarViews:
         begin, end = np.searchsorted(self.stamp_ns, (first_ns, last_ns + 1))
         return RadarViews(stamp_ns=self.stamp_ns[begin:end], nearest_m=self.nearest_m[begin:end])
 
-    def with_revolution(self, settings: IntegritySettings, stamp_ns: int, points: Array) -> "RadarViews":
-        """The last of these and one more revolution, of points (n, 3) in the radar's frame.
+    def with_revolutions(
+        self, settings: IntegritySettings, stamp_ns: NDArray[np.int64], points: Sequence[Array]
+    ) -> "RadarViews":
+        """The last of these and further revolutions (m,), each of points (n, 3) in the radar's frame.
 
-        What lies ahead of it is forgotten: it is of a time from which one jumped back.
+        What lies ahead of them is forgotten: it is of a time from which one jumped back.
         """
-        end = int(np.searchsorted(self.stamp_ns, stamp_ns))
+        if not len(stamp_ns):
+            return self
+        end = int(np.searchsorted(self.stamp_ns, stamp_ns[0]))
         begin = max(0, end + 1 - KEPT)
+        nearest = [nearest_from_returns(settings, turn)[None] for turn in points]
         return RadarViews(
-            stamp_ns=np.append(self.stamp_ns[begin:end], stamp_ns),
-            nearest_m=np.concatenate([self.nearest_m[begin:end], nearest_from_returns(settings, points)[None]]),
+            stamp_ns=np.concatenate([self.stamp_ns[begin:end], stamp_ns]),
+            nearest_m=np.concatenate([self.nearest_m[begin:end], *nearest]),
         )
 
 

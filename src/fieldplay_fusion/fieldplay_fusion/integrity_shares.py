@@ -45,7 +45,7 @@ class Shares:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class AirReport:
     """The shares at a time, and what they say."""
 
     stamp_ns: int
@@ -72,7 +72,7 @@ class Report:
 
 def shares_of_counts(
     settings: IntegritySettings, before: Counted | None, stamp_ns: NDArray[np.int64], *, counts: Counts
-) -> tuple[Shares, list[Report], Counted]:
+) -> tuple[Shares, list[AirReport], Counted]:
     """The shares at scans with counts (n, OUTCOMES) that follow those before; a report for each report_s that began."""
     first_ns = int(stamp_ns[0]) if before is None else before.first_ns
     old = np.zeros(0, np.int64) if before is None else before.stamp_ns
@@ -117,9 +117,9 @@ def _share(part: Counts, whole: Counts) -> Array:
     return share
 
 
-def _report(settings: IntegritySettings, shares: Shares, row: int, stamp_ns: int) -> Report:
+def _report(settings: IntegritySettings, shares: Shares, row: int, stamp_ns: int) -> AirReport:
     names = ("suspect", "in_front", "isolated", "unknown", "no_return")
     values = {name: float(getattr(shares, name)[row]) for name in names}
     judged = int(shares.judged[row])
     verdict = verdict_of_shares(settings, values["in_front"], values["isolated"], judged=judged)
-    return Report(stamp_ns=stamp_ns, verdict=verdict, judged=judged, **values)
+    return AirReport(stamp_ns=stamp_ns, verdict=verdict, judged=judged, **values)

@@ -2,56 +2,87 @@
 
 import numpy as np
 import pytest
-from hazy_scene import LASER, RADAR, Air, Yard, scans_of, turns_of
+from hazy_scene import LASER, RADAR, Air, Array, Yard, scans_of, turns_of
 
-from fieldplay_fusion.integrity import integrity_from_scans
-from fieldplay_fusion.integrity_live import known_until, next_integrity
-from fieldplay_fusion.integrity_radar import RadarViews, mounting_from_base, nearest_from_returns
-from fieldplay_fusion.integrity_scans import Scans
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.sensor_integrity import SensorIntegrity
+from fieldplay_messages.computation import JUMPED_BACK, Frames
+from fieldplay_messages.records import Clouds, LaserScans, Record
 
-SETTINGS = IntegritySettings()
-MOUNTING = mounting_from_base(LASER, RADAR)
 SECONDS = 1.0
+AIR = Yard(air=Air(dust_per_m=0.3))
+
+
+def made() -> SensorIntegrity:
+    """It knows where its sensors are, and has seen all revolutions of the radar."""
+    found = SensorIntegrity({"lasers": ["laser"]})
+    mounted: dict[str, Array] = {"laser": LASER, "radar": RADAR}
+    found.link = lambda parent, child: mounted[child]
+    found.frames = {"scan": Frames("laser"), "radar": Frames("radar")}
+    return found
 
 
 @pytest.fixture(scope="module")
-def scans() -> Scans:
-    return scans_of(Yard(air=Air(dust_per_m=0.3)), SECONDS, LASER)[0]
+def scans() -> LaserScans:
+    seen = scans_of(AIR, SECONDS, LASER)[0]
+    same = np.ones(len(seen))
+    return LaserScans(
+        stamp_ns=seen.stamp_ns, angle_min_rad=seen.angle_min_rad, angle_increment_rad=seen.angle_increment_rad,
+        ranges_m=seen.ranges_m, count=np.full(len(seen), seen.ranges_m.shape[1]), range_min_m=0 * same,
+        range_max_m=81 * same, scan_time_s=same, time_increment_s=same,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def views() -> RadarViews:
-    stamps, turns = turns_of(Yard(air=Air(dust_per_m=0.3)), SECONDS)
-    return RadarViews(stamp_ns=stamps, nearest_m=np.stack([nearest_from_returns(SETTINGS, turn) for turn in turns]))
+def clouds() -> Clouds:
+    stamps, turns = turns_of(AIR, SECONDS)
+
+    def load(row: int) -> np.ndarray:
+        points = np.zeros(len(turns[row]), [(axis, "<f4") for axis in "xyz"])
+        for number, axis in enumerate("xyz"):
+            points[axis] = turns[row][:, number]
+        return points
+
+    return Clouds(stamp_ns=stamps, names=("",) * len(stamps), load=load)
 
 
-def row(scans: Scans, number: int) -> Scans:
-    return scans.only(slice(number, number + 1))
+def ranges_of(computation: SensorIntegrity, name: str, record: Record) -> list[Array]:
+    return [made.ranges_m for _, made in computation.step(name, record) if isinstance(made, LaserScans)]
 
 
-def test_one_by_one_they_are_judged_as_all_at_once(scans: Scans, views: RadarViews) -> None:
-    batch = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=MOUNTING)
-    last, outcomes = None, []
-    for number in range(len(scans)):
-        found, is_earlier = next_integrity(SETTINGS, last, row(scans, number), views=views, mounting=MOUNTING)
-        assert not is_earlier
-        last = found.last
-        outcomes.append(found.outcomes[0])
-    assert np.array_equal(np.stack(outcomes), batch.outcomes)
+def row(scans: LaserScans, number: int) -> LaserScans:
+    return scans.only(np.array([number]))
 
 
-def test_a_scan_of_an_earlier_time_is_judged_as_if_it_were_the_first(scans: Scans, views: RadarViews) -> None:
-    ahead = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=MOUNTING).last
-    found, is_earlier = next_integrity(SETTINGS, ahead, row(scans, 0), views=views, mounting=MOUNTING)
-    first = integrity_from_scans(SETTINGS, None, row(scans, 0), views=views, mounting=MOUNTING)
-    assert is_earlier
-    assert np.array_equal(found.outcomes, first.outcomes)
-    assert found.last.stamp_ns == scans.stamp_ns[0]
+def test_one_by_one_they_are_judged_as_all_at_once(scans: LaserScans, clouds: Clouds) -> None:
+    whole, single = made(), made()
+    warnings: list[str] = []
+    single.warn = warnings.append
+    assert ranges_of(whole, "radar", clouds) == ranges_of(single, "radar", clouds) == []
+    (batch,) = ranges_of(whole, "scan", scans)
+    found = [ranges_of(single, "scan", row(scans, number))[0][0] for number in range(len(scans))]
+    assert np.isnan(batch).sum() > np.isnan(scans.ranges_m).sum() + 100
+    assert np.array_equal(np.stack(found), batch, equal_nan=True) and warnings == []
 
 
-def test_what_is_known_of_a_later_time_is_forgotten(scans: Scans, views: RadarViews) -> None:
-    last = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=MOUNTING).last
-    assert known_until(last, last.stamp_ns) is last
-    assert known_until(last, last.stamp_ns - 1) is None
-    assert known_until(None, 0) is None
+def test_a_scan_of_an_earlier_time_is_judged_as_if_it_were_the_first(scans: LaserScans, clouds: Clouds) -> None:
+    ahead, fresh = made(), made()
+    warnings: list[str] = []
+    ahead.warn = warnings.append
+    for computation in (ahead, fresh):
+        ranges_of(computation, "radar", clouds)
+    ranges_of(ahead, "scan", scans)
+    early = row(scans, len(scans) // 2)
+    later = ranges_of(ahead, "scan", early), ranges_of(fresh, "scan", early)
+    assert np.array_equal(later[0], later[1], equal_nan=True) and warnings == [JUMPED_BACK]
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_what_is_known_of_a_later_time_is_forgotten(scans: LaserScans, clouds: Clouds, is_later: bool) -> None:
+    known, fresh = made(), made()
+    last = len(scans) - 1
+    for computation in (known, fresh):
+        ranges_of(computation, "radar", clouds)
+    ranges_of(known, "scan", scans.only(np.arange(last)))
+    known.forget(int(scans.stamp_ns[last - 1]) - is_later)
+    alone = [ranges_of(computation, "scan", row(scans, last)) for computation in (known, fresh)]
+    assert np.array_equal(*alone, equal_nan=True) == is_later

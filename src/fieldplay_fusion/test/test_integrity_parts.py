@@ -52,7 +52,7 @@ def test_a_revolution_counts_from_when_it_is_complete_until_it_is_old() -> None:
 def test_what_comes_one_by_one_is_kept_in_order_and_what_lies_ahead_is_forgotten() -> None:
     views = no_views()
     for stamp_ns in (10, 20, 30, 25):
-        views = views.with_revolution(SETTINGS, stamp_ns, np.array([[float(stamp_ns), 0.0, 0.0]]))
+        views = views.with_revolutions(SETTINGS, np.array([stamp_ns]), [np.array([[float(stamp_ns), 0.0, 0.0]])])
     assert views.stamp_ns.tolist() == [10, 20, 25]
     assert views.nearest_m[:, 0].tolist() == [10, 20, 25]
     assert views.between(11, 20).stamp_ns.tolist() == [20]

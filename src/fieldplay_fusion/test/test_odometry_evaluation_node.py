@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, TransformStamped
 from nav_msgs.msg import Odometry, Path
 from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.parameter import Parameter
@@ -19,9 +20,10 @@ from walks import Array, drifted, transforms, wander
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.memory import RunningEvaluation
 from fieldplay_fusion.evaluation.words import states_of_evaluation
-from fieldplay_fusion.nodes.odometry_evaluation import OdometryEvaluation
-from fieldplay_kinematics.nodes.messages import pose_message, transform_message
-from fieldplay_kinematics.nodes.paths import stamp_of
+from fieldplay_fusion.nodes.programs import odometry_evaluation
+from fieldplay_fusion.odometry_evaluation import OdometryEvaluation
+from fieldplay_kinematics.nodes.host import ComputationNode
+from fieldplay_kinematics.transforms import quaternion_from_rotation
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9
@@ -51,10 +53,10 @@ class Stage(NodeStage):
         self.pose = self.audience.create_publisher(PoseStamped, "dgps/pose", 500)
         self.static = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
 
-    def start(self, **parameters: Any) -> OdometryEvaluation:
+    def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         given = {"estimate": "wheel_odom", "truth": "dgps/odom", "lengths_m": LENGTHS, **parameters}
-        node = self.add(OdometryEvaluation, given)
+        node: ComputationNode = self.add(odometry_evaluation.node, given)
         truth = self.pose if given["truth"] == "dgps/pose" else self.truth
         self.wait(lambda: self.estimate.get_subscription_count() and truth.get_subscription_count())
         self.wait(lambda: self.audience.count_publishers("/rover/evaluation/truth_path"))
@@ -66,6 +68,37 @@ class Stage(NodeStage):
             stamp_ns = start_ns + row * STEP
             self.estimate.publish(odometry(ESTIMATE[row], stamp_ns, ("odom", "base_link")))
             self.truth.publish(odometry(truth[row], stamp_ns, ("map", child)))
+
+
+def last_of(node: ComputationNode) -> dict[str, int]:
+    (evaluation,) = node.computations
+    assert isinstance(evaluation, OdometryEvaluation)
+    return evaluation.last_of
+
+
+def buffer_of(node: ComputationNode) -> Any:
+    assert node.links is not None
+    return node.links.buffer
+
+
+def stamp_of(stamp_ns: int) -> Time:
+    sec, nanosec = divmod(stamp_ns, 10**9)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+def pose_message(transform: Array) -> Pose:
+    place, turn = transform[:3, 3].tolist(), quaternion_from_rotation(transform[:3, :3]).tolist()
+    at, as_turned = (dict(zip(names, values, strict=True)) for names, values in (("xyz", place), ("xyzw", turn)))
+    return Pose(position=Point(**at), orientation=Quaternion(**as_turned))
+
+
+def transform_message(parent: str, child: str, transform: Array, stamp: Time) -> TransformStamped:
+    message, pose = TransformStamped(child_frame_id=child), pose_message(transform)
+    message.header.frame_id, message.header.stamp = parent, stamp
+    place = message.transform.translation
+    place.x, place.y, place.z = pose.position.x, pose.position.y, pose.position.z
+    message.transform.rotation = pose.orientation
+    return message
 
 
 def odometry(pose: Array, stamp_ns: int, frames: tuple[str, str]) -> Odometry:
@@ -127,10 +160,10 @@ def test_the_path_is_the_estimate_laid_upon_the_truth(stage: Stage) -> None:
 def test_the_lever_arm_comes_from_tf_and_until_then_the_poses_wait(stage: Stage) -> None:
     node = stage.start()
     stage.drive(range(200), truth=TRUTH @ BODY_T_UNIT, child="dgps")
-    stage.wait(lambda: set(node._last_ns.values()) == {START + 199 * STEP})
+    stage.wait(lambda: set(last_of(node).values()) == {START + 199 * STEP})
     assert not stage.errors
     stage.static.publish(TFMessage(transforms=[transform_message("base_link", "dgps", BODY_T_UNIT, stamp_of(0))]))
-    stage.wait(lambda: node._tf_buffer.can_transform("base_link", "dgps", rclpy.time.Time()))
+    stage.wait(lambda: buffer_of(node).can_transform("base_link", "dgps", rclpy.time.Time()))
     stage.estimate.publish(odometry(ESTIMATE[199], START + 199 * STEP, ("odom", "base_link")))
     stage.wait(lambda: len(stage.errors) == 9)
     estimate = TRUTH[0] @ np.linalg.inv(ESTIMATE[0]) @ ESTIMATE @ BODY_T_UNIT
@@ -142,7 +175,7 @@ def test_a_truth_that_comes_late_is_told_of_at_once(stage: Stage) -> None:
     node = stage.start()
     for row in range(200):
         stage.estimate.publish(odometry(ESTIMATE[row], START + row * STEP, ("odom", "base_link")))
-    stage.wait(lambda: node._last_ns["estimate"] == START + 199 * STEP)
+    stage.wait(lambda: last_of(node)["estimate"] == START + 199 * STEP)
     for row in range(200):
         stage.truth.publish(odometry(TRUTH[row], START + row * STEP, ("map", "base_link")))
     stage.wait(lambda: len(stage.errors) == 9)
@@ -178,4 +211,4 @@ def test_a_truth_may_be_poses_and_one_without_rotation_tells_none(stage: Stage) 
 )
 def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name.replace('truth_type', 'types')}: expected"):
-        OdometryEvaluation(parameter_overrides=[Parameter(name, value=value)])
+        odometry_evaluation.node(parameter_overrides=[Parameter(name, value=value)])

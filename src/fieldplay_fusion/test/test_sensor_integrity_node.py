@@ -18,7 +18,9 @@ from fieldplay_fusion.integrity import filtered_ranges, integrity_from_scans
 from fieldplay_fusion.integrity_radar import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay_fusion.integrity_scans import Scans, scans_from_messages
 from fieldplay_fusion.integrity_settings import IntegritySettings
-from fieldplay_fusion.nodes.sensor_integrity import SensorIntegrity
+from fieldplay_fusion.nodes.programs import sensor_integrity
+from fieldplay_fusion.sensor_integrity import SensorIntegrity
+from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -91,10 +93,10 @@ class Stage(NodeStage):
                 heard = self.heard.setdefault(f"{name}/{topic}", [])
                 self.audience.create_subscription(kind, f"{name}/{topic}", heard.append, 500)
 
-    def start(self, **parameters: Any) -> SensorIntegrity:
+    def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         given = {"lasers": ["front", "left"], "frame_prefix": "robot/", **GIVEN, **parameters}
-        node = self.add(SensorIntegrity, given)
+        node: ComputationNode = self.add(sensor_integrity.node, given)
         self.wait(lambda: self.radar.get_subscription_count())
         for name in given["lasers"]:
             self.wait(lambda name=name: self.lasers[name].get_subscription_count())
@@ -161,7 +163,9 @@ def test_scans_wait_until_it_is_known_where_the_sensors_are(stage: Stage) -> Non
     stage.radar.publish(clouds[0])
     for message in scans:
         stage.lasers["front"].publish(message)
-    stage.wait(lambda: node.waiting == len(scans))
+    (front,) = node.computations
+    assert isinstance(front, SensorIntegrity)
+    stage.wait(lambda: front.waiting == len(scans))
     assert not stage.heard["front/scan_filtered"]
     stage.tf.publish(tree(front=LASER, radar=RADAR))
 
@@ -201,4 +205,4 @@ def test_a_scan_that_makes_no_sense_is_left_out(stage: Stage) -> None:
 @pytest.mark.parametrize(("name", "value"), [("window_s", 0.0), ("tolerance_m", -0.1)])
 def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        SensorIntegrity(parameter_overrides=[Parameter(name, value=value)])
+        sensor_integrity.node(parameter_overrides=[Parameter(name, value=value)])

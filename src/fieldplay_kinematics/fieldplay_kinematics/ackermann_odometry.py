@@ -17,11 +17,14 @@ from fieldplay_kinematics.ackermann import (
     speeds_from_wheels,
     twists_from_wheels,
 )
-from fieldplay_kinematics.dead_reckoning import NS_PER_S, Reckoning, Stepping, reckoned
+from fieldplay_kinematics.dead_reckoning import NS_PER_S, PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.pose_records import joints_of, odometry_record, paths_record, transforms_record
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE, of_joints, planar_transforms
 from fieldplay_kinematics.trail import Growth, Trail, TrailLimits, grown
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.computation import ON_TF, Computation, Input, Made, Output, Setting
+from fieldplay_messages.records import Record
 
 REAR_WHEELS = ("rear_left_wheel", "rear_right_wheel")
 STEERING = ("front_steering",)
@@ -64,19 +67,14 @@ class AckermannState:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AckermannOdometry:
-    """Odometry of n rows: poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6).
+class AckermannDrive(PlanarOdometry[AckermannState]):
+    """Odometry of n rows with the frames of the joints in the base (n, 3, 4, 4), and how the trail grew.
 
-    The frames of the joints in the base (n, 3, 4, 4), rear wheels first, then the steering; and how the trail grew.
+    The rear wheels' frames come first, then that of the steering.
     """
 
-    poses: Array
-    twists: Array
-    pose_covariances: Array
-    twist_covariances: Array
     joint_transforms: Array
     growths: list[Growth]
-    last: AckermannState
 
 
 def ackermann_odometry_from_joints(
@@ -86,7 +84,7 @@ def ackermann_odometry_from_joints(
     *,
     wheel_rates: Array,
     steering: Array,
-) -> AckermannOdometry:
+) -> AckermannDrive:
     """Odometry from rates (n, 2) of the rear wheels and steering angles (n,) at times (n,), from where it stood on."""
     base, errors = settings.base, settings.errors
     start = None if before is None else before.reckoning
@@ -97,7 +95,8 @@ def ackermann_odometry_from_joints(
     turned = _turned(before, stamp_ns, wheel_rates, longest_s=settings.stepping.longest_s)
     trail = None if before is None else before.trail
     growths, trail = grown(trail, settings.limits, stamp_ns=stamp_ns, poses=found.poses, lengths_m=found.lengths_m)
-    return AckermannOdometry(
+    return AckermannDrive(
+        stamp_ns=stamp_ns,
         poses=found.poses,
         twists=twists,
         pose_covariances=covariance_from_planar(found.covariances, UNKNOWN_VARIANCE),
@@ -108,7 +107,7 @@ def ackermann_odometry_from_joints(
     )
 
 
-def transforms_of_odometry(found: AckermannOdometry) -> Array:
+def transforms_of_odometry(found: AckermannDrive) -> Array:
     """odom_T_base, then base_T_joint of each joint (n, 4, 4, 4)."""
     return np.concatenate([planar_transforms(found.poses)[:, None], found.joint_transforms], axis=1)
 
@@ -138,3 +137,66 @@ def _turned(
     held = (wheel_rates + np.concatenate([earlier[None], wheel_rates[:-1]])) / 2
     angles: Array = np.cumsum(np.concatenate([start[None], held * durations[:, None]]), axis=0)[1:]
     return angles
+
+
+class AckermannOdometry(Computation):
+    """Odometry of a base with steered front wheels on odom and tf, and the way that it came on path."""
+
+    name = "ackermann_odometry"
+    remembers = True
+    settings = (
+        Setting("frame_prefix", "", "put before the name of each frame"),
+        Setting("frame", "odom", "frame of the odometry"),
+        Setting("child_frames", ["base_link"], "the base, then the rear wheels and the steering, or not"),
+        Setting("wheelbase_m", 0.0, "from the rear axle to the front one"),
+        Setting("track_m", 0.0, "from wheel to wheel of the rear axle; for the wheels' frames alone"),
+        Setting("wheel_diameter_m", 0.0, "of the rear wheels"),
+        Setting("noise_limit_rpm", 0.0, "a wheel that is said to turn faster is not believed"),
+        Setting("speed_std_m_s", 0.0, "standard deviation of the speed that is always there"),
+        Setting("speed_share", 0.0, "and its part that grows with the speed, in parts of it"),
+        Setting("one_wheel_share", 0.0, "and another where one rear wheel alone is believed"),
+        Setting("slide_share", 0.0, "standard deviation of the slide to the side, in parts of the speed"),
+        Setting("steering_std_deg", 0.0, "standard deviation of the steering angle"),
+        Setting("turn_rate_std_rad_s", 0.0, "standard deviation of the turn rate that is always there"),
+        Setting("integration", ARCS, f"'{ARCS}' over the real time, or '{AUTHORS}': as in the published bags"),
+        Setting("longest_step_s", 1.0, "a longer gap is not driven through to its end"),
+        Setting("path_step_m", 1.0, "from pose to pose of the path, while it is short"),
+        Setting("path_poses", 1000, "the path is thinned by half before it has more poses"),
+        Setting("odom_tf", True, "publish the base in the odometry's frame on tf"),
+    )
+    inputs = (Input(name="joints", topic="wheels/joint_states", msgtype="sensor_msgs/msg/JointState"),)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        if len(self.children) not in (1, 4):
+            raise ValueError(f"child_frames: expected the base alone or with 3 joints, got {self.children}")
+        frame, base = self.frame_of("frame"), self.children[0]
+        self._settings = ackermann_from_settings(self.given)
+        self._state: AckermannState | None = None
+        self._odom = Output(topic="odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=base)
+        self._path = Output(topic="path", type="nav_msgs/msg/Path", frame=frame, latched=True)
+        first = 0 if self.given["odom_tf"] else 1
+        self._placed = slice(first, len(self.children))
+        self._edges = [frame, base, base, base][: len(self.children)][self._placed], self.children[self._placed]
+        self.outputs = (self._odom, self._path, *((ON_TF,) if self._edges[1] else ()))
+
+    def step(self, name: str, record: Record) -> Made:
+        joints = joints_of(record)
+        if joints.position is None or joints.velocity is None:
+            raise ValueError("expected positions and velocities of joints, got one of them alone")
+        wheel_rates, steering = wheels_of_joints(joints.names, joints.position, joints.velocity)
+        self.follow(record.stamp_ns)
+        found = ackermann_odometry_from_joints(
+            self._settings, self._state, record.stamp_ns, wheel_rates=wheel_rates, steering=steering
+        )
+        self._state = found.last
+        yield self._odom, odometry_record(found)
+        if found.growths:
+            yield self._path, paths_record(found.growths)
+        if self._edges[1]:
+            transforms = transforms_of_odometry(found)[:, self._placed]
+            yield ON_TF, transforms_record(*self._edges, record.stamp_ns, transforms)
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = None

@@ -5,6 +5,7 @@ The state goes in and comes out, so that a node with one row at a time and a bat
 
 import math
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from fieldplay_kinematics.planar_motion import displacement_from_twist, path_fro
 from fieldplay_kinematics.transforms import Array
 
 NS_PER_S = 1e9
+State_co = TypeVar("State_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +57,21 @@ class Reckoned:
     covariances: Array
     lengths_m: Array
     last: Reckoning
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanarOdometry(Generic[State_co]):
+    """Odometry of n rows at times (n,): poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6).
+
+    `last` is where it stands after all rows.
+    """
+
+    stamp_ns: NDArray[np.int64]
+    poses: Array
+    twists: Array
+    pose_covariances: Array
+    twist_covariances: Array
+    last: State_co
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,15 +1,22 @@
-"""What is computed of a robot's joints, with the settings of its dataset's description. Nodes and batch share this."""
+"""What is computed of a robot's joints, with the settings of its dataset's description."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import Reckoning, Stepping, reckoned
+from fieldplay_kinematics.dead_reckoning import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.dh import DhRow, end_from_joints, steps_from_joints
 from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.pose_records import (
+    odometry_record,
+    pose_record,
+    poses_record,
+    transforms_record,
+    with_positions,
+    with_velocities,
+)
 from fieldplay_kinematics.steered_wheels import (
     SteeredBase,
     symmetric_base,
@@ -18,6 +25,8 @@ from fieldplay_kinematics.steered_wheels import (
     wheels_from_twist,
 )
 from fieldplay_kinematics.transforms import Array, rotation_about_axis, transform_from_rotation
+from fieldplay_messages import records
+from fieldplay_messages.computation import ON_TF, Computation, Input, Made, Output, Pairs, Setting
 
 WHEELS = (1, 2, 3, 4)
 DRIVES = tuple(f"drive_{wheel}" for wheel in WHEELS)
@@ -56,17 +65,6 @@ def wheel_poses_from_joints(base: SteeredBase, names: Sequence[str], positions: 
     return wheel_poses_from_angles(base, of_joints(names, positions, STEERS), of_joints(names, positions, DRIVES))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WheelOdometry:
-    """Odometry of n rows: poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6), and its end."""
-
-    poses: Array
-    twists: Array
-    pose_covariances: Array
-    twist_covariances: Array
-    last: Reckoning
-
-
 def wheel_odometry_from_wheels(
     base: SteeredBase,
     before: Reckoning | None,
@@ -75,11 +73,12 @@ def wheel_odometry_from_wheels(
     steering: Array,
     rim_speeds: Array,
     stepping: Stepping,
-) -> WheelOdometry:
+) -> PlanarOdometry[Reckoning]:
     """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
     found = reckoned(before, stamp_ns, twists, covariances, stepping=stepping)
-    return WheelOdometry(
+    return PlanarOdometry(
+        stamp_ns=stamp_ns,
         poses=found.poses,
         twists=twists,
         pose_covariances=covariance_from_planar(found.covariances, UNKNOWN_VARIANCE),
@@ -110,3 +109,156 @@ def planar_transforms(poses: Array) -> Array:
     zero = np.zeros(poses.shape[:-1])
     place = np.stack([poses[..., 0], poses[..., 1], zero], axis=-1)
     return transform_from_rotation(rotation_about_axis(2, poses[..., 2]), place)
+
+
+JOINTS = "sensor_msgs/msg/JointState"
+PREFIX = Setting("frame_prefix", "", "put before the name of each frame")
+BASE = (
+    Setting("length_m", 0.0, "from the middle of the base forward to the front pivots"),
+    Setting("width_m", 0.0, "from the middle of the base to the left pivots"),
+    Setting("swivel_m", 0.0, "from a pivot outwards to its wheel"),
+    Setting("wheel_drop_m", 0.0, "from the base down to the wheels' centres"),
+)
+
+
+class WheelPoses(Computation):
+    """Poses of four steered wheels from their joints (drive_1..4, steer_1..4), on wheels/poses and tf."""
+
+    name = "wheel_poses"
+    settings = (
+        PREFIX,
+        Setting("frame", "base_link", "frame of the base"),
+        Setting("child_frames", [f"wheel_{wheel}" for wheel in WHEELS], "frames of the wheels"),
+        *BASE,
+    )
+    inputs = (Input(name="joints", topic="platform/joint_states", msgtype=JOINTS),)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._base, frame = base_from_settings(self.given), self.frame_of("frame")
+        self._edges = [frame] * len(WHEELS), self.children
+        if len(self.children) != len(WHEELS):
+            raise ValueError(f"child_frames: expected {len(WHEELS)}, got {len(self.children)}")
+        self._poses = Output(topic="wheels/poses", type="geometry_msgs/msg/PoseArray", frame=frame)
+        self.outputs = (self._poses, ON_TF)
+
+    def step(self, name: str, record: records.Record) -> Made:
+        joints, positions = with_positions(record, self.warn)
+        poses = wheel_poses_from_joints(self._base, joints.names, positions)
+        yield self._poses, poses_record(joints.stamp_ns, poses)
+        yield ON_TF, transforms_record(*self._edges, joints.stamp_ns, poses)
+
+
+class ExpectedWheels(Computation):
+    """The steering angles and rim speeds that twists need, on wheels/expected."""
+
+    name = "expected_wheels"
+    settings = BASE
+    inputs = (
+        Input(name="twist", topic="platform/twist_estimate", msgtype="geometry_msgs/msg/TwistWithCovarianceStamped"),
+    )
+    outputs = (Output(topic="wheels/expected", type=JOINTS),)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._base = base_from_settings(self.given)
+
+    def step(self, name: str, record: records.Record) -> Made:
+        if not isinstance(record, records.Twist):
+            raise TypeError(f"expected twists, got {type(record).__name__}")
+        planar = np.stack([*record.linear_velocity_m_s[:, :2].T, record.angular_velocity_rad_s[:, 2]], axis=-1)
+        names, positions, velocities = expected_wheels_from_twist(self._base, planar)
+        made = records.Joints(stamp_ns=record.stamp_ns, names=names, position=positions, velocity=velocities)
+        yield self.outputs[0], made
+
+
+class WheelOdometry(Computation):
+    """Odometry of four steered wheels on wheels/odom and tf, from angles and speeds of one time."""
+
+    name = "wheel_odometry"
+    remembers = True
+    settings = (
+        PREFIX,
+        Setting("frame", "odom", "frame of the odometry"),
+        Setting("child_frames", ["base_link"], "frame of the base, as the only one"),
+        *BASE,
+        Setting("longest_step_s", LONGEST_STEP_S, "a longer gap is not driven through to its end"),
+        Setting("odom_tf", True, "publish tf"),
+    )
+    inputs = (
+        Input(name="joints", topic="platform/joint_states", msgtype=JOINTS),
+        Input(name="speeds", topic="platform/wheel_speeds", msgtype=JOINTS, beside="joints"),
+    )
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._base, self._stepping = base_from_settings(self.given), stepping_from_settings(self.given)
+        self._edge = [self.frame_of("frame")], self.children[:1]
+        (frame,), (child,) = self._edge
+        self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
+        self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
+        self._state: Reckoning | None = None
+        self._pairs = Pairs()
+
+    def step(self, name: str, record: records.Record) -> Made:
+        for joints, speeds in self._pairs.add(0 if name == "joints" else 1, record):
+            yield from self._driven(joints, speeds)
+
+    def _driven(self, of_joints_: records.Record, of_speeds: records.Record) -> Made:
+        joints, positions = with_positions(of_joints_, self.warn)
+        if not len(joints):
+            return
+        speeds, velocities = with_velocities(of_speeds.only(np.isin(of_speeds.stamp_ns, joints.stamp_ns)))
+        steering = np.ascontiguousarray(of_joints(joints.names, positions, STEERS))
+        rim_speeds = np.ascontiguousarray(of_joints(speeds.names, velocities, DRIVES))
+        self.follow(joints.stamp_ns)
+        found = wheel_odometry_from_wheels(
+            self._base, self._state, joints.stamp_ns, steering=steering, rim_speeds=rim_speeds, stepping=self._stepping
+        )
+        self._state = found.last
+        yield self._odom, odometry_record(found)
+        if self.given["odom_tf"]:
+            yield ON_TF, transforms_record(*self._edge, found.stamp_ns, planar_transforms(found.poses)[:, None])
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = None
+
+    def forget(self, after_ns: int) -> None:
+        if self.last_ns is not None and self.last_ns > after_ns:
+            self._pairs.forget()
+        super().forget(after_ns)
+
+
+class ArmTcp(Computation):
+    """The end of an arm and its links from its joints, on ARM/tcp and tf, ARM being the setting `arm`."""
+
+    name = "arm_tcp"
+    settings = (
+        Setting("arm", "arm", "name of the arm, before its topics"),
+        PREFIX,
+        Setting("frame", "{arm}_base", "frame of the arm's base"),
+        Setting("child_frames", [""], "frames of the links, one below the other, and of the end"),
+        Setting("alpha_deg", [0.0], "modified Denavit-Hartenberg: twists by joint"),
+        Setting("a_m", [0.0], "lengths along x"),
+        Setting("d_m", [0.0], "lengths along z"),
+    )
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        arm = self.given["arm"]
+        self._rows = arm_from_settings(self.given)
+        self._frames = [self.frame_of("frame"), *self.children]
+        if len(self._frames) != len(self._rows) + 2:
+            raise ValueError(f"child_frames: expected {len(self._rows) + 1}, got {len(self._frames) - 1}")
+        self._tcp = Output(topic=f"{arm}/tcp", type="geometry_msgs/msg/PoseStamped", frame=self._frames[0])
+        self.inputs = (Input(name="joints", topic=f"{arm}/joint_states", msgtype=JOINTS),)
+        self.outputs = (self._tcp, ON_TF)
+
+    def step(self, name: str, record: records.Record) -> Made:
+        joints, positions = with_positions(record, self.warn)
+        if positions.shape[1] != len(self._rows):
+            raise ValueError(f"expected {len(self._rows)} joints, got {positions.shape[1]}")
+        steps, end = arm_from_joints(self._rows, positions)
+        yield self._tcp, pose_record(joints.stamp_ns, end)
+        yield ON_TF, transforms_record(self._frames[:-1], self._frames[1:], joints.stamp_ns, steps)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import Reckoning, Stepping, reckoned
+from fieldplay_kinematics.dead_reckoning import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.planar_motion import covariance_from_planar
-from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
+from fieldplay_kinematics.pose_records import odometry_record, transforms_record, with_velocities
+from fieldplay_kinematics.robots import UNKNOWN_VARIANCE, planar_transforms
 from fieldplay_kinematics.skid_steer import (
     HeldRates,
     SkidSteerBase,
@@ -22,6 +23,8 @@ from fieldplay_kinematics.skid_steer import (
     twists_from_wheel_rates,
 )
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.computation import ON_TF, Computation, Input, Made, Output, Setting
+from fieldplay_messages.records import Record
 
 SIDES = ("left_wheel", "right_wheel")
 
@@ -54,25 +57,13 @@ class SkidSteerState:
     reckoning: Reckoning | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SkidSteerOdometry:
-    """Odometry of the m rows that told of a side while both were known, at times (m,).
-
-    Poses x, y, yaw and twists vx, vy, turn rate (m, 3), covariances (m, 6, 6); and where it stands after all rows.
-    """
-
-    stamp_ns: NDArray[np.int64]
-    poses: Array
-    twists: Array
-    pose_covariances: Array
-    twist_covariances: Array
-    last: SkidSteerState
-
-
 def skid_steer_odometry_from_wheels(
     settings: SkidSteerSettings, before: SkidSteerState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array
-) -> SkidSteerOdometry:
-    """Odometry from rates (n, 2) of the sides at times (n,), NaN where a row has none of a side, from a state on."""
+) -> PlanarOdometry[SkidSteerState]:
+    """Odometry of the m rows that told of a side while both were known, from a state on.
+
+    Rates (n, 2) are those of the sides at times (n,), NaN where a row has none of a side.
+    """
     held_before, reckoning = (None, None) if before is None else (before.held, before.reckoning)
     rates, held = held_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
     known = np.isfinite(rates).all(axis=1) & np.isfinite(wheel_rates).any(axis=1)
@@ -83,7 +74,7 @@ def skid_steer_odometry_from_wheels(
     if len(stamps):
         found = reckoned(reckoning, stamps, twists, covariances, stepping=settings.stepping)
         poses, pose_covariances, reckoning = found.poses, found.covariances, found.last
-    return SkidSteerOdometry(
+    return PlanarOdometry(
         stamp_ns=stamps,
         poses=poses,
         twists=twists,
@@ -103,3 +94,60 @@ def wheel_rates_of_joints(names: Sequence[str], velocities: Array) -> Array:
     none = np.full(len(velocities), np.nan)
     rates = np.stack([none if column is None else column for column in columns], axis=-1)
     return np.where(np.isfinite(rates), rates, np.nan)
+
+
+class SkidSteerOdometry(Computation):
+    """Odometry of a skid-steered base on wheels/odom, and on tf where it is asked for.
+
+    One for each row from which both sides are known, at its time.
+    """
+
+    name = "skid_steer_odometry"
+    remembers = True
+    settings = (
+        Setting("frame_prefix", "", "put before the name of each frame"),
+        Setting("frame", "odom", "frame of the odometry"),
+        Setting("child_frames", ["base_link"], "frame of the base, as the only one"),
+        Setting("wheel_radius_m", 0.0, "the radius on which a wheel rolls"),
+        Setting("track_m", 0.0, "the effective track: wider than from wheel to wheel, as the wheels skid in a turn"),
+        Setting("speed_std_m_s", 0.0, "standard deviation of each side's speed that is always there"),
+        Setting("slip_share", 0.0, "and its part that grows with the speed, in parts of it"),
+        Setting(
+            "track_share",
+            0.0,
+            "standard deviation of the turn rate, in parts of it, as the track depends on the ground",
+        ),
+        Setting(
+            "slide_share", 0.0, "standard deviation of the slide to the side, in parts of how much faster one side is"
+        ),
+        Setting("longest_hold_s", 0.5, "so long the rate of a side is held"),
+        Setting("longest_step_s", 1.0, "a longer gap is not driven through to its end"),
+        Setting("odom_tf", False, "publish tf"),
+    )
+    inputs = (Input(name="wheels", topic="payload/wheels", msgtype="sensor_msgs/msg/JointState"),)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._edge = [self.frame_of("frame")], self.children[:1]
+        self._settings = skid_steer_from_settings(self.given)
+        self._state: SkidSteerState | None = None
+        (frame,), (child,) = self._edge
+        self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
+        self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
+
+    def step(self, name: str, record: Record) -> Made:
+        joints, velocities = with_velocities(record)
+        rates = wheel_rates_of_joints(joints.names, velocities)
+        self.follow(record.stamp_ns)
+        found = skid_steer_odometry_from_wheels(self._settings, self._state, record.stamp_ns, rates)
+        self._state = found.last
+        if not len(found.stamp_ns):
+            return
+        yield self._odom, odometry_record(found)
+        if self.given["odom_tf"]:
+            transforms = planar_transforms(found.poses)[:, None]
+            yield ON_TF, transforms_record(*self._edge, found.stamp_ns, transforms)
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = None

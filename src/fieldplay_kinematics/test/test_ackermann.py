@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from fieldplay_kinematics.ackermann import AckermannBase, AckermannErrors, speeds_from_wheels, twists_from_wheels
 from fieldplay_kinematics.ackermann_odometry import (
-    AckermannOdometry,
+    AckermannDrive,
     AckermannState,
     ackermann_from_settings,
     ackermann_odometry_from_joints,
@@ -50,7 +50,7 @@ def joints_of_log(log: list[tuple[int, int, int, int]]) -> tuple[Array, Array]:
 
 def driven(
     stamp_s: Array, rates: Array, steering: Array, settings: object = OURS, before: AckermannState | None = None
-) -> AckermannOdometry:
+) -> AckermannDrive:
     stamps = np.round(np.asarray(stamp_s) * 1e9).astype(np.int64)
     return ackermann_odometry_from_joints(settings, before, stamps, wheel_rates=rates, steering=steering)
 

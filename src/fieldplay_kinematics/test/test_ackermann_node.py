@@ -12,7 +12,8 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
-from fieldplay_kinematics.nodes.ackermann_odometry import AckermannOdometry
+from fieldplay_kinematics.nodes.host import ComputationNode
+from fieldplay_kinematics.nodes.programs import ackermann_odometry
 
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1514301945
@@ -41,10 +42,10 @@ class Stage(NodeStage):
         self.joints = self.audience.create_publisher(JointState, "wheels/joint_states", 500)
         self.clock = self.audience.create_publisher(Clock, "/clock", 10)
 
-    def start(self, **parameters: Any) -> AckermannOdometry:
+    def start(self, **parameters: Any) -> ComputationNode:
         """Make the node under test, and wait until both hear each other."""
         given = {**SETTINGS, "child_frames": FRAMES, **parameters}
-        node = self.add(AckermannOdometry, given)
+        node: ComputationNode = self.add(ackermann_odometry.node, given)
         self.wait(lambda: self.joints.get_subscription_count() and self.audience.count_publishers("/farm/path"))
         return node
 
@@ -157,4 +158,4 @@ def test_a_message_that_makes_no_sense_is_left_out(stage: Stage) -> None:
 def test_parameters_that_make_no_sense_are_refused(ros: None, name: str, value: Any) -> None:
     given = {**SETTINGS, "child_frames": FRAMES, name: value}
     with pytest.raises(ValueError, match=f"{name}: expected"):
-        AckermannOdometry(parameter_overrides=overrides_from(given))
+        ackermann_odometry.node(parameter_overrides=overrides_from(given))

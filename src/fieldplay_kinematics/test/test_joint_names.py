@@ -2,7 +2,7 @@
 
 import pytest
 
-from fieldplay_kinematics.joint_names import renamed, renaming_from_text
+from fieldplay_kinematics.joint_transforms import renamed, renaming_from_text
 
 
 def test_names_that_nothing_is_said_about_stay() -> None:

@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_kinematics.nodes.joint_transforms import JointTransforms
+from fieldplay_kinematics.nodes.programs import joint_transforms
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
@@ -49,7 +49,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until it hears."""
         given = {"robot_description": TOY, **parameters}
-        self.add(JointTransforms, given)
+        self.add(joint_transforms.node, given)
         self.wait(self.joints.get_subscription_count)
 
     def move(self, sec: int, names: list[str], position: list[float], **others: list[float]) -> None:

@@ -14,7 +14,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.lander_arm import JOINTS, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import FRAMES, lander_model_from_settings
-from fieldplay_kinematics.nodes.lander_arm_tcp import LanderArmTcp
+from fieldplay_kinematics.nodes.programs import lander_arm_tcp
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1548775190
@@ -43,7 +43,7 @@ class Stage(NodeStage):
     def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
         settings = {name: _floats(value) for name, value in arm_settings(**parameters).items()}
-        self.add(LanderArmTcp, settings)
+        self.add(lander_arm_tcp.node, settings)
         sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
         self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
         self.wait(lambda: all(self.audience.count_publishers(self.resolved(topic)) for topic in self.heard))

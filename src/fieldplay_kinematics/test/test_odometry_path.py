@@ -8,7 +8,7 @@ from nav_msgs.msg import Odometry, Path
 from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from fieldplay_kinematics.nodes.odometry_path import OdometryPath
+from fieldplay_kinematics.nodes.programs import odometry_path
 from fieldplay_kinematics.odometry_path import path_from_poses
 from fieldplay_kinematics.trail import TrailLimits
 
@@ -64,7 +64,7 @@ class Stage(NodeStage):
 
     def start(self) -> None:
         given: dict[str, Any] = {"odometry": "wheel_odom", "path_step_m": 0.5, "path_poses": 20, "frame_prefix": "a/"}
-        self.add(OdometryPath, given)
+        self.add(odometry_path.node, given)
         self.wait(lambda: self.odometry.get_subscription_count() and self.audience.count_publishers("/rover/path"))
 
     def send(self, stamp_ns: int, pose: list[float]) -> None:

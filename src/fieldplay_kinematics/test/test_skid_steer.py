@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from fieldplay_kinematics.dead_reckoning import PlanarOdometry
 from fieldplay_kinematics.skid_steer import (
     SkidSteerBase,
     SkidSteerErrors,
@@ -16,7 +17,6 @@ from fieldplay_kinematics.skid_steer import (
     wheel_rates_from_twists,
 )
 from fieldplay_kinematics.skid_steer_odometry import (
-    SkidSteerOdometry,
     SkidSteerState,
     skid_steer_from_settings,
     skid_steer_odometry_from_wheels,
@@ -37,7 +37,7 @@ def stamps_of(seconds: object) -> NDArray[np.int64]:
     return np.round(np.asarray(seconds, float) * 1e9).astype(np.int64)
 
 
-def driven(seconds: object, rates: object, before: SkidSteerState | None = None) -> SkidSteerOdometry:
+def driven(seconds: object, rates: object, before: SkidSteerState | None = None) -> PlanarOdometry[SkidSteerState]:
     return skid_steer_odometry_from_wheels(OURS, before, stamps_of(seconds), np.asarray(rates, float))
 
 

@@ -9,7 +9,7 @@ from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_kinematics.nodes.skid_steer_odometry import SkidSteerOdometry
+from fieldplay_kinematics.nodes.programs import skid_steer_odometry
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 
 START = 1224198733
@@ -31,13 +31,12 @@ class Stage(NodeStage):
         self.audience.create_subscription(TFMessage, "/tf", self.transforms.append, 500)
         self.wheels = self.audience.create_publisher(JointState, "payload/wheels", 500)
 
-    def start(self, **parameters: Any) -> SkidSteerOdometry:
+    def start(self, **parameters: Any) -> None:
         """Make the node under test, and wait until both hear each other."""
-        node = self.add(SkidSteerOdometry, {**SETTINGS, **parameters})
+        self.add(skid_steer_odometry.node, {**SETTINGS, **parameters})
         self.wait(lambda: self.wheels.get_subscription_count() and self.audience.count_publishers("/argo/wheels/odom"))
         if parameters.get("odom_tf"):
             self.wait(lambda: self.audience.count_publishers("/tf"))
-        return node
 
     def drive(self, tenth: int, **rates: float) -> None:
         """A joint state so many tenths of a second after the start, of the sides that are given."""
@@ -69,7 +68,8 @@ def test_each_message_becomes_one_odometry_as_in_a_batch_and_tf_where_it_is_aske
         assert odometry.twist.covariance == pytest.approx(batch.twist_covariances[row].reshape(-1))
         frames = (sent.header.frame_id, sent.child_frame_id)
         assert frames == (odometry.header.frame_id, odometry.child_frame_id) == ("robot/odom", "robot/base_link")
-        assert (sent.transform.translation.x, sent.transform.rotation) == (pose.position.x, pose.orientation)
+        turns = [(turn.x, turn.y, turn.z, turn.w) for turn in (sent.transform.rotation, pose.orientation)]
+        assert sent.transform.translation.x == pose.position.x and turns[0] == pytest.approx(turns[1], abs=1e-15)
         assert sent.header.stamp == odometry.header.stamp
         assert (odometry.header.stamp.sec, odometry.header.stamp.nanosec) == (START + row // 10, row % 10 * 10**8)
 
@@ -118,4 +118,4 @@ def test_messages_that_make_no_sense_are_left_out(stage: Stage) -> None:
 def test_parameters_that_make_no_sense_are_refused(ros: None) -> None:
     given = {**SETTINGS, "track_m": -1.0}
     with pytest.raises(ValueError, match="track_m: expected more than 0"):
-        SkidSteerOdometry(parameter_overrides=overrides_from(given))
+        skid_steer_odometry.node(parameter_overrides=overrides_from(given))

@@ -7,7 +7,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.time import Time
 
-from fieldplay_kinematics.nodes.time_jumps import reset_on_jump_back
+from fieldplay_kinematics.nodes.host import jump_handle
 
 
 class Counter(Node):
@@ -16,7 +16,7 @@ class Counter(Node):
     def __init__(self) -> None:
         super().__init__("counter", parameter_overrides=[Parameter("use_sim_time", value=True)])
         self.resets = 0
-        self.jumps: JumpHandle = reset_on_jump_back(self, self.reset)
+        self.jumps: JumpHandle = jump_handle(self, self.reset)
 
     def reset(self) -> None:
         self.resets += 1

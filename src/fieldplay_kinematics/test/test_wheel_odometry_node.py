@@ -9,7 +9,7 @@ from node_stage import NodeStage, ros_fixture, stage_fixture
 from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics import robots
-from fieldplay_kinematics.nodes.wheel_odometry import WheelOdometry
+from fieldplay_kinematics.nodes.programs import wheel_odometry
 
 START_S = 1656931512
 SETTINGS: dict[str, Any] = {
@@ -30,7 +30,7 @@ class Stage(NodeStage):
 
     def start(self) -> None:
         """Make the node under test, and wait until both hear each other."""
-        self.add(WheelOdometry, SETTINGS)
+        self.add(wheel_odometry.node, SETTINGS)
         self.wait(self._is_heard)
 
     def _is_heard(self) -> bool:

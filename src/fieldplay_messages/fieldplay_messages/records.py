@@ -4,8 +4,10 @@ Every record has `stamp_ns` (n,). Quaternions are x y z w; covariances have the 
 A column that an archive does not hold is None. Axes are those of the frame that the dataset's description names.
 """
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -361,3 +363,35 @@ class Clouds(Record):
 
     names: tuple[str, ...]
     load: Callable[[int], NDArray[np.void]]
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "Clouds":
+        """The rows chosen by a mask or by their indices."""
+        rows = np.arange(len(self))[chosen].tolist()
+        order_ns = None if self.order_ns is None else self.order_ns[chosen]
+        names, load = tuple(self.names[row] for row in rows), self.load
+        return Clouds(stamp_ns=self.stamp_ns[chosen], order_ns=order_ns, names=names, load=lambda row: load(rows[row]))
+
+
+def joined(parts: Sequence[Kind]) -> Kind:
+    """Records of one kind, and of the same names where they have such, as one after the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    columns = {name: [getattr(part, name) for part in parts] for name in _shapes(type(first))}
+    whole = {
+        name: np.concatenate(values) for name, values in columns.items() if all(value is not None for value in values)
+    }
+    begins = np.cumsum([0, *map(len, parts)]).tolist()
+    if isinstance(first, Diagnostics):
+        states = [part.states for part in parts if isinstance(part, Diagnostics)]
+        shifts = np.repeat(np.cumsum([0, *map(len, states)])[:-1], [len(part) for part in parts])
+        return replace(first, **{**whole, "place": whole["place"] + shifts, "states": tuple(chain(*states))})
+    if isinstance(first, Clouds):
+        clouds = [part for part in parts if isinstance(part, Clouds)]
+
+        def load(row: int) -> NDArray[np.void]:
+            place = bisect_right(begins, row) - 1
+            return clouds[place].load(row - begins[place])
+
+        return replace(first, **whole, names=tuple(chain(*(part.names for part in clouds))), load=load)
+    return replace(first, **whole)

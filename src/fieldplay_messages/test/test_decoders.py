@@ -144,3 +144,16 @@ def test_a_cloud_s_points_have_all_its_fields_and_a_damaged_message_is_counted()
     assert isinstance(found, records.Clouds)
     assert found.load(0).dtype == points.dtype
     assert found.load(0).tobytes() == points.tobytes()
+
+
+@pytest.mark.parametrize("position", [[0.1], [0.1, 0.2, 0.3]])
+def test_joints_with_other_numbers_than_names_are_refused_by_who_is_strict(position: list[float]) -> None:
+    msgtype, types = "sensor_msgs/msg/JointState", typestore().types
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](3, 4), "")
+    none = np.zeros(0)
+    message = types[msgtype](header, ["a", "b"], np.array(position), none, none)
+    part = Part(np.array([9]), np.frombuffer(typestore().serialize_cdr(message, msgtype), np.uint8)[None])
+    ((found, *_),) = RecordDecoder(msgtype).records([part])
+    assert isinstance(found, records.Joints) and found.position is not None and found.position.shape == (1, 2)
+    with pytest.raises(ValueError, match=f"expected a position for each of 2 joints, got .{position[0]}"):
+        next(RecordDecoder(msgtype, strict=True).records([part]))

@@ -7,10 +7,10 @@ then come the streams in the order of the dataset's description.
 from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.derived.pose_messages import TF
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages import records
+from fieldplay_messages.computation import ON_TF, TF
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.spec import ALWAYS, StreamSpec
@@ -81,5 +81,5 @@ def feed_of_moving_frame(stream: Stream, spec: StreamSpec, rank: int) -> Feed:
             rotation_xyzw=record.orientation_xyzw[:, None],
         )
 
-    on_tf = replace(spec, topic="/tf", type=TF)
-    return replace(feed_of_numbers(stream, on_tf, "/tf", rank=rank), records=transforms)
+    on_tf = replace(spec, topic=TF, type=ON_TF.type)
+    return replace(feed_of_numbers(stream, on_tf, TF, rank=rank), records=transforms)

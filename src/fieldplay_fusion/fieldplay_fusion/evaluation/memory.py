@@ -101,10 +101,16 @@ class Waiting:
             self.drop(MOST_WAITING // 2)
 
     def extend(self, trajectory: Trajectory) -> None:
-        """Many poses, all of them later than those before."""
-        self.has_orientation = trajectory.has_orientation
-        self.stamps += trajectory.stamp_ns.tolist()
-        self.poses += list(trajectory.poses)
+        """Further poses; of one time the first counts. Where too many wait the older ones are given up."""
+        fresh = trajectory.only(trajectory.stamp_ns > (self.stamps[-1] if self.stamps else BEFORE_ALL_NS))
+        if not len(fresh):
+            return
+        self.has_orientation = fresh.has_orientation
+        self.stamps += fresh.stamp_ns.tolist()
+        self.poses += list(fresh.poses)
+        most = max(MOST_WAITING, 2 * len(fresh))
+        if len(self.stamps) > most:
+            self.drop(len(self.stamps) - most // 2)
 
     def drop(self, count: int) -> None:
         """Give up the first so many."""
@@ -139,10 +145,13 @@ class RunningEvaluation:
         """A pose (4, 4), whose rotation may say nothing."""
         self.truth.add(stamp_ns, pose, has_orientation=has_orientation)
 
-    def extend(self, estimate: Trajectory, truth: Trajectory) -> None:
-        """Many poses of both, all of them later than those before."""
-        self.estimate.extend(replace(estimate, stamp_ns=estimate.stamp_ns + self._offset_ns))
-        self.truth.extend(truth)
+    def extend_estimate(self, trajectory: Trajectory) -> None:
+        """Many poses of the estimate, all of them later than those before."""
+        self.estimate.extend(replace(trajectory, stamp_ns=trajectory.stamp_ns + self._offset_ns))
+
+    def extend_truth(self, trajectory: Trajectory) -> None:
+        """Many poses of the truth, all of them later than those before."""
+        self.truth.extend(trajectory)
 
     def reports(self) -> list[PeriodReport]:
         """What there is to say of the periods that are complete."""

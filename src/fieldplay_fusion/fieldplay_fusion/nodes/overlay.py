@@ -3,7 +3,6 @@
 Subscribes the pictures, their CameraInfo, scans or clouds, and tf. Each picture gets the scan nearest to it in time.
 """
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -19,8 +18,7 @@ from fieldplay_fusion.nodes.overlay_places import Places
 from fieldplay_fusion.projection.cameras import CameraModel, camera_of_size, projection_from_points
 from fieldplay_fusion.projection.nearest_pairs import NearestPairs
 from fieldplay_fusion.projection.overlays import overlay, scale_of_ranges
-from fieldplay_kinematics.nodes.messages import careful, given, ns_of
-from fieldplay_kinematics.nodes.running import run
+from fieldplay_kinematics.nodes.host import careful, given, ns_of
 from fieldplay_messages.cdr.picture_pixels import PictureError
 from tf2_ros import Buffer, TransformException, TransformListener
 
@@ -88,12 +86,3 @@ class Overlay(Node):
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=WARN_S)
-
-
-def main() -> int:
-    """The program `overlay`; the exit code."""
-    return run(Overlay)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,7 +10,7 @@ from std_msgs.msg import Header
 from fieldplay_fusion.projection.cameras import CameraModel, camera_from_numbers
 from fieldplay_fusion.projection.overlays import ColourScale
 from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
-from fieldplay_kinematics.nodes.messages import given
+from fieldplay_kinematics.nodes.host import given
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.cdr.picture_pixels import Pixels, pixels_from_compressed, pixels_from_image
 from sensor_msgs_py.point_cloud2 import read_points

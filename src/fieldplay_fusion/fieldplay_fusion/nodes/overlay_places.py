@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from geometry_msgs.msg import Transform
 from rclpy.duration import Duration
 from rclpy.time import Time
 from std_msgs.msg import Header
 
-from fieldplay_kinematics.transforms import Array, rotation_from_quaternion, transform_from_rotation
+from fieldplay_kinematics.nodes.host import array_of
+from fieldplay_kinematics.transforms import Array
 from tf2_ros import Buffer, ExtrapolationException
 
 OLDEST = Duration(seconds=5)  # of a transform in place of one at the picture's time: arms are told of rarely
@@ -41,10 +41,3 @@ class Places:
             if newest is None or abs((now - Time.from_msg(newest.header.stamp)).nanoseconds) > OLDEST.nanoseconds:
                 raise
         return array_of(newest.transform)
-
-
-def array_of(transform: Transform) -> Array:
-    """A transform as (4, 4)."""
-    turn, place = transform.rotation, transform.translation
-    rotation = rotation_from_quaternion([turn.x, turn.y, turn.z, turn.w])
-    return transform_from_rotation(rotation, [place.x, place.y, place.z])

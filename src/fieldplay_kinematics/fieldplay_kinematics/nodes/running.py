@@ -3,6 +3,8 @@
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -13,6 +15,16 @@ from rclpy.signals import SignalHandlerOptions
 DONE, FAILED = 0, 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
+
+
+class Program:
+    """A program that runs one node: called it gives the exit code; `node` makes the node with options of rclpy's."""
+
+    def __init__(self, kind: Callable[..., Node], *arguments: Any) -> None:
+        self.node = partial(kind, *arguments)
+
+    def __call__(self) -> int:
+        return run(self.node)
 
 
 def run(make_node: Callable[[], Node]) -> int:

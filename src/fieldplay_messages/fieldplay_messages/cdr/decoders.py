@@ -12,7 +12,7 @@ from fieldplay_messages.cdr.columns import Columns
 from fieldplay_messages.cdr.encoders import ABSENT, COVARIANCE_APPROXIMATED
 from fieldplay_messages.stamps import NS_PER_S
 
-STAMP = "header.stamp"
+STAMP, JOINTS = "header.stamp", "sensor_msgs/msg/JointState"
 
 Array = NDArray[np.float64]
 
@@ -206,11 +206,10 @@ def _wrench(columns: Columns, times: Times) -> records.Record:
     return records.Wrench(**times, force_n=columns.axes("wrench.force"), torque_nm=columns.axes("wrench.torque"))
 
 
-@decodes("sensor_msgs/msg/JointState")
+@decodes(JOINTS)
 def _joints(columns: Columns, times: Times) -> records.Record:
     """Of a list with more or fewer numbers than joints those that have a joint, NaN for the others."""
-    told = columns.texts["name"]
-    names = () if isinstance(told, str | int) else tuple(told)
+    names = _names(columns)
     position, velocity, effort = (_per_joint(columns, name, len(names)) for name in ("position", "velocity", "effort"))
     return records.Joints(
         **times,
@@ -219,6 +218,20 @@ def _joints(columns: Columns, times: Times) -> records.Record:
         velocity=velocity,
         effort=effort,
     )
+
+
+def check_joints(columns: Columns) -> None:
+    """ValueError where a list of numbers is there and has not one for each joint."""
+    count = len(_names(columns))
+    for path in ("position", "velocity", "effort"):
+        values = _list(columns, path)
+        if values.shape[1] not in (0, count):
+            raise ValueError(f"expected a {path} for each of {count} joints, got {values[0].tolist()}")
+
+
+def _names(columns: Columns) -> tuple[str, ...]:
+    told = columns.texts["name"]
+    return () if isinstance(told, str | int) else tuple(told)
 
 
 def _per_joint(columns: Columns, path: str, count: int) -> Array | None:

@@ -11,7 +11,7 @@ from fieldplay_messages import records
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.clouds import CLOUD, rows_of_cloud
 from fieldplay_messages.cdr.columns import Columns, Decoder, decoded, time_of_header
-from fieldplay_messages.cdr.decoders import DECODERS, STAMP, Times
+from fieldplay_messages.cdr.decoders import DECODERS, JOINTS, STAMP, Times, check_joints
 from fieldplay_messages.cdr.picture_pixels import DEPTH_HEADER
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S
@@ -32,13 +32,14 @@ class RecordDecoder:
     """Makes records of the messages of a type; what cannot be read is left out and counted.
 
     Their times are those of their headers, or those of the log where a message has none; they leave at those of the
-    log. Messages whose texts or lengths differ become records of their own, and transforms of several times, too.
+    log. Messages whose texts or lengths differ become records of their own, and transforms of several times, too. Who
+    is `strict` refuses joints with more or fewer numbers than names, by a ValueError.
     """
 
-    def __init__(self, msgtype: str) -> None:
+    def __init__(self, msgtype: str, *, strict: bool = False) -> None:
         if msgtype not in DECODERS and msgtype not in SINGLE:
             raise ValueError(f"expected a type of messages that become records, got {msgtype}")
-        self._msgtype = msgtype
+        self._msgtype, self._strict = msgtype, strict
         self._decoder = Decoder(msgtype)
         self.failed = 0
 
@@ -48,6 +49,8 @@ class RecordDecoder:
             yield from self._one_by_one(parts)
             return
         for columns in self._decoder.columns(parts):
+            if self._strict and self._msgtype == JOINTS:
+                check_joints(columns)
             times = Times(stamp_ns=_stamps(columns), order_ns=columns.stamp_ns)
             record = DECODERS[self._msgtype](columns, times)
             frames = columns.text("header.frame_id"), columns.text("child_frame_id")

@@ -130,3 +130,14 @@ def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
     if len(parts) <= 1:
         return RowMessages(encode(record, spec))
     return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])
+
+
+def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
+    """The messages of a record of numbers, one by one."""
+    if not len(record):
+        return []
+    payloads, _ = messages_of_record(record, spec).payloads(np.arange(len(record)))
+    ends = np.cumsum(payloads.size)
+    data = np.empty(int(ends[-1]), np.uint8)
+    payloads.place(data, ends - payloads.size)
+    return [part.tobytes() for part in np.split(data, ends[:-1])]

@@ -8,22 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive, spread
-from fieldplay_archive.outlets.lander_arm_rows import (
-    JOINTS,
-    POTS,
-    TOOL,
-    ArmReading,
-    Compute,
-    State,
-    bent,
-    state_of_stream,
-    straight,
-)
 from fieldplay_kinematics.lander_arm import SCOOP_AND_IDC, tool_names
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, SETS
+from fieldplay_kinematics.lander_arm_tcp import JOINTS, POTS, TOOL, ArmReading, Compute, bent, straight
 from fieldplay_kinematics.rotor_temperature import STEP_S, Rotor, rotor_from_settings, rotor_temperatures
 from fieldplay_kinematics.transforms import Array, rotation_from_quaternion
 from fieldplay_messages import records
+from fieldplay_messages.computation import States
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -94,8 +85,8 @@ def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apa
     (name, compute), archived = VARIANTS[variant], f"archived_{variant}"
     if name not in archive.streams or archived not in archive.streams:
         return None
-    reading, streams = ArmReading(settings, archive.streams), (archive.streams[name], archive.streams[archived])
-    chosen = spans_of_tools(streams[0], state_of_stream(archive.streams[TOOL]))
+    reading, streams = reading_of(settings, archive.streams), (archive.streams[name], archive.streams[archived])
+    chosen = spans_of_tools(streams[0], reading.states[TOOL])
     parts = [part for index in chosen for part in _of_span(reading, compute, streams, index=index)]
     if not parts:
         return None
@@ -104,13 +95,22 @@ def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apa
     return Apart(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], down=down)
 
 
-def spans_of_tools(stream: Stream, tools: State) -> list[int]:
+def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> ArmReading:
+    """What reads the arm's joints, and has heard all that the states beside them say; they are short."""
+    reading = ArmReading(settings)
+    for name, state in reading.states.items():
+        for index in range(len(streams[name].spans) if name in streams else 0):
+            state.hear(streams[name].load(index))
+    return reading
+
+
+def spans_of_tools(stream: Stream, tools: States) -> list[int]:
     """Some spans for each tool in which it is active, spread over the archive."""
     chosen: set[int] = set()
-    ends = np.append(tools.stamp_ns[1:], np.iinfo(np.int64).max)
-    for code in np.unique(tools.values):
-        active = tools.values == code
-        begin, end = tools.stamp_ns[active], ends[active]
+    values, ends = np.array(tools.values), np.append(tools.since_ns[1:], np.iinfo(np.int64).max)
+    for code in np.unique(values):
+        active = values == code
+        begin, end = tools.since_ns[active], ends[active]
         found = [
             index for index, span in enumerate(stream.spans) if ((begin <= span.last_ns) & (end > span.first_ns)).any()
         ]
@@ -122,10 +122,10 @@ def _of_span(
     reading: ArmReading, compute: Compute, streams: tuple[Stream, Stream], *, index: int
 ) -> Iterator[tuple[NDArray[np.uint8], Array, Array]]:
     """Of the joints and the archive's poses: the tools' numbers, and how far the poses lie apart in place and axis."""
-    rows, poses = reading.rows(streams[0], index), streams[1].load(index)
+    rows, poses = reading.rows(streams[0].load(index)), streams[1].load(index)
     if not isinstance(poses, records.Pose):
         raise TypeError(f"expected poses, got {type(poses).__name__}")
-    found = reading.computed(rows, compute, (4, 4))
+    found = reading.computed(rows, compute)
     _, ours, theirs = np.intersect1d(rows.stamp_ns, poses.stamp_ns, return_indices=True)
     known = np.isfinite(found[ours]).all(axis=(1, 2))
     ours, theirs = ours[known], theirs[known]

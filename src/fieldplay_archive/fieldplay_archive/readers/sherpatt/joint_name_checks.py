@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import robot_file
-from fieldplay_archive.outlets.derived.joint_transforms import renaming_of
-from fieldplay_kinematics.joint_names import renamed
+from fieldplay_kinematics.joint_transforms import renamed, renaming_from_text
 from fieldplay_kinematics.urdf_model import MOVING, model_from_text
 from fieldplay_messages import records
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.streams import Stream
 
 KIND = "joint_transforms"
@@ -20,7 +20,11 @@ def check_joint_names(archive: Archive) -> None:
         file = robot_file(archive.spec.robot)
         if derived.kind != KIND or file is None or not set(derived.streams) <= set(archive.streams):
             continue
-        renaming = renaming_of(derived.with_parameters(archive.parameters))
+        settings = derived.with_parameters(archive.parameters).settings
+        try:
+            renaming = renaming_from_text(str(settings.get("joint_names", "")))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         names = _names(archive.streams[derived.streams[0]])
         moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
         known = renamed(names, renaming)
