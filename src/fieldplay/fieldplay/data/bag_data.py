@@ -64,18 +64,19 @@ class BagData(FieldData):
         return Window(begin, first, None if duration is None else first + round(duration * NS_PER_S))
 
     def _spans(self, topic: str, window: Window) -> Iterator[Record]:
-        decoder = self._decoder(topic)
-        stamps, rows = self._places(topic, window)
-        for begin in range(0, len(rows), ROWS):
-            part = slice(begin, begin + ROWS)
-            read = [self._read(topic, row) for row in rows[part].tolist()]
-            there = stamps[part][[data is not None for data in read]]
+        decoder, reader = self._decoder(topic), self._bag.topic(topic, ROWS)
+        for index, span in enumerate(reader.spans):
+            if topic != STATIC and not window.first_ns <= span.last_ns:
+                continue
+            if window.last_ns is not None and span.first_ns > window.last_ns:
+                break
+            read, stamps = reader.messages(index), reader.stamps(index)
             messages = [data for data in read if data is not None]
-            failed = decoder.failed
-            yield from (framed.record for framed in decoder.records(parts_of_lengths(there, messages)))
-            if decoder.failed > failed:
-                text = f"{topic}: {decoder.failed - failed} messages are none of {self.topics[topic].type}"
-                self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
+            parts = parts_of_lengths(stamps[[data is not None for data in read]], messages)
+            yield from (framed.record for framed in decoder.records(parts))
+        if decoder.failed:
+            text = f"{topic}: {decoder.failed} messages are none of {self.topics[topic].type}"
+            self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
         stamps, rows = self._places(topic, window)
@@ -105,11 +106,11 @@ class BagData(FieldData):
     def _read(self, topic: str, row: int) -> bytes | None:
         places = self._bag.indexed[topic].places
         try:
-            (message,) = self._bag.read(int(places.block[row]), [int(places.offset[row])])
+            (data,) = self._bag.read(int(places.block[row]), [int(places.offset[row])])
+            return data
         except ArchiveError as error:
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=f"{topic}: {error}"))
             return None
-        return message
 
     def _info(self, name: str) -> TopicInfo:
         topic = self._bag.indexed[name]
