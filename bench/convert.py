@@ -28,7 +28,7 @@ from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.feeds.batches import batches
 
 TOPICS = "imu/data_raw|platform/joint_states"
-ROUNDS = 3
+ROUNDS = 5
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def compare_numbers(seconds: int) -> None:
             show(name, theirs, mine, len(made))
         total = best(fresh(lambda bag: _convert(root, bag, TOPICS)))
         show("all", sum(usual), total, len(made))
-        print("  (fieldplay's parse looks through the tables first and then reads them; its bag is synced to disk)")
+        print("  (fieldplay's parse also checks each row; its bag is synced to disk)")
 
 
 def show(name: str, theirs: float, ours: float, count: int) -> None:
