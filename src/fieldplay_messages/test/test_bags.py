@@ -7,8 +7,7 @@ import pytest
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
-from fieldplay_messages.bags.ros1 import Ros1Bag
+from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, parts_of_bag
 from fieldplay_messages.bags.topic_streams import TopicNumbers
 from fieldplay_messages.bags.topics import ByHeader, topic_in_time
 from fieldplay_messages.cdr.columns import FieldNumbers

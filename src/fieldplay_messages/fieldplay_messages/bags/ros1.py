@@ -1,10 +1,16 @@
-"""Bags of ROS 1: where each message lies, also where a bag is cut into parts or cut off; chunks are read at random."""
+"""Bags of ROS 1, also those that are cut into parts or cut off: where each message lies, and chunks read at random."""
 
+import io
+import os
+import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from io import BytesIO
-from typing import BinaryIO, cast
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 from rosbags.interfaces import Connection, MessageDefinitionFormat
@@ -12,16 +18,103 @@ from rosbags.interfaces.typing import RPath
 from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
-from fieldplay_messages.bags.bag_parts import Parts
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
 from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+PART = re.compile(r"(?P<bag>.+\.bag)\.(?P<number>\d+)", re.IGNORECASE)
+BUFFER_SIZE = 1 << 16
 MAGIC = b"#ROSBAG V2.0\n"
 IS_MESSAGE = b"op=\x02"
 # What rosbags raises for a file that is not as it should be
 FAULTS = (ReaderError, AssertionError, ValueError, KeyError, IndexError, EOFError, OSError, struct.error, RuntimeError)
 BROKEN_CHUNK = (EOFError, OSError, ValueError, RuntimeError)  # of a decompressor
+
+
+class Parts:
+    """Files one after the other as one, to be read at any place by several threads."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.name = name_of_bag(paths[0])
+        self._files = ExitStack()
+        try:
+            self._numbers = [self._files.enter_context(path.open("rb")).fileno() for path in paths]
+        except OSError as error:
+            self._files.close()
+            raise ArchiveError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        sizes = [os.fstat(number).st_size for number in self._numbers]
+        self._begins = [0, *accumulate(sizes)][:-1]
+        self.size = sum(sizes)
+
+    def read_at(self, place: int, size: int) -> bytes:
+        """The bytes from a place on, fewer at the end."""
+        found = b""
+        while len(found) < size and place < self.size:
+            index = bisect_right(self._begins, place) - 1
+            part = os.pread(self._numbers[index], size - len(found), place - self._begins[index])
+            if not part:
+                break
+            found, place = found + part, place + len(part)
+        return found
+
+    def open(self, *_: object) -> io.BufferedReader:
+        """A file to read and seek in, from the beginning of the first part to the end of the last."""
+        return io.BufferedReader(_PartsFile(self), BUFFER_SIZE)
+
+    def exists(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._files.close()
+
+
+class _PartsFile(io.RawIOBase):
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._parts.size}[whence]
+        self._place = start + offset
+        return self._place
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._parts.read_at(self._place, len(view))
+        view[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+
+def name_of_bag(path: Path) -> str:
+    """The name of a bag's file, without the number where it is a part."""
+    found = PART.fullmatch(path.name)
+    return found["bag"] if found else path.name
+
+
+def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:
+    """All parts of the bag of which a path is one, as far as they follow on another, and the names of missing ones."""
+    found = PART.fullmatch(path.name)
+    if not found:
+        return [path], []
+    others = ((PART.fullmatch(other.name), other) for other in path.parent.iterdir())
+    parts = {int(match["number"]): other for match, other in others if match and match["bag"] == found["bag"]}
+    width = len(found["number"])
+    missing = [number for number in range(max(parts)) if number not in parts]
+    names = [f"{found['bag']}.{number:0{width}}" for number in missing]
+    if 0 not in parts:
+        raise ArchiveError(f"{path}: expected {names[0]} beside it, the bag's beginning, got none")
+    following = range(missing[0] if missing else len(parts))
+    return [parts[number] for number in following], names
 
 
 class Ros1Bag(Bag):
@@ -186,7 +279,7 @@ def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tu
         content = chunk.decompressor(file.read(chunk.datasize))
     except BROKEN_CHUNK:
         return
-    reader.bio = inner = BytesIO(content)
+    reader.bio = inner = io.BytesIO(content)
     while inner.tell() < len(content):
         place = inner.tell()
         try:

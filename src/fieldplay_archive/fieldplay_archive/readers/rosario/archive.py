@@ -30,9 +30,8 @@ from fieldplay_archive.readers.rosario.sequence import (
     source_of,
 )
 from fieldplay_archive.spec import DatasetSpec
-from fieldplay_messages.bags.bag_parts import Parts, parts_of_bag
 from fieldplay_messages.bags.reader import Ros2Bag
-from fieldplay_messages.bags.ros1 import Ros1Bag
+from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, parts_of_bag
 from fieldplay_messages.bags.topics import Bag, TopicReader
 from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
 from fieldplay_messages.gaps import GapFinder
