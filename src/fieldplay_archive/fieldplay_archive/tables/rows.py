@@ -13,7 +13,7 @@ from fieldplay_archive.files.scratch import ScratchFile
 from fieldplay_archive.tables.dialect import Dialect
 
 SHOWN = 40  # characters of a faulty text that a message shows
-HELD_BYTES = 1 << 24  # of the rows of all tables of an archive; the others go to a file
+HELD_BYTES = 1 << 23  # of the rows of all tables of an archive; the others go to a file
 SOME = 8  # rows that tell at once that numbers do not fit half as many bytes
 
 Columns = tuple[NDArray[Any], ...]
