@@ -261,9 +261,11 @@ jazzy_environment() { # the installation is sourced already; its programs must f
     "$venv/bin" "$(echo "$venv"/lib/python3*/site-packages)"
 }
 
-activate() {
+activate() { # it may use variables that are unset: what stands there may be of an earlier version, or of the user's ROS
+  set +eu
   # shellcheck disable=SC1091
   . "$home/setup.bash"
+  set -eu
 }
 
 build_packages() ( # NAME...

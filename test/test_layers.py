@@ -7,6 +7,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,24 @@ def imported_packages(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+def folder_of(name: str) -> str:
+    """The folder (dotted) of one of our modules or packages; nothing of what is not ours."""
+    path = SRC / name.partition(".")[0] / name.replace(".", "/")
+    if path.is_dir():
+        return name
+    return name.rpartition(".")[0] if path.with_suffix(".py").is_file() else ""
+
+
+def imported_names(path: Path) -> Iterator[str]:
+    """What a file imports: modules, and what may be modules."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
 def is_ros_file(path: Path) -> bool:
     return any(part in path.as_posix() for part in ROS_FILES)
 
@@ -73,6 +92,20 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
     for path in modules(package):
         ours = {name for name in imported_packages(path) if name.startswith("fieldplay")}
         assert ours <= MAY_IMPORT[package] | {package}, path
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    below: dict[str, set[str]] = {}
+    for package in sorted(path.name for path in SRC.glob("fieldplay*")):
+        for path in modules(package):
+            here = folder_of(dotted(path.parent / "__init__.py", package))
+            there = {folder_of(name) for name in imported_names(path)}
+            below.setdefault(here, set()).update(there - {here, ""})
+    assert "fieldplay_messages" in below["fieldplay_messages.cdr"]
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
