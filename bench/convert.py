@@ -20,7 +20,7 @@ from archive import write_clouds, write_pictures, write_tables
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection

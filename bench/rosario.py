@@ -13,7 +13,7 @@ from convert import best, scratch
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions, write_sample

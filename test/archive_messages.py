@@ -9,7 +9,7 @@ import numpy as np
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 

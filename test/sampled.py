@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions, write_sample

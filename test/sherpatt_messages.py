@@ -13,7 +13,7 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check, check_settings
 from fieldplay_messages.errors import Defect

@@ -6,7 +6,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 

@@ -27,7 +27,7 @@ from sensor_msgs.msg import CameraInfo, NavSatFix
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
 from walks import Array, drifted, headings, transforms, wander
 
-from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation.alignment import alignment_of_pairs, umeyama
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import (
     Evaluation,
     EvaluationSettings,

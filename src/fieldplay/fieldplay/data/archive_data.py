@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.conversion import BagOptions, Converted, convert
+from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import FieldData, Message, TopicInfo
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset

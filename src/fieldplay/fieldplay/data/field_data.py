@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.conversion import Converted
 from fieldplay.data.columns import Columns, columns_of_records
+from fieldplay.data.conversion import Converted
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation

@@ -24,7 +24,7 @@ class Series:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Drive:
+class DemoDrive:
     """Positions x y z in the map, and angles and speeds of the wheels (steer_1..4 in rad, drive_1..4)."""
 
     truth: Series
@@ -39,7 +39,7 @@ class Drive:
         return float(self.truth.time_s[0])
 
 
-def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> Drive:
+def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> DemoDrive:
     """Read both."""
     found: dict[str, list[tuple[float, list[float]]]] = {}
     rows = {
@@ -62,7 +62,7 @@ def drive_of_bag(bag: Path, truth: Path, namespace: str = "/ameds") -> Drive:
     }
     wheels = series["wheels/odom"]
     placed = wheels.rows @ odom[:3, :3].T + odom[:3, 3]
-    return Drive(
+    return DemoDrive(
         truth=_truth(truth),
         ins=series["gnss/odom"],
         wheels=Series(wheels.time_s, placed),

@@ -14,7 +14,7 @@ from matplotlib.colors import LightSource
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from fieldplay_bringup.demo.drive import Drive, Series
+from fieldplay_bringup.demo.drive import DemoDrive, Series
 
 Array = NDArray[np.float64]
 Height = Callable[[Array, Array], Array]
@@ -28,7 +28,7 @@ DPI = 150
 STANDS_M_S = 0.03
 
 
-def draw_map(drive: Drive, height_m: Height, target: Path) -> None:
+def draw_map(drive: DemoDrive, height_m: Height, target: Path) -> None:
     """The ground shaded and with contour lines, the truth, the INS, and the wheels' odometry."""
     low, high = drive.truth.rows[:, :2].min(axis=0) - AROUND_M, drive.truth.rows[:, :2].max(axis=0) + AROUND_M
     middle, half = (low + high) / 2, float((high - low).max()) / 2
@@ -55,7 +55,7 @@ def _draw_way(axes: Axes, way: Series, colour: str, width: float, label: str) ->
     axes.plot(way.rows[:, 0], way.rows[:, 1], color=colour, linewidth=width, label=label, solid_capstyle="round")
 
 
-def draw_wheels(drive: Drive, target: Path) -> None:
+def draw_wheels(drive: DemoDrive, target: Path) -> None:
     """Steering, driving angle and rim speed over time: as measured, and as the body's motion would need them."""
     figure, panels = plt.subplots(4, 3, figsize=(12, 9), sharex=True, sharey="col", layout="constrained")
     measured, needed = measured_wheels(drive), needed_wheels(drive)
@@ -77,7 +77,7 @@ def draw_wheels(drive: Drive, target: Path) -> None:
     _save(figure, target)
 
 
-def measured_wheels(drive: Drive) -> tuple[Series, Series, Series]:
+def measured_wheels(drive: DemoDrive) -> tuple[Series, Series, Series]:
     """Steering in degrees, turns since the start, and rim speeds in m/s of the wheels 1 to 4."""
     angles = drive.joints.rows
     steering = Series(drive.joints.time_s, np.degrees(angles[:, :4]))
@@ -85,7 +85,7 @@ def measured_wheels(drive: Drive) -> tuple[Series, Series, Series]:
     return steering, turns, drive.speeds
 
 
-def needed_wheels(drive: Drive) -> tuple[Series, Series, Series]:
+def needed_wheels(drive: DemoDrive) -> tuple[Series, Series, Series]:
     """The same as the body's motion needs them; where it stands no steering is needed, and none is drawn."""
     time_s, angles, speeds = drive.expected.time_s, drive.expected.rows[:, :4], drive.expected.rows[:, 4:]
     stands = np.abs(speeds).max(axis=1, keepdims=True) < STANDS_M_S
@@ -97,7 +97,7 @@ def needed_wheels(drive: Drive) -> tuple[Series, Series, Series]:
     return steering, Series(time_s, rolled_m / (2 * np.pi * radius_m)), Series(time_s, speeds)
 
 
-def draw_errors(drive: Drive, ins_m: Array, wheels_m: Array, target: Path) -> None:
+def draw_errors(drive: DemoDrive, ins_m: Array, wheels_m: Array, target: Path) -> None:
     """How far from the truth, over time."""
     figure, axes = plt.subplots(figsize=(7.2, 2.8), layout="constrained")
     axes.plot(drive.ins.time_s - drive.begin_s, ins_m * 100, color="#0072b2", linewidth=1, label="gnss/odom")

@@ -10,14 +10,14 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay.conversion import BagOptions, convert
+from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_bringup.demo.audience import PATIENCE_S, SETTLED_S, Audience, listening
 from fieldplay_bringup.demo.heard import Heard, differences, digest
 from fieldplay_bringup.demo.launched import Launch, launched
-from fieldplay_bringup.demo.listening import PATIENCE_S, SETTLED_S, Listener, listening
 from fieldplay_bringup.demo.live_table import LiveTable
 from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 
@@ -81,7 +81,7 @@ def heard_live(archive: Path, topics: Topics, log: Path) -> dict[str, Heard]:
         return listener.heard
 
 
-def _await_all(listener: Listener, launch: Launch, topics: Topics) -> None:
+def _await_all(listener: Audience, launch: Launch, topics: Topics) -> None:
     """Wait until all have found each other, and nothing has changed for a while."""
     end_s, settled_s, before = time.monotonic() + PATIENCE_S, time.monotonic(), -1
     while True:
@@ -97,7 +97,7 @@ def _await_all(listener: Listener, launch: Launch, topics: Topics) -> None:
         time.sleep(0.1)
 
 
-def _drain(listener: Listener) -> None:
+def _drain(listener: Audience) -> None:
     """Wait until nothing more comes."""
     before = -1
     while (count := sum(len(one.digests) for one in listener.heard.values())) != before:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.errors import FusionError
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.pairs import PosePairs, yaw_of_ways
 from fieldplay_kinematics.transforms import Array, inverse_from_transform, rotation_about_axis, transform_from_rotation
 

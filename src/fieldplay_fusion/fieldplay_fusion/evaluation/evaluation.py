@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation import pose_errors as compared
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, Alignment, alignment_of_pairs
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, PosePairs, associated, with_headings
 from fieldplay_fusion.evaluation.pose_errors import Errors, LengthErrors
 from fieldplay_fusion.evaluation.trajectories import Trajectory, travelled_from_positions

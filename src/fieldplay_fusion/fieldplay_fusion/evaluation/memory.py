@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_fusion.errors import FusionError
 from fieldplay_fusion.evaluation.alignment import FIRST
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluation_of_pairs, step_of
 from fieldplay_fusion.evaluation.pairs import PosePairs, associated, no_pairs
 from fieldplay_fusion.evaluation.trajectories import Trajectory, places_along

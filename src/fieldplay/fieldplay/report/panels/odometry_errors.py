@@ -13,7 +13,7 @@ from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_fusion.errors import FusionError
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.pose_topics import poses_of_record
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows

@@ -21,7 +21,7 @@ SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as comp
 PATIENCE_S = 60.0
 
 
-class Listener:
+class Audience:
     """Hears the topics in a thread of its own."""
 
     def __init__(self, node: Node, topics: Mapping[str, str], latched: frozenset[str]) -> None:
@@ -70,14 +70,14 @@ def message_class(msgtype: str) -> Any:
 
 
 @contextmanager
-def listening(topics: Mapping[str, str], latched: frozenset[str]) -> Iterator[Listener]:
+def listening(topics: Mapping[str, str], latched: frozenset[str]) -> Iterator[Audience]:
     """A listener at work."""
     context = rclpy.Context()
     rclpy.init(context=context)
     node = rclpy.create_node("demo", context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    listener = Listener(node, topics, latched)
+    listener = Audience(node, topics, latched)
     thread = threading.Thread(target=executor.spin)
     thread.start()
     try:
