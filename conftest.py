@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Domains above 101 use ports that Linux may give to any program.
 FIRST_DOMAIN, LAST_DOMAIN = 1, 101
@@ -29,6 +30,8 @@ def reserve_domain() -> tuple[int, socket.socket]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
+    settings.load_profile("unhurried")
     domain, lock = reserve_domain()
     logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
     cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")
