@@ -10,7 +10,7 @@ from fieldplay_player.player_state import LagWatch, Status
 from fieldplay_player.player_time import OutgoingStamps, PlayerClock, SystemTime, Time
 from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import Message
+from fieldplay_player.works import DueMessage
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
@@ -30,7 +30,7 @@ class Sink(Protocol):
 class Reader(Protocol):
     """Gives messages in order, from some time on; see ReadAhead."""
 
-    def peek(self) -> Message | Gap: ...
+    def peek(self) -> DueMessage | Gap: ...
     def pop(self) -> None: ...
     def close(self) -> None: ...
 
@@ -44,7 +44,7 @@ class _Tick(NamedTuple):
 class _Out(NamedTuple):
     """A message that leaves, how late, and what its times are moved by."""
 
-    message: Message
+    message: DueMessage
     lag_ns: int
     delta_ns: int
 
@@ -122,7 +122,7 @@ class Playback:
         if not self._clock.runs:  # only now, with the first message at hand, does time go on
             self._clock.run_from(self._position_ns)
             self._next_tick_ns = now
-        if self._longest_ns and isinstance(ahead, Message) and ahead.stamp_ns - head_ns > self._longest_ns:
+        if self._longest_ns and isinstance(ahead, DueMessage) and ahead.stamp_ns - head_ns > self._longest_ns:
             self._clock.run_from(ahead.stamp_ns - min(LEAD_NS, self._longest_ns))
         if self._tick_ns and self._next_tick_ns <= now:
             late = self._next_tick_ns + self._tick_ns <= now
@@ -132,24 +132,24 @@ class Playback:
         if due_ns - now > TOGETHER_NS:
             self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
             return None
-        return self._taken(ahead, due_ns, max(now - due_ns, 0)) if isinstance(ahead, Message) else self._at_end()
+        return self._taken(ahead, due_ns, max(now - due_ns, 0)) if isinstance(ahead, DueMessage) else self._at_end()
 
-    def _ahead(self) -> Message | Gap:
+    def _ahead(self) -> DueMessage | Gap:
         """The next message that is one; those without data are counted."""
         assert self._reader is not None
-        while isinstance(ahead := self._reader.peek(), Message) and ahead.data is None:
+        while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
             self._reader.pop()
             self._skipped[ahead.feed] += 1
         return ahead
 
-    def _taken(self, message: Message, due_ns: int, lag_ns: int) -> _Out:
+    def _taken(self, message: DueMessage, due_ns: int, lag_ns: int) -> _Out:
         assert self._reader is not None
         self._reader.pop()
         return _Out(message, lag_ns, self._stamps.delta_ns(message, due_ns))
 
-    def _bound_of(self, ahead: Message | Gap) -> int:
+    def _bound_of(self, ahead: DueMessage | Gap) -> int:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
-        if isinstance(ahead, Message):
+        if isinstance(ahead, DueMessage):
             return ahead.stamp_ns
         return self._program.last_ns + self._program.gap_ns if self._options.loop else self._bound_ns
 
@@ -299,11 +299,11 @@ class Playback:
         self._act(out)
         return True
 
-    def _wait_for_message(self, goes_round: bool) -> Message | None:
+    def _wait_for_message(self, goes_round: bool) -> DueMessage | None:
         """The next message, as long as playing is paused; None at the end."""
         while self._paused and not self._stopped and self._reader is not None:
             ahead = self._ahead()
-            if isinstance(ahead, Message):
+            if isinstance(ahead, DueMessage):
                 return ahead
             if ahead is Gap.END and not goes_round:
                 return None

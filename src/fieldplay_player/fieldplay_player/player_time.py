@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.options import Stamps
-from fieldplay_player.works import Message
+from fieldplay_player.works import DueMessage
 
 Now = Callable[[], int]
 
@@ -98,7 +98,7 @@ class OutgoingStamps:
         self._given_ns = 0
         self.shift_ns = 0
 
-    def delta_ns(self, message: Message, due_ns: int) -> int:
+    def delta_ns(self, message: DueMessage, due_ns: int) -> int:
         """What is added to the times inside a message that is due at a monotonic time."""
         if not self._is_now:
             return self.shift_ns

@@ -11,7 +11,7 @@ from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.read_ahead import ReadAhead, Workers
-from fieldplay_player.works import Message, Run, messages_of_span, works
+from fieldplay_player.works import DueMessage, Run, messages_of_span, works
 
 LEAST_RATE_HZ = 1.0
 
@@ -62,5 +62,5 @@ def reader_of_feeds(feeds: Sequence[Feed], program: Program, workers: Workers) -
     return open_reader
 
 
-def _all(feed: Feed, number: int) -> list[Message]:
+def _all(feed: Feed, number: int) -> list[DueMessage]:
     return [message for index in range(len(feed.spans)) for message in messages_of_span(feed, number, index)]

@@ -10,7 +10,7 @@ from enum import Enum
 from threading import Condition, RLock
 from types import TracebackType
 
-from fieldplay_player.works import Heavy, Message, Run, Work
+from fieldplay_player.works import DueMessage, Heavy, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
@@ -46,11 +46,11 @@ class _Pending:
     data: bytes | None = None
     error: BaseException | None = None
 
-    def message(self) -> Message:
+    def message(self) -> DueMessage:
         """What was made; raises what went wrong with it."""
         if self.error is not None:
             raise self.error
-        return Message(self.feed, self.stamp_ns, self.data)
+        return DueMessage(self.feed, self.stamp_ns, self.data)
 
 
 class Workers(AbstractContextManager["Workers"]):
@@ -93,8 +93,8 @@ class ReadAhead:
         self._workers = workers
         self._changed = workers.changed
         self._room = Condition(workers.lock)
-        self._queue: deque[Message | _Pending] = deque()
-        self._head: Message | None = None
+        self._queue: deque[DueMessage | _Pending] = deque()
+        self._head: DueMessage | None = None
         self._head_cost = 0
         self._needed: int | None = None
         self._wanted = False
@@ -103,7 +103,7 @@ class ReadAhead:
         self._reading = workers.readers.submit(self._read, open_works)
         self._reading.add_done_callback(lambda _: self._tell())
 
-    def peek(self) -> Message | Gap:
+    def peek(self) -> DueMessage | Gap:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
         if self._head is None:
             return self._next()
@@ -126,7 +126,7 @@ class ReadAhead:
             self._head = None
             self._room.notify_all()
 
-    def _next(self) -> Message | Gap:
+    def _next(self) -> DueMessage | Gap:
         if not self._queue:
             if self._reading.done():
                 self._reading.result()
@@ -134,7 +134,7 @@ class ReadAhead:
             self._wanted = True
             return Gap.WAITING
         entry = self._queue[0]
-        if isinstance(entry, Message):
+        if isinstance(entry, DueMessage):
             self._head, self._head_cost = entry, _cost(entry)
         elif entry.future is None:
             self._head, self._head_cost = entry.message(), entry.cost
@@ -212,5 +212,5 @@ class ReadAhead:
                 self._changed.notify_all()
 
 
-def _cost(message: Message) -> int:
+def _cost(message: DueMessage) -> int:
     return len(message.data or b"") + OVERHEAD

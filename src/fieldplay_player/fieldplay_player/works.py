@@ -16,7 +16,7 @@ from fieldplay_messages.feeds.timeline import Piece, Stretch
 PER_PART = 512
 
 
-class Message(NamedTuple):
+class DueMessage(NamedTuple):
     """A message of a feed, by the feed's number; without data where its row proved defective."""
 
     feed: int
@@ -33,7 +33,7 @@ class Heavy:
     make: Callable[[], bytes | None]
 
 
-Run = list[Message]
+Run = list[DueMessage]
 Work = Run | Heavy
 
 
@@ -53,7 +53,7 @@ def messages_of_span(feed: Feed, number: int, index: int) -> Run:
     stamp_ns, loaded = feed.load(index)
     payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))
     times = stamp_ns[kept].tolist()
-    return [Message(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
+    return [DueMessage(number, stamp, data) for stamp, data in zip(times, _bytes(payloads), strict=True)]
 
 
 def _works_of_part(part: Stretch[SpanMessages]) -> Iterator[Work]:
@@ -91,7 +91,8 @@ def _light(part: Stretch[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
     there = source >= 0
     columns = (column[there].tolist() for column in (source, part.stamp_ns, good))
     run = [
-        Message(number, stamp, next(data) if is_good else None) for number, stamp, is_good in zip(*columns, strict=True)
+        DueMessage(number, stamp, next(data) if is_good else None)
+        for number, stamp, is_good in zip(*columns, strict=True)
     ]
     return run, np.flatnonzero(there)
 

@@ -11,7 +11,7 @@ from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import Playback
 from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import Message
+from fieldplay_player.works import DueMessage
 
 MS = 1_000_000
 S = 1000 * MS
@@ -44,10 +44,10 @@ class FakeTime:
 
 
 class ListReader:
-    def __init__(self, messages: list[Message]) -> None:
+    def __init__(self, messages: list[DueMessage]) -> None:
         self.messages = list(messages)
 
-    def peek(self) -> Message | Gap:
+    def peek(self) -> DueMessage | Gap:
         return self.messages[0] if self.messages else Gap.END
 
     def pop(self) -> None:
@@ -80,13 +80,13 @@ class ListSink:
 class Stage:
     """A playback of messages at 0, 100, 200, 300, 400 ms called b"0" to b"4", and a static b"static" before them."""
 
-    def __init__(self, *, messages: list[Message] | None = None, **options: Any) -> None:
+    def __init__(self, *, messages: list[DueMessage] | None = None, **options: Any) -> None:
         self.time = FakeTime()
         self.sink = ListSink(self.time)
         self.told: list[str] = []
-        self.messages = messages or [Message(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
+        self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
         program = Program(
-            standing=[Message(0, ARCHIVE, b"static")],
+            standing=[DueMessage(0, ARCHIVE, b"static")],
             restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE,
@@ -296,7 +296,7 @@ def test_a_pause_while_behind_goes_on_from_what_has_left() -> None:
 
 
 def test_what_is_due_within_a_millisecond_leaves_at_once() -> None:
-    messages = [Message(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 900_000, 1_100_000, 2_050_000)]
+    messages = [DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 900_000, 1_100_000, 2_050_000)]
     stage = Stage(messages=messages)
     stage.run()
     assert [at for at, _ in stage.sink.sent[1:]] == [0, 0, 1_100_000, 1_100_000]
@@ -304,7 +304,7 @@ def test_what_is_due_within_a_millisecond_leaves_at_once() -> None:
 
 def test_the_time_of_day_is_when_a_message_is_due_and_one_for_one_time_of_the_archive() -> None:
     times = [0, 100, 100, 200]
-    stage = Stage(messages=[Message(1, ARCHIVE + ms * MS, b"") for ms in times], stamps="now", rate=2.0)
+    stage = Stage(messages=[DueMessage(1, ARCHIVE + ms * MS, b"") for ms in times], stamps="now", rate=2.0)
     sent = stage.run()
     stamps = [ARCHIVE + ms * MS + int(data) - DAY for ms, (_, data) in zip(times, sent[1:], strict=True)]
     assert stamps == [0, 50 * MS, 50 * MS, 100 * MS]
@@ -319,7 +319,7 @@ def test_the_time_of_day_does_not_go_back_with_a_seek() -> None:
 
 
 def test_defective_rows_are_counted_and_leave_no_message() -> None:
-    messages = [Message(1, ARCHIVE + k * MS, None if k % 2 else b"%d" % k) for k in range(5)]
+    messages = [DueMessage(1, ARCHIVE + k * MS, None if k % 2 else b"%d" % k) for k in range(5)]
     stage = Stage(messages=messages)
     assert [data for _, data in stage.run()] == [b"static", b"0", b"2", b"4"]
     status = stage.playback.status()
@@ -337,7 +337,7 @@ def test_it_waits_for_the_subscribers() -> None:
 def with_a_gap(**options: Any) -> Stage:
     """Messages at 0 and 100 ms, then none until 10 s, then at 10.1 and 11 s; gaps above 2 s are passed over."""
     times = [0, 100, 10_000, 10_100, 11_000]
-    messages = [Message(1, ARCHIVE + ms * MS, b"%d" % k) for k, ms in enumerate(times)]
+    messages = [DueMessage(1, ARCHIVE + ms * MS, b"%d" % k) for k, ms in enumerate(times)]
     return Stage(messages=messages, **{"skip_gaps_s": 2.0, **options})
 
 
@@ -386,7 +386,7 @@ def test_a_fault_of_the_reading_comes_out() -> None:
     stage = Stage()
 
     class Broken(ListReader):
-        def peek(self) -> Message | Gap:
+        def peek(self) -> DueMessage | Gap:
             raise OSError("the disk is gone")
 
     stage.playback._open_reader = lambda first: Broken([])

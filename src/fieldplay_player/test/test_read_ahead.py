@@ -16,24 +16,24 @@ from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span
 from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
-from fieldplay_player.works import Heavy, Message, Work, works
+from fieldplay_player.works import DueMessage, Heavy, Work, works
 
 PATIENCE_S = 10.0
 
 
-def next_message(workers: Workers, reader: ReadAhead) -> Message | Gap:
+def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | Gap:
     """What comes next, waited for."""
     with workers.changed:
         while (ahead := reader.peek()) is Gap.WAITING:
             assert workers.changed.wait(PATIENCE_S), "nothing comes"
-        if isinstance(ahead, Message):
+        if isinstance(ahead, DueMessage):
             reader.pop()
         return ahead
 
 
-def all_messages(workers: Workers, reader: ReadAhead) -> list[Message]:
+def all_messages(workers: Workers, reader: ReadAhead) -> list[DueMessage]:
     found = []
-    while isinstance(message := next_message(workers, reader), Message):
+    while isinstance(message := next_message(workers, reader), DueMessage):
         found.append(message)
     return found
 
@@ -42,8 +42,8 @@ def opener(*made: Work) -> Callable[[Check], Iterator[Work]]:
     return lambda check: iter(made)
 
 
-def light(stamp: int, size: int = 10) -> list[Message]:
-    return [Message(0, stamp, bytes(size))]
+def light(stamp: int, size: int = 10) -> list[DueMessage]:
+    return [DueMessage(0, stamp, bytes(size))]
 
 
 def test_messages_come_in_order_though_the_first_is_made_last() -> None:
@@ -65,7 +65,7 @@ def test_messages_come_in_order_though_the_first_is_made_last() -> None:
 def test_a_row_that_gives_nothing_is_a_message_without_data() -> None:
     with Workers(limit=10**6) as workers:
         reader = workers.open(opener(Heavy(1, 1, lambda: None)))
-        assert all_messages(workers, reader) == [Message(1, 1, None)]
+        assert all_messages(workers, reader) == [DueMessage(1, 1, None)]
 
 
 @pytest.mark.parametrize("heavy", [False, True])
@@ -80,7 +80,7 @@ def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
     with Workers(limit=limit, makers=2) as workers:
         reader = workers.open(produce)
         count = 0
-        while isinstance(next_message(workers, reader), Message):
+        while isinstance(next_message(workers, reader), DueMessage):
             count += 1
             with workers.changed:
                 most = max(most, reader.held)
@@ -104,7 +104,7 @@ def test_a_fault_comes_after_all_that_was_read_before_it() -> None:
 
     with Workers(limit=1_000) as workers:
         reader = workers.open(produce)
-        assert isinstance(next_message(workers, reader), Message)
+        assert isinstance(next_message(workers, reader), DueMessage)
         with pytest.raises(OSError, match="the disk is gone"):
             next_message(workers, reader)
 
@@ -115,7 +115,7 @@ def test_a_fault_of_a_worker_comes_in_its_place() -> None:
 
     with Workers(limit=1_000) as workers:
         reader = workers.open(opener(light(1), Heavy(1, 2, broken), light(3)))
-        assert isinstance(next_message(workers, reader), Message)
+        assert isinstance(next_message(workers, reader), DueMessage)
         with pytest.raises(ValueError, match="no picture"):
             next_message(workers, reader)
         reader.close()
@@ -140,7 +140,7 @@ def test_closing_ends_a_reading_that_waits_for_room() -> None:
 def test_leaving_the_workers_ends_a_reading_that_waits_for_room() -> None:
     with Workers(limit=1_000) as workers:
         reader = workers.open(opener(light(1, 900), light(2, 900), light(3, 900)))
-        assert isinstance(next_message(workers, reader), Message)
+        assert isinstance(next_message(workers, reader), DueMessage)
     assert reader._reading.done()
 
 
@@ -189,7 +189,7 @@ def test_many_changes_of_place_end_in_time() -> None:
             for taken in range(50):
                 reader = workers.open(produce)
                 for _ in range(taken):
-                    count += isinstance(next_message(workers, reader), Message)
+                    count += isinstance(next_message(workers, reader), DueMessage)
                 reader.close()
         return count
 
@@ -262,7 +262,7 @@ def test_a_defective_light_row_is_a_message_without_data() -> None:
 
     feed = feed_of("/a", [Span(0, 2, 3)], lambda _: (np.arange(3), Holed()))
     (run,) = works([feed], 0, 2, lambda: None)
-    assert run == [Message(0, 0, b"0"), Message(0, 1, None), Message(0, 2, b"2")]
+    assert run == [DueMessage(0, 0, b"0"), DueMessage(0, 1, None), DueMessage(0, 2, b"2")]
 
 
 def test_what_is_taken_is_let_go_at_once_without_a_search_for_rings() -> None:

@@ -2,16 +2,4 @@
 
 
 class SampleError(ValueError):
-    """A sample that cannot be made as asked for."""
-
-
-class UnknownDatasetError(SampleError):
-    """No writer has that name."""
-
-
-class OptionError(SampleError):
-    """An option that does not exist, or a value that it cannot have."""
-
-
-class OccupiedError(SampleError):
-    """Something stands where the sample should go, and it is not a sample."""
+    """A sample that cannot be made as asked for: no such dataset, an option that cannot be, a place that is taken."""

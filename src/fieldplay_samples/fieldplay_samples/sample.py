@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from fieldplay_samples import writers
-from fieldplay_samples.errors import OptionError, UnknownDatasetError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.places import (
     SamplePlaces,
     is_intact,
@@ -120,20 +120,20 @@ def write_sample(
 
 def _writer(dataset: str) -> Writer:
     if dataset not in datasets():
-        raise UnknownDatasetError(f"no sample of {dataset!r}: there are {', '.join(datasets())}")
+        raise SampleError(f"no sample of {dataset!r}: there are {', '.join(datasets())}")
     return cast(Writer, importlib.import_module(f"{writers.__name__}.{dataset}"))
 
 
 def _complete(writer: Writer, dataset: str, options: SampleOptions) -> SampleOptions:
     """The options with all settings, each of its default's type."""
     if not (math.isfinite(options.seconds) and SHORTEST_S <= options.seconds <= LONGEST_S):
-        raise OptionError(f"seconds: expected {SHORTEST_S:g} to {LONGEST_S:g}, got {options.seconds}")
+        raise SampleError(f"seconds: expected {SHORTEST_S:g} to {LONGEST_S:g}, got {options.seconds}")
     if options.seed < 0 or options.workers < 0:
-        raise OptionError("seed and workers: expected no negative numbers")
+        raise SampleError("seed and workers: expected no negative numbers")
     known = writer.settings()
     for name, value in options.settings.items():
         if name not in known:
-            raise OptionError(f"{dataset} has no setting {name!r}: there are {', '.join(known)}")
+            raise SampleError(f"{dataset} has no setting {name!r}: there are {', '.join(known)}")
         known[name] = _typed(name, value, known[name])
     return replace(options, seconds=float(options.seconds), settings=known)
 
@@ -143,18 +143,18 @@ def _typed(name: str, value: Value, default: Value) -> Value:
     text = str(value).strip()
     if isinstance(default, bool):
         if text.lower() not in ("true", "false"):
-            raise OptionError(f"{name}: expected true or false, got {value!r}")
+            raise SampleError(f"{name}: expected true or false, got {value!r}")
         return text.lower() == "true"
     if isinstance(default, str):
         return text
     try:
         number = float(text)
     except ValueError:
-        raise OptionError(f"{name}: expected a number, got {value!r}") from None
+        raise SampleError(f"{name}: expected a number, got {value!r}") from None
     if not (math.isfinite(number) and number > 0):
-        raise OptionError(f"{name}: expected a number above 0, got {value!r}")
+        raise SampleError(f"{name}: expected a number above 0, got {value!r}")
     if isinstance(default, int) and number != int(number):
-        raise OptionError(f"{name}: expected a whole number, got {value!r}")
+        raise SampleError(f"{name}: expected a whole number, got {value!r}")
     return type(default)(number)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.robots.argo import camera_of, load_argo, wheel_rates
 from fieldplay_samples.sensors import sick
@@ -183,5 +183,5 @@ def test_the_covariance_is_that_of_the_errors(driving: AcfrScenario) -> None:
 
 @pytest.mark.parametrize("wrong", [{"condition": "fog"}, {"yaw_reference": "magnetic"}])
 def test_settings_that_cannot_be_are_refused_by_name(wrong: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match=next(iter(wrong))):
+    with pytest.raises(SampleError, match=next(iter(wrong))):
         make_scenario(1, 2.0, {**settings(), **wrong})

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.frames import floats
 from fieldplay_samples.robots.ackermann import Ackermann, wheel_speeds
 from fieldplay_samples.writers.rosario import settings
@@ -117,5 +117,5 @@ def test_the_offsets_are_in_the_numbers_of_the_imu(scenario: RosarioScenario) ->
 
 @pytest.mark.parametrize("wrong", [{"sequence": 7}, {"bag_compression": "zip"}])
 def test_settings_that_cannot_be_are_refused_by_name(wrong: dict[str, object]) -> None:
-    with pytest.raises(OptionError, match=next(iter(wrong))):
+    with pytest.raises(SampleError, match=next(iter(wrong))):
         make_scenario(1, 2.0, {**settings(), **wrong})

@@ -11,7 +11,7 @@ import tifffile
 from packed_by_asn1tools import CODER
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
@@ -151,5 +151,5 @@ def test_the_surface_is_the_ground_that_the_rover_stands_on(folder: Path) -> Non
 
 
 def test_a_frame_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="dgps_frame: expected ned or nwu"):
+    with pytest.raises(SampleError, match="dgps_frame: expected ned or nwu"):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings={"dgps_frame": "enu"}))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.path import Path, knots_s
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
@@ -122,4 +122,4 @@ def _standing(seed: int, seconds: float, numbers: dict[str, Any], *, robot: Argo
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
     for name, known in (("condition", tuple(numbers["conditions"])), ("yaw_reference", YAW_REFERENCES)):
         if settings[name] not in known:
-            raise OptionError(f"{name}: expected {', '.join(known)}, got {settings[name]!r}")
+            raise SampleError(f"{name}: expected {', '.join(known)}, got {settings[name]!r}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.ackermann import Ackermann, AckermannMotion, ackermann_motion
@@ -77,6 +77,6 @@ def make_world(scenario: RosarioScenario) -> Scene:
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
     if settings["sequence"] not in numbers["sequences"]:
-        raise OptionError(f"sequence: expected 1 to {len(numbers['sequences'])}, got {settings['sequence']}")
+        raise SampleError(f"sequence: expected 1 to {len(numbers['sequences'])}, got {settings['sequence']}")
     if settings["bag_compression"] not in ("bz2", "none"):
-        raise OptionError(f"bag_compression: expected bz2 or none, got {settings['bag_compression']!r}")
+        raise SampleError(f"bag_compression: expected bz2 or none, got {settings['bag_compression']!r}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import OptionError
+from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
@@ -99,7 +99,7 @@ def make_world(scenario: SherpattScenario) -> Scene:
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
     if settings["dgps_frame"] not in ("ned", "nwu"):
-        raise OptionError(f"dgps_frame: expected ned or nwu, got {settings['dgps_frame']!r}")
+        raise SampleError(f"dgps_frame: expected ned or nwu, got {settings['dgps_frame']!r}")
     most = MOST_LIDAR_POINTS // numbers["lidar"]["rows"]
     if settings["lidar_columns"] > most:
-        raise OptionError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")
+        raise SampleError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")
