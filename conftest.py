@@ -1,5 +1,6 @@
 """Every test run talks to itself alone: its own ROS domain on this machine, logs, caches; and finds itself soon."""
 
+import importlib.util
 import os
 import socket
 import tempfile
@@ -11,6 +12,9 @@ from hypothesis import settings
 # Domains above 101 use ports that Linux may give to any program.
 FIRST_DOMAIN, LAST_DOMAIN = 1, 101
 LOCK_PORT = 21_400
+
+UNDERLAY = Path(__file__).parent / "underlay"
+IMPORTED_AS = {"tf2_ros_py": "tf2_ros"}  # where it is not the package's own name
 
 
 def reserve_domain() -> tuple[int, socket.socket]:
@@ -46,3 +50,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lock.close)
     config.add_cleanup(logs.cleanup)
     config.add_cleanup(cache.cleanup)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Of the underlay only tests, and only those of stand-ins that are in use: ROS 2 may have the packages itself."""
+    if collection_path.parent.parent != UNDERLAY:
+        return None
+    return collection_path.name != "test" or not is_in_use(collection_path.parent)
+
+
+def is_in_use(stand_in: Path) -> bool:
+    """Whether it is what Python imports."""
+    try:
+        spec = importlib.util.find_spec(IMPORTED_AS.get(stand_in.name, stand_in.name))
+    except ValueError:  # of a module that somebody made by hand
+        return False
+    return spec is not None and spec.origin is not None and stand_in in Path(spec.origin).resolve().parents

@@ -3,10 +3,13 @@
 Three launches at once, told apart by the prefix of their frames.
 """
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
@@ -15,6 +18,7 @@ from rosbag2_interfaces import srv
 from tiny_acfr import TinyAcfr
 
 import launch_testing
+import launch_testing.asserts
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -1,9 +1,12 @@
 """`ros2 launch` of AMEDS: what is there, how it obeys, and that live nodes compute what `convert --derived` writes."""
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import launched_tests as launched
 import pytest
@@ -13,6 +16,7 @@ from tiny_ameds import START, TinyAmeds
 from written import derived_messages
 
 import launch_testing
+import launch_testing.asserts
 from launch import LaunchDescription
 
 PATIENCE_S = 30.0

@@ -1,10 +1,13 @@
 """Two launches of AMEDS at once, in a namespace and with a frame prefix each, playing again and again."""
 
+import sys
 import tempfile
 import unittest
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
@@ -12,6 +15,7 @@ from audience import Audience
 from tiny_ameds import TinyAmeds
 
 import launch_testing
+import launch_testing.asserts
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -1,9 +1,12 @@
 """`ros2 launch` of IDA: gaps of many sols are passed over, and the live arm is what `convert --derived` writes."""
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import launched_tests as launched
 import numpy as np
@@ -12,6 +15,7 @@ from audience import Audience
 from written import derived_messages, key
 
 import launch_testing
+import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
 from launch import LaunchDescription
 

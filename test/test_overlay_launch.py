@@ -1,9 +1,12 @@
 """`ros2 launch` with `overlay:=LASER,CAMERA`: pictures with points, each at the time of its picture."""
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from rosbag2_interfaces import srv
 from tiny_acfr import TinyAcfr
 
 import launch_testing
+import launch_testing.asserts
 from fieldplay.projection.projection import Wanted, projected
 from fieldplay_archive.datasets import open_dataset
 from launch import LaunchDescription

@@ -1,9 +1,12 @@
 """`ros2 launch` of Rosario: that the live odometry is what `convert --derived` writes, and that tf is one tree."""
 
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import launched_tests as launched
 import pytest
@@ -12,6 +15,7 @@ from tiny_rosario import START, TinyRosario
 from written import derived_messages
 
 import launch_testing
+import launch_testing.asserts
 from launch import LaunchDescription
 
 DERIVED = {

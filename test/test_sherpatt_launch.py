@@ -1,10 +1,13 @@
 """`ros2 launch` of SherpaTT: that every topic arrives as `convert --derived` writes it, and that tf is one tree."""
 
+import sys
 import tempfile
 import unittest
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import launched_tests as launched
 import numpy as np
@@ -13,6 +16,7 @@ from audience import Audience
 from written import derived_messages, key, numbers
 
 import launch_testing
+import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
 from launch import LaunchDescription
 

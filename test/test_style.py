@@ -1,8 +1,10 @@
 """The tools that read the code: each one must have nothing to say."""
 
 import os
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +37,30 @@ def test_mypy_finds_nothing() -> None:
 
 def test_shellcheck_finds_nothing() -> None:
     assert complaints("shellcheck", "ws", ".ci/run") == ""
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """ROS 2's own launch_testing imports each by its bare name."""
+    tests = [path for folder in ("src", "underlay", "test") for path in ROOT.glob(f"{folder}/**/test/**/test_*.py")]
+    tests += ROOT.glob("test/**/test_*.py")
+    paths = defaultdict(set)
+    for path in tests:
+        paths[path.name].add(str(path.relative_to(ROOT)))
+    assert paths
+    assert {name: found for name, found in paths.items() if len(found) > 1} == {}
+
+
+def test_a_launch_test_finds_what_tests_share() -> None:
+    """As `launch_test FILE`, which does not put the file's folder on the path; and it imports all it uses."""
+    own = "|".join(path.stem for path in (ROOT / "test").glob("*.py"))
+    texts = {path.name: path.read_text() for path in (ROOT / "test").glob("test_*.py")}
+    launched = {name: text for name, text in texts.items() if re.search("^def generate_test_description", text, re.M)}
+    assert launched
+    for name, text in launched.items():
+        before = re.split(rf"^(?:import|from) (?:{own})\b", text, maxsplit=1, flags=re.M)[0]
+        assert before == text or "\nsys.path.append(str(Path(__file__).parent))" in before, name
+        used = set(re.findall(r"@?launch_testing\.(asserts|markers|actions|util)\.", text))
+        assert used <= set(re.findall(r"^import launch_testing\.(\w+)$", text, re.M)), name
 
 
 def test_no_python_file_is_longer_than_400_lines() -> None:
