@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity_scans import Scans
+from fieldplay_fusion.integrity.scans import Scans
 from fieldplay_kinematics.transforms import rotation_from_fixed_xyz, transform_from_rotation
 
 Array = NDArray[np.float64]

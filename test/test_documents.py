@@ -35,5 +35,5 @@ def test_every_file_and_folder_that_the_architecture_names_is_there() -> None:
         if "__pycache__" not in path.parts
     }
     assert len(named) > 40
-    lacking = {name for name in named if not any(path.endswith(f"/{name}") for path in there)}
-    assert lacking <= {".ws", "jazzy", "wheels"}  # made by ./ws
+    missing = {name for name in named if not any(path.endswith(f"/{name}") for path in there)}
+    assert missing <= {".ws", "jazzy", "wheels"}  # which ./ws makes

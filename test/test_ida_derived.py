@@ -19,7 +19,7 @@ from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.ida.checks import reading_of
-from fieldplay_kinematics.lander_arm_bending import gravity_moments
+from fieldplay_kinematics.lander_arm_flexure import gravity_moments
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_messages import records
 from fieldplay_messages.streams import Stream

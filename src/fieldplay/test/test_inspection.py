@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.summaries import StreamSummary, _Times, as_lines
+from fieldplay.cli.summaries import StreamSummary, _Times, as_lines
 
 SECOND, DAY = 10**9, 86_400 * 10**9
 NOON_NS = 1_545_220_800 * SECOND  # 2018-12-19 12:00:00

@@ -6,13 +6,13 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from fieldplay.dates import distance_text, time_of_text, time_text
 from fieldplay.projection.choice import nearest_rows
 from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.datasets import dataset_files
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.dates import distance_text, time_of_text, time_text
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.records import Record, Temperature
 from fieldplay_messages.streams import Span

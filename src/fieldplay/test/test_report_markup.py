@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.dates import utc_text
 from fieldplay.report.html import ticks
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import element, path_text, text, void
 from fieldplay.report.html.page import Section, page_of_sections
 from fieldplay.report.html.plane import plane_of_points
 from fieldplay.report.html.ticks import number_axis, time_axis
+from fieldplay_messages.dates import utc_text
 
 
 class Reader(html.parser.HTMLParser):

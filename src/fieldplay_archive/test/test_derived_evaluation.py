@@ -17,7 +17,7 @@ from fieldplay_fusion.evaluation.memory import RunningEvaluation
 from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
-from fieldplay_messages.computation import Frames
+from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
@@ -65,8 +65,8 @@ def messages(
     place = Place(
         topic=lambda name: f"/rover/{name}", frame_prefix="", tf_rank=2, rank=4, first_ns=first_ns, static=edges
     )
-    estimate = Source(Poses(ESTIMATE, cuts[0]), Frames("odom", "base_link"))
-    truth = Source(Poses(TRUTH, cuts[1], variance), Frames("map", "dgps"))
+    estimate = Source(Poses(ESTIMATE, cuts[0]), FrameNames("odom", "base_link"))
+    truth = Source(Poses(TRUTH, cuts[1], variance), FrameNames("map", "dgps"))
     feeds = feeds_of_computation(SPEC, [estimate, truth], place)
     found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for made in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):

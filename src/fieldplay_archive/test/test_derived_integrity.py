@@ -11,14 +11,14 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.integrity import integrity_from_scans
-from fieldplay_fusion.integrity_outcomes import IN_FRONT, ISOLATED
-from fieldplay_fusion.integrity_radar import RadarViews, mounting_from_base, nearest_from_returns
-from fieldplay_fusion.integrity_scans import scans_from_messages
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.integrity.outcomes import IN_FRONT, ISOLATED
+from fieldplay_fusion.integrity.radar import RadarViews, mounting_from_base, nearest_from_returns
+from fieldplay_fusion.integrity.scans import scans_from_messages
+from fieldplay_fusion.integrity.settings import IntegritySettings
+from fieldplay_fusion.integrity.verdicts import integrity_from_scans
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages import records
-from fieldplay_messages.computation import Frames
+from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
@@ -74,8 +74,8 @@ def radar(part: slice, damaged: int | None = None) -> records.Record:
 
 def sources(laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), damaged: int | None = None) -> list[Source]:
     return [
-        Source(Parted(SCANS.stamp_ns, laser_cuts, laser), Frames("laser")),
-        Source(Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)), Frames("radar")),
+        Source(Parted(SCANS.stamp_ns, laser_cuts, laser), FrameNames("laser")),
+        Source(Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)), FrameNames("radar")),
     ]
 
 

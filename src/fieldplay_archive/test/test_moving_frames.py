@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.summaries import summaries
+from fieldplay.cli.summaries import summaries
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.moving_frames import live_switches, switches

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hazy_scene import LASER, RADAR, Air, Array, Yard, scans_of, turns_of
 
-from fieldplay_fusion.sensor_integrity import SensorIntegrity
-from fieldplay_messages.computation import JUMPED_BACK, Frames
+from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
+from fieldplay_messages.computation import JUMPED_BACK, FrameNames
 from fieldplay_messages.records import Clouds, LaserScans, Record
 
 SECONDS = 1.0
@@ -17,7 +17,7 @@ def made() -> SensorIntegrity:
     found = SensorIntegrity({"lasers": ["laser"]})
     mounted: dict[str, Array] = {"laser": LASER, "radar": RADAR}
     found.link = lambda parent, child: mounted[child]
-    found.frames = {"scan": Frames("laser"), "radar": Frames("radar")}
+    found.frames = {"scan": FrameNames("laser"), "radar": FrameNames("radar")}
     return found
 
 

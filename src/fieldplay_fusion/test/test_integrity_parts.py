@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hazy_scene import LASER, PORT, RADAR, Array
 
-from fieldplay_fusion.integrity_memory import STEADY, UNKNOWN, UNSTEADY, often_there, steadiness
-from fieldplay_fusion.integrity_outcomes import OUTCOMES
-from fieldplay_fusion.integrity_radar import (
+from fieldplay_fusion.integrity.memory import STEADY, UNKNOWN, UNSTEADY, often_there, steadiness
+from fieldplay_fusion.integrity.outcomes import OUTCOMES
+from fieldplay_fusion.integrity.radar import (
     BINS,
     RadarViews,
     mounting_from_base,
@@ -15,9 +15,9 @@ from fieldplay_fusion.integrity_radar import (
     no_views,
     seen_by_radar,
 )
-from fieldplay_fusion.integrity_scans import Scans, before, beside, joined, scans_from_messages
-from fieldplay_fusion.integrity_settings import IntegritySettings
-from fieldplay_fusion.integrity_shares import shares_of_counts, verdict_of_shares
+from fieldplay_fusion.integrity.scans import Scans, before, beside, joined, scans_from_messages
+from fieldplay_fusion.integrity.settings import IntegritySettings
+from fieldplay_fusion.integrity.shares import shares_of_counts, verdict_of_shares
 
 SETTINGS = IntegritySettings()
 SECOND = 10**9

@@ -19,9 +19,9 @@ from walks import Array, drifted, transforms, wander
 
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.memory import RunningEvaluation
+from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
 from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_fusion.nodes.programs import odometry_evaluation
-from fieldplay_fusion.odometry_evaluation import OdometryEvaluation
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 

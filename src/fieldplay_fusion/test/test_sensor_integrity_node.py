@@ -14,12 +14,12 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Float32
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_fusion.integrity import filtered_ranges, integrity_from_scans
-from fieldplay_fusion.integrity_radar import RadarViews, mounting_from_base, nearest_from_returns
-from fieldplay_fusion.integrity_scans import Scans, scans_from_messages
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.integrity.radar import RadarViews, mounting_from_base, nearest_from_returns
+from fieldplay_fusion.integrity.scans import Scans, scans_from_messages
+from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
+from fieldplay_fusion.integrity.settings import IntegritySettings
+from fieldplay_fusion.integrity.verdicts import filtered_ranges, integrity_from_scans
 from fieldplay_fusion.nodes.programs import sensor_integrity
-from fieldplay_fusion.sensor_integrity import SensorIntegrity
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 

@@ -17,8 +17,8 @@ from fieldplay_kinematics.ackermann import (
     speeds_from_wheels,
     twists_from_wheels,
 )
-from fieldplay_kinematics.dead_reckoning import NS_PER_S, PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.planar_odometry import NS_PER_S, PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.pose_records import joints_of, odometry_record, paths_record, transforms_record
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE, of_joints, planar_transforms
 from fieldplay_kinematics.trail import Growth, Trail, TrailLimits, grown

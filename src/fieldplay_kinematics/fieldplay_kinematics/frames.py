@@ -20,7 +20,7 @@ LEAST_REACH_NS = NS_PER_S  # a transform holds so long before and after its time
 
 
 @dataclass(eq=False)
-class Edge:
+class FrameEdge:
     """A frame in its parent, over time: rows of x y z and a quaternion x y z w."""
 
     parent: str
@@ -60,12 +60,12 @@ class Frames:
     """All transforms that were published. A frame that was given several parents hangs on the one told most often."""
 
     def __init__(self) -> None:
-        self.edges: dict[tuple[str, str], Edge] = {}
-        self.odometry: dict[str, Edge] = {}  # by topic, what odometries say of a frame beside tf
+        self.edges: dict[tuple[str, str], FrameEdge] = {}
+        self.odometry: dict[str, FrameEdge] = {}  # by topic, what odometries say of a frame beside tf
 
     def add(self, parent: str, child: str, *, is_static: bool, stamp_ns: NDArray[np.int64], values: Array) -> None:
         """Transforms of the child in the parent: times (n,), rows (n, 7) of x y z and a quaternion."""
-        edge = self.edges.setdefault((parent, child), Edge(parent, child, is_static))
+        edge = self.edges.setdefault((parent, child), FrameEdge(parent, child, is_static))
         edge.is_static = edge.is_static and is_static
         edge.add(stamp_ns, values)
 
@@ -75,9 +75,9 @@ class Frames:
         return list(dict.fromkeys(name for pair in self.edges for name in pair))
 
     @property
-    def parents(self) -> dict[str, Edge]:
+    def parents(self) -> dict[str, FrameEdge]:
         """By frame, what it hangs on."""
-        chosen: dict[str, Edge] = {}
+        chosen: dict[str, FrameEdge] = {}
         for edge in self.edges.values():
             other = chosen.get(edge.child)
             if other is None or edge.rows.seen > other.rows.seen:
@@ -121,7 +121,7 @@ class Frames:
         return all(self.parents[name].is_static for name in between)
 
     @staticmethod
-    def _chain(edges: list[Edge], stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+    def _chain(edges: list[FrameEdge], stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
         """ancestor_T_frame along the edges from the frame upwards."""
         chained: Array = np.tile(np.eye(4), (len(stamp_ns), 1, 1))
         known: NDArray[np.bool_] = np.ones(len(stamp_ns), bool)

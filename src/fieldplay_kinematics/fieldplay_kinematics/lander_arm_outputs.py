@@ -20,7 +20,7 @@ from fieldplay_kinematics.lander_arm import (
     links_of_arm,
     tool_pose,
 )
-from fieldplay_kinematics.lander_arm_bending import (
+from fieldplay_kinematics.lander_arm_flexure import (
     Compliance,
     LinkMasses,
     bent_links,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import PlanarOdometry
 from fieldplay_kinematics.planar_motion import quaternion_from_yaw
+from fieldplay_kinematics.planar_odometry import PlanarOdometry
 from fieldplay_kinematics.trail import PLANAR, Growth
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.dh import DhRow, end_from_joints, steps_from_joints
 from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.planar_odometry import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.pose_records import (
     odometry_record,
     pose_record,

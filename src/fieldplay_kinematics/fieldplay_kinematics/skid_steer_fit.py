@@ -48,7 +48,7 @@ class SkidSteerFit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Drive:
+class WheelDrive:
     """Rates (n, 2) of the left and right wheels (NaN where a row has none) at times (n,), and how the base moved.
 
     Forward speed (m,) and turn rate (m,), left positive, at times (m,); both series in the order of time.
@@ -61,7 +61,7 @@ class Drive:
     turn_rate_rad_s: Array
 
 
-def skid_steer_fit(drive: Drive, *, longest_gap_s: float = 0.5) -> SkidSteerFit:
+def skid_steer_fit(drive: WheelDrive, *, longest_gap_s: float = 0.5) -> SkidSteerFit:
     """Wheel radius and track of a drive; wheel rates are interpolated over no more than the longest gap."""
     sides = [_rates_at(drive, side, longest_gap_s) for side in (0, 1)]
     known = np.isfinite(sides[0]) & np.isfinite(sides[1])
@@ -78,7 +78,7 @@ def skid_steer_fit(drive: Drive, *, longest_gap_s: float = 0.5) -> SkidSteerFit:
     )
 
 
-def _rates_at(drive: Drive, side: int, longest_gap_s: float) -> Array:
+def _rates_at(drive: WheelDrive, side: int, longest_gap_s: float) -> Array:
     """Rates (m,) of a side at the times of the base's motion, NaN where the rows around lie too far apart."""
     rates = drive.wheel_rates_rad_s[:, side]
     told = np.isfinite(rates)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_kinematics.dead_reckoning import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.planar_motion import covariance_from_planar
+from fieldplay_kinematics.planar_odometry import PlanarOdometry, Reckoning, Stepping, reckoned
 from fieldplay_kinematics.pose_records import odometry_record, transforms_record, with_velocities
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE, planar_transforms
 from fieldplay_kinematics.skid_steer import (

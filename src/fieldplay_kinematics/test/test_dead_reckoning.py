@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fieldplay_kinematics.dead_reckoning import reckoned
+from fieldplay_kinematics.planar_odometry import reckoned
 
 DRAW = np.random.default_rng(3)
 STAMPS = np.cumsum(DRAW.integers(5_000_000, 40_000_000, 400))

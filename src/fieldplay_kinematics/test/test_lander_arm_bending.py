@@ -6,7 +6,8 @@ from lander_arm_settings import arm_settings
 from scipy.spatial.transform import Rotation
 
 from fieldplay_kinematics.lander_arm import lander_arm_from_settings, links_of_arm, posture_of_tool, tool_pose
-from fieldplay_kinematics.lander_arm_bending import (
+from fieldplay_kinematics.lander_arm_closed import levers_from_joints
+from fieldplay_kinematics.lander_arm_flexure import (
     LinkMasses,
     bent_links,
     compliance_from_settings,
@@ -15,7 +16,6 @@ from fieldplay_kinematics.lander_arm_bending import (
     masses_from_settings,
     payload_from_phases,
 )
-from fieldplay_kinematics.lander_arm_closed import levers_from_joints
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_kinematics.transforms import rotation_from_vector
 

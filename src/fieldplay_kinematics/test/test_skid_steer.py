@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from fieldplay_kinematics.dead_reckoning import PlanarOdometry
+from fieldplay_kinematics.planar_odometry import PlanarOdometry
 from fieldplay_kinematics.skid_steer import (
     SkidSteerBase,
     SkidSteerErrors,

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from fieldplay_kinematics.skid_steer_fit import Drive, skid_steer_fit
+from fieldplay_kinematics.skid_steer_fit import WheelDrive, skid_steer_fit
 
 Array = NDArray[np.float64]
 RADIUS_M, TRACK_M = 0.3, 1.8
@@ -29,11 +29,11 @@ def rates_at(seconds: Array) -> Array:
     return np.stack([speed - turn * TRACK_M / 2, speed + turn * TRACK_M / 2], axis=-1) / RADIUS_M
 
 
-def drive_of(seconds: float = 120.0, noise: float = 0.0, seed: int = 1) -> Drive:
+def drive_of(seconds: float = 120.0, noise: float = 0.0, seed: int = 1) -> WheelDrive:
     draw = np.random.default_rng(seed)
     of_wheels, of_motion = np.arange(0, seconds, 0.05), np.arange(0.003, seconds, 0.02)
     speed, turn = speeds_at(of_motion)
-    return Drive(
+    return WheelDrive(
         wheel_stamp_ns=stamps_of(of_wheels),
         wheel_rates_rad_s=rates_at(of_wheels),
         moved_stamp_ns=stamps_of(of_motion),

@@ -70,7 +70,7 @@ class Output(StreamSpec):
     frame_of: str = ""
     live_only: bool = False
 
-    def framed(self, frames: "Mapping[str, Frames]") -> "Output":
+    def framed(self, frames: "Mapping[str, FrameNames]") -> "Output":
         """The same in the frame in which it is, by the frames of inputs."""
         return replace(self, frame=frames[self.frame_of].frame) if self.frame_of in frames else self
 
@@ -78,7 +78,7 @@ class Output(StreamSpec):
 ON_TF = Output(topic=TF, type="tf2_msgs/msg/TFMessage")
 
 
-class Frames(NamedTuple):
+class FrameNames(NamedTuple):
     """What the messages of an input are about: a frame, and that in it for which they tell something."""
 
     frame: str = ""
@@ -107,7 +107,7 @@ class Computation(ABC):
         self.given = dict(settings)
         for setting in self.settings:
             self.given.setdefault(setting.name, setting.default_among(self.given))
-        self.frames: dict[str, Frames] = {}  # of the inputs, as far as they are known
+        self.frames: dict[str, FrameNames] = {}  # of the inputs, as far as they are known
         self.link: Link = lambda parent, child: None  # parent_T_child (4, 4) of two frames of the robot, once known
         self.warn: Callable[[str], None] = lambda text: None
 

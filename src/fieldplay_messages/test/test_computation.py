@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_messages.computation import JUMPED_BACK, Computation, Frames, Made, Output, Pairs, Setting, States
+from fieldplay_messages.computation import JUMPED_BACK, Computation, FrameNames, Made, Output, Pairs, Setting, States
 from fieldplay_messages.records import Clouds, Code, Diagnostics, Joints, Record, Scalars, State, Values, joined
 
 
@@ -116,8 +116,8 @@ def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
 
 def test_an_output_may_be_in_the_frame_of_an_input() -> None:
     output = Output(topic="a", type="b", frame_of="scan")
-    assert output.framed({"scan": Frames("laser")}).frame == "laser"
-    assert Output(topic="a", type="b", frame="odom").framed({"scan": Frames("laser")}).frame == "odom"
+    assert output.framed({"scan": FrameNames("laser")}).frame == "laser"
+    assert Output(topic="a", type="b", frame="odom").framed({"scan": FrameNames("laser")}).frame == "odom"
 
 
 def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_messages.feeds.timeline import Source, Timeline
+from fieldplay_messages.feeds.timeline import Timeline, TimelineSource
 from fieldplay_messages.streams import Span
 
 
-def source_of(spans: list[list[int]], loads: list[int] | None = None) -> Source[list[int]]:
+def source_of(spans: list[list[int]], loads: list[int] | None = None) -> TimelineSource[list[int]]:
     """A stream whose spans hold these times."""
     stamps = [sorted(span) for span in spans]
 
@@ -18,7 +18,7 @@ def source_of(spans: list[list[int]], loads: list[int] | None = None) -> Source[
             loads.append(index)
         return np.array(stamps[index], np.int64), stamps[index]
 
-    return Source([Span(span[0], span[-1], len(span)) for span in stamps], load)
+    return TimelineSource([Span(span[0], span[-1], len(span)) for span in stamps], load)
 
 
 def events(timeline: Timeline[list[int]], *limits: int | None) -> list[tuple[int, int]]:

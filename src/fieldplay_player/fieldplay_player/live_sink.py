@@ -18,7 +18,7 @@ from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.options import Listener
+from fieldplay_player.options import Awaited
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
 
 TIME = struct.Struct("<iI")
@@ -59,7 +59,7 @@ class LiveTopics:
         """How many subscribers have found the topics that move."""
         return sum(publisher.get_subscription_count() for publisher in self._volatile)
 
-    def unheard(self, readings: Sequence[Listener]) -> list[str]:
+    def unheard(self, readings: Sequence[Awaited]) -> list[str]:
         """What is waited for in vain yet, in words; of topics that are not played, and of /tf, nothing is said."""
         pairs = zip(self._streams, self._publishers, strict=True)
         asked = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]

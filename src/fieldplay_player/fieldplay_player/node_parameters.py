@@ -10,7 +10,7 @@ import yaml
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.pictures import Images
-from fieldplay_player.options import READ_AHEAD_MB, Listener, PlayOptions
+from fieldplay_player.options import READ_AHEAD_MB, Awaited, PlayOptions
 
 ASSIGN = ":="
 
@@ -72,7 +72,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         clock_hz=given["clock"],
         skip_gaps_s=given["skip_gaps"],
         wait_timeout_s=given["wait_timeout"],
-        wait_for_streams=tuple(map(Listener.from_text, given["wait_for_streams"].split())),
+        wait_for_streams=tuple(map(Awaited.from_text, given["wait_for_streams"].split())),
         qos_overrides=_path(given["qos_overrides"]),
         urdf=_path(given["urdf"]),
         **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},

@@ -16,14 +16,14 @@ OnEnd = Literal["exit", "pause"]
 READ_AHEAD_MB = 128
 
 
-class Listener(NamedTuple):
+class Awaited(NamedTuple):
     """That a stream (by its id) is heard: by a node of this name in the player's namespace, else by anybody."""
 
     stream: str
     node: str = ""
 
     @classmethod
-    def from_text(cls, text: str) -> "Listener":
+    def from_text(cls, text: str) -> "Awaited":
         """From 'STREAM' or 'STREAM@NODE'."""
         stream, _, node = text.partition("@")
         return cls(stream, node)
@@ -47,7 +47,7 @@ class PlayOptions:
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
-    wait_for_streams: tuple[Listener, ...] = ()
+    wait_for_streams: tuple[Awaited, ...] = ()
     wait_timeout_s: float = 0.0
     read_ahead_mb: float = READ_AHEAD_MB
     qos_overrides: Path | None = None

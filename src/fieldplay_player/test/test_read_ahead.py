@@ -1,4 +1,4 @@
-"""Listener ahead: order, the limit in bytes, faults, and an end at any moment."""
+"""Awaited ahead: order, the limit in bytes, faults, and an end at any moment."""
 
 import gc
 from collections.abc import Callable, Iterator

@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dates import time_of_text
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log
+from fieldplay_messages.dates import time_of_text
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.stamps import NS_PER_S
 

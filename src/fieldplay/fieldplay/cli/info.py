@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from fieldplay import summaries
+from fieldplay.cli import summaries
 from fieldplay.cli.arguments import add_archive, add_json, opened
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay_archive.outlets.checks import check_settings

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dates import distance_text, time_text
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
 from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
+from fieldplay_messages.dates import distance_text, time_text
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S

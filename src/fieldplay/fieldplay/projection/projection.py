@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.dates import distance_text, time_of_text, time_text
 from fieldplay.projection.choice import CameraPicture, Scan, Tell, picture_at, scans_at
 from fieldplay.projection.motion import (
     AUTO,
@@ -38,6 +37,7 @@ from fieldplay_fusion.projection.cameras import (
 from fieldplay_kinematics.extrinsics import transform_from_published
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.dates import distance_text, time_of_text, time_text
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S

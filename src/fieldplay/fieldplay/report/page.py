@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fieldplay.dates import utc_text
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections
 from fieldplay.report.html.ticks import count_text, duration_text, many, size_text
@@ -21,6 +20,7 @@ from fieldplay.report.panels.streams import stream_sections
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Problem, Source
+from fieldplay_messages.dates import utc_text
 from fieldplay_messages.progress import Progress
 
 VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)

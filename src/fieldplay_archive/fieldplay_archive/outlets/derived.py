@@ -10,18 +10,18 @@ import numpy as np
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.odometry_evaluation import OdometryEvaluation
-from fieldplay_fusion.sensor_integrity import SensorIntegrity
+from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
+from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
 from fieldplay_kinematics.ackermann_odometry import AckermannOdometry
 from fieldplay_kinematics.extrinsics import Edge
-from fieldplay_kinematics.frames import Frames as Tree
+from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.joint_transforms import JointTransforms
 from fieldplay_kinematics.lander_arm_tcp import LanderArmTcp
 from fieldplay_kinematics.odometry_path import OdometryPath
 from fieldplay_kinematics.robots import ArmTcp, ExpectedWheels, WheelOdometry, WheelPoses
 from fieldplay_kinematics.skid_steer_odometry import SkidSteerOdometry
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
-from fieldplay_messages.computation import TF, Computation, Frames, Output
+from fieldplay_messages.computation import TF, Computation, FrameNames, Output
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages, messages_of_record
 from fieldplay_messages.records import Clouds, Record, joined
@@ -62,11 +62,11 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Source:
+class FedStream:
     """A stream, and what its messages are about."""
 
     stream: Stream
-    frames: Frames = field(default=Frames())
+    frames: FrameNames = field(default=FrameNames())
 
 
 def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
@@ -76,7 +76,7 @@ def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
     for spec in archive.spec.derived:
         if all(name in archive.streams for name in spec.streams):
             sources = [
-                Source(archive.streams[name], Frames(specs[name].frame, specs[name].child_frame))
+                FedStream(archive.streams[name], FrameNames(specs[name].frame, specs[name].child_frame))
                 for name in spec.streams
             ]
             spec = spec.with_parameters(archive.parameters)
@@ -85,7 +85,7 @@ def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
 
 
 def feeds_of_computation(
-    spec: DerivedSpec, sources: Sequence[Source], place: Place, asked: Collection[str] = ()
+    spec: DerivedSpec, sources: Sequence[FedStream], place: Place, asked: Collection[str] = ()
 ) -> list[Feed]:
     """What one computation makes of its inputs. Settings that are no good are an error, of usage where asked for."""
     try:
@@ -147,17 +147,17 @@ def _names(spec: DerivedSpec, computation: Computation) -> Sequence[str]:
     return spec.streams if set(spec.streams) <= set(names) else names
 
 
-def _made(spec: DerivedSpec, sources: Sequence[Source], place: Place) -> Computation:
+def _made(spec: DerivedSpec, sources: Sequence[FedStream], place: Place) -> Computation:
     made, prefix = KINDS[spec.kind](_settings(spec, place)), place.frame_prefix
     made.link = partial(_link, place)
     for name, source in zip(_names(spec, made), sources, strict=True):
-        made.frames[name] = Frames(*(name and prefix + name for name in source.frames))
+        made.frames[name] = FrameNames(*(name and prefix + name for name in source.frames))
     return made
 
 
 def _link(place: Place, parent: str, child: str) -> Array:
     """parent_T_child (4, 4) of two frames, by the static tree of the dataset."""
-    tree, prefix = Tree(), place.frame_prefix
+    tree, prefix = Frames(), place.frame_prefix
     for edge in place.static:
         turn = quaternion_from_rotation(edge.parent_t_child[:3, :3])
         values = np.concatenate([edge.parent_t_child[:3, 3], turn])[None]

@@ -1,11 +1,11 @@
 """The programs of this package."""
 
+from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
+from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
 from fieldplay_fusion.nodes.overlay import Overlay
-from fieldplay_fusion.odometry_evaluation import OdometryEvaluation
-from fieldplay_fusion.sensor_integrity import SensorIntegrity
 from fieldplay_kinematics.nodes.host import ComputationNode
-from fieldplay_kinematics.nodes.running import Program
+from fieldplay_kinematics.nodes.node_program import NodeProgram
 
-odometry_evaluation = Program(ComputationNode, "odometry_evaluation", OdometryEvaluation)
-overlay = Program(Overlay)
-sensor_integrity = Program(ComputationNode, "sensor_integrity", SensorIntegrity)
+odometry_evaluation = NodeProgram(ComputationNode, "odometry_evaluation", OdometryEvaluation)
+overlay = NodeProgram(Overlay)
+sensor_integrity = NodeProgram(ComputationNode, "sensor_integrity", SensorIntegrity)

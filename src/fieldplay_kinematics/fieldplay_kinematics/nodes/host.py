@@ -20,7 +20,7 @@ from fieldplay_kinematics.transforms import Array, rotation_from_quaternion, tra
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.clouds import CloudError
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
-from fieldplay_messages.computation import JUMPED_BACK, TF, Computation, Frames, Input, Output
+from fieldplay_messages.computation import JUMPED_BACK, TF, Computation, FrameNames, Input, Output
 from fieldplay_messages.feeds.feed import message_bytes
 from tf2_ros import Buffer, TransformException, TransformListener
 
@@ -100,7 +100,7 @@ class ComputationNode(Node):
             self._leave_out(error)
             return
         for one, entry in inlet.readers:
-            one.frames[entry.name] = Frames(decoded.frame, decoded.child_frame)
+            one.frames[entry.name] = FrameNames(decoded.frame, decoded.child_frame)
             try:
                 for output, record in one.step(entry.name, decoded.record):
                     for message in message_bytes(record, output.framed(one.frames)):

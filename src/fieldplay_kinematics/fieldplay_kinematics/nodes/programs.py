@@ -8,7 +8,7 @@ from fieldplay_kinematics.ackermann_odometry import AckermannOdometry
 from fieldplay_kinematics.joint_transforms import JointTransforms
 from fieldplay_kinematics.lander_arm_tcp import LanderArmTcp
 from fieldplay_kinematics.nodes.host import LATCHED, ComputationNode, message_class
-from fieldplay_kinematics.nodes.running import Program
+from fieldplay_kinematics.nodes.node_program import NodeProgram
 from fieldplay_kinematics.odometry_path import OdometryPath
 from fieldplay_kinematics.robots import ArmTcp, ExpectedWheels, WheelOdometry, WheelPoses
 from fieldplay_kinematics.skid_steer_odometry import SkidSteerOdometry
@@ -41,11 +41,11 @@ class RobotModelNode(ComputationNode):
             self._static.publish(message)
 
 
-ackermann_odometry = Program(ComputationNode, "ackermann_odometry", AckermannOdometry)
-arm_tcp = Program(ComputationNode, "arm_tcp", ArmTcp)
-joint_transforms = Program(RobotModelNode)
-lander_arm_tcp = Program(ComputationNode, "arm_tcp", LanderArmTcp)
-odometry_path = Program(ComputationNode, "odometry_path", OdometryPath)
-skid_steer_odometry = Program(ComputationNode, "skid_steer_odometry", SkidSteerOdometry)
-wheel_odometry = Program(ComputationNode, "wheel_odometry", WheelOdometry, ExpectedWheels)
-wheel_poses = Program(ComputationNode, "wheel_poses", WheelPoses)
+ackermann_odometry = NodeProgram(ComputationNode, "ackermann_odometry", AckermannOdometry)
+arm_tcp = NodeProgram(ComputationNode, "arm_tcp", ArmTcp)
+joint_transforms = NodeProgram(RobotModelNode)
+lander_arm_tcp = NodeProgram(ComputationNode, "arm_tcp", LanderArmTcp)
+odometry_path = NodeProgram(ComputationNode, "odometry_path", OdometryPath)
+skid_steer_odometry = NodeProgram(ComputationNode, "skid_steer_odometry", SkidSteerOdometry)
+wheel_odometry = NodeProgram(ComputationNode, "wheel_odometry", WheelOdometry, ExpectedWheels)
+wheel_poses = NodeProgram(ComputationNode, "wheel_poses", WheelPoses)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fieldplay_messages.feeds.feed import Feed, SpanMessages
 from fieldplay_messages.feeds.messages import Messages
 from fieldplay_messages.feeds.payloads import MergedPayloads, Payloads
-from fieldplay_messages.feeds.timeline import Piece, Source, Stretch, Timeline
+from fieldplay_messages.feeds.timeline import Piece, Stretch, Timeline, TimelineSource
 from fieldplay_messages.records import Record
 
 HEAVY_PER_BATCH = 16  # messages that are read on their own, as pictures
@@ -41,12 +41,12 @@ def message_stretches(
 ) -> Iterator[Stretch[SpanMessages]]:
     """The messages of the feeds, by their places; `before_span` is called before each span is read: it may raise."""
 
-    def source_of(feed: Feed) -> Source[SpanMessages]:
+    def source_of(feed: Feed) -> TimelineSource[SpanMessages]:
         def load(index: int) -> tuple[NDArray[np.int64], SpanMessages]:
             before_span()
             return feed.load(index)
 
-        return Source(feed.spans, load, carries=feed.latched)
+        return TimelineSource(feed.spans, load, carries=feed.latched)
 
     return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
 
@@ -56,12 +56,12 @@ def record_stretches(
 ) -> Iterator[Stretch[Record]]:
     """The rows of the feeds, by their places: no message is made."""
 
-    def source_of(feed: Feed) -> Source[Record]:
+    def source_of(feed: Feed) -> TimelineSource[Record]:
         def load(index: int) -> tuple[NDArray[np.int64], Record]:
             record = feed.records(index)
             return record.leaves_ns, record
 
-        return Source(feed.spans, load, carries=feed.latched)
+        return TimelineSource(feed.spans, load, carries=feed.latched)
 
     return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
 

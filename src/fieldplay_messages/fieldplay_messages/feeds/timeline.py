@@ -17,7 +17,7 @@ Loaded = TypeVar("Loaded")
 
 
 @dataclass(frozen=True)
-class Source(Generic[Loaded]):
+class TimelineSource(Generic[Loaded]):
     """One stream of the timeline: its spans, and how one of them is loaded, with the times of its rows in order."""
 
     spans: Sequence[Span]
@@ -69,7 +69,7 @@ class _Open(Generic[Loaded]):
 class Timeline(Generic[Loaded]):
     """The sources merged. Iterating loads a span when its time has come and lets it go when it is used up."""
 
-    sources: Sequence[Source[Loaded]]
+    sources: Sequence[TimelineSource[Loaded]]
     _order: list[tuple[int, int, int]] = field(init=False)
 
     def __post_init__(self) -> None:

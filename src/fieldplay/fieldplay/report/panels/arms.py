@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dates import utc_text
 from fieldplay.report.html.charts import legend_of
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
@@ -19,6 +18,7 @@ from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
+from fieldplay_messages.dates import utc_text
 from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.records import Wrench
 from fieldplay_messages.stamps import NS_PER_S

@@ -11,7 +11,7 @@ from fieldplay.report.html.markup import Html
 from fieldplay.report.html.raster import cells_of_shares, curve_over, key, ramp, raster_figure
 from fieldplay.report.html.ticks import Axis, count_text, many, number_axis, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay_fusion.integrity_radar import mounting_from_base, seen_by_radar
+from fieldplay_fusion.integrity.radar import mounting_from_base, seen_by_radar
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.batches import Topic

@@ -16,7 +16,7 @@ from fieldplay.report.html.ticks import number_text
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.trajectories import WORLDS
 from fieldplay.sources.source import Findings, RecordBatch, Single, tell_unreadable
-from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_kinematics.frames import FrameEdge, Frames
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.clouds import CLOUD, CloudError, points_from_rows
 from fieldplay_messages.colour_map import colour_map
@@ -207,14 +207,14 @@ def _together(frames: Frames, sweeps: list[_Sweep]) -> _Together | None:
     return None if world is None else _placed(frames, sweeps, world)
 
 
-def _turns(edge: Edge) -> bool:
+def _turns(edge: FrameEdge) -> bool:
     """Whether an odometry tells an attitude, and not always the same."""
     _, rows = edge.rows.rows()
     return bool(np.ptp(rows[:, 3:], axis=0).max() > LEAST_TURN)
 
 
 def _placed(
-    frames: Frames, sweeps: list[_Sweep], world: str, *, by: tuple[str, Edge] | None = None
+    frames: Frames, sweeps: list[_Sweep], world: str, *, by: tuple[str, FrameEdge] | None = None
 ) -> _Together | None:
     clouds, places = [], []
     for sweep in sweeps:

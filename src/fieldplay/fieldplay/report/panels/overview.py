@@ -8,7 +8,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dates import utc_text
 from fieldplay.report.html.cut_axis import cut_time_axis, is_dated
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.ticks import Axis, number_text, time_axis
@@ -16,6 +15,7 @@ from fieldplay.report.panels.buckets import Buckets
 from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.dates import utc_text
 from fieldplay_messages.gaps import GapFinder, pieces_of_intervals
 from fieldplay_messages.stamps import NS_PER_S
 

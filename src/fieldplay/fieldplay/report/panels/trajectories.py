@@ -11,7 +11,7 @@ from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.routes import Route, route_section
 from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_kinematics.frames import FrameEdge, Frames
 from fieldplay_kinematics.geodesy import enu_from_geodetic
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.record_decoder import FramedRecord
@@ -76,7 +76,7 @@ class TrajectoryPanel:
         usable = usable & (np.abs(turns) <= 1 + TURN_ERROR).all(axis=1) & (np.linalg.norm(turns, axis=1) > 0.5)
         parent, child = framed.frame.lstrip("/"), framed.child_frame.lstrip("/")
         if usable.any() and parent != child:
-            edge = self._frames.odometry.setdefault(topic, Edge(parent, child, is_static=False))
+            edge = self._frames.odometry.setdefault(topic, FrameEdge(parent, child, is_static=False))
             edge.add(framed.record.stamp_ns[usable], np.column_stack([places, turns])[usable])
 
     def tell(self, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from fieldplay.report.html.ticks import many, number_text
 from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay.sources.transforms import TF, FrameReader
-from fieldplay_kinematics.frames import Edge, Frames
+from fieldplay_kinematics.frames import FrameEdge, Frames
 
 STEP = 18  # between rails, in pixels
 MOST_FRAMES = 400
@@ -105,7 +105,7 @@ def _rails(column: int, passing: tuple[int, ...], *, above: str, goes_on: bool) 
     return element("svg", *drawn, width=(column + 1) * STEP)
 
 
-def _kind(edge: Edge | None) -> str:
+def _kind(edge: FrameEdge | None) -> str:
     return "root" if edge is None else "" if edge.is_static else "moving"
 
 
@@ -116,7 +116,7 @@ def _row(name: str, rails: Html, told: Html, *, kind: str, column: int) -> Html:
     return element("div", beside, text, class_="row")
 
 
-def _told(edge: Edge, pieces_ns: NDArray[np.int64]) -> Html:
+def _told(edge: FrameEdge, pieces_ns: NDArray[np.int64]) -> Html:
     _, values = edge.rows.rows()
     place = " ".join(number_text(round(float(value), 3)) for value in values[0, :3])
     rate_hz = None if edge.is_static else edge.rate_hz(pieces_ns)

@@ -10,7 +10,7 @@ from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_archive.readers.acfr.navigation import ANGLES, NAV, PLACE, RATES, VELOCITY, grid_of
 from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
-from fieldplay_kinematics.skid_steer_fit import Drive, Estimate, skid_steer_fit
+from fieldplay_kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.records import Joints, Odometry
 from fieldplay_messages.stamps import NS_PER_S
@@ -161,7 +161,7 @@ def _shown(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} m +- {estimate.std:.3f} m"
 
 
-def _drive(wheels: Stream, odometry: Stream) -> Drive:
+def _drive(wheels: Stream, odometry: Stream) -> WheelDrive:
     rates = [record for record in _all(wheels) if isinstance(record, Joints) and record.velocity is not None]
     moved = [record for record in _all(odometry) if isinstance(record, Odometry)]
     wheel_ns = np.concatenate([np.zeros(0, np.int64), *(record.stamp_ns for record in rates)])
@@ -170,7 +170,7 @@ def _drive(wheels: Stream, odometry: Stream) -> Drive:
     turn = np.concatenate([np.zeros(0), *(record.angular_velocity_rad_s[:, 2] for record in moved)])
     velocity = np.concatenate([np.zeros((0, 2)), *(record.velocity for record in rates if record.velocity is not None)])
     wheel_order, moved_order = np.argsort(wheel_ns, kind="stable"), np.argsort(moved_ns, kind="stable")
-    return Drive(
+    return WheelDrive(
         wheel_stamp_ns=wheel_ns[wheel_order],
         wheel_rates_rad_s=velocity[wheel_order],
         moved_stamp_ns=moved_ns[moved_order],

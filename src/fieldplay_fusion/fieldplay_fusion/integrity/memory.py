@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity_scans import Flags, Scans
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.integrity.scans import Flags, Scans
+from fieldplay_fusion.integrity.settings import IntegritySettings
 from fieldplay_kinematics.transforms import Array
 
 LEAST_OFTEN = 3  # of the scans before, in which a thing shows that some beams miss; more than drops meet one place

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity_memory import STEADY, UNSTEADY, often_there, steadiness
-from fieldplay_fusion.integrity_outcomes import IN_FRONT, ISOLATED, NO_RETURN, OK, OUTCOMES, UNKNOWN, Outcomes
-from fieldplay_fusion.integrity_radar import Mounting, RadarViews, Seen, nearest_at, seen_by_radar
-from fieldplay_fusion.integrity_scans import Flags, Scans, before, beside, joined
-from fieldplay_fusion.integrity_settings import IntegritySettings
-from fieldplay_fusion.integrity_shares import AirReport, Counted, Shares, shares_of_counts
+from fieldplay_fusion.integrity.memory import STEADY, UNSTEADY, often_there, steadiness
+from fieldplay_fusion.integrity.outcomes import IN_FRONT, ISOLATED, NO_RETURN, OK, OUTCOMES, UNKNOWN, Outcomes
+from fieldplay_fusion.integrity.radar import Mounting, RadarViews, Seen, nearest_at, seen_by_radar
+from fieldplay_fusion.integrity.scans import Flags, Scans, before, beside, joined
+from fieldplay_fusion.integrity.settings import IntegritySettings
+from fieldplay_fusion.integrity.shares import AirReport, Counted, Shares, shares_of_counts
 from fieldplay_kinematics.transforms import Array
 
 CLOUD_NEIGHBOURS = 2  # of the six around a return that are suspect too where it is part of a cloud

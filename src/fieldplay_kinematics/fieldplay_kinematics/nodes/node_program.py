@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
 
 
-class Program:
+class NodeProgram:
     """A program that runs one node: called it gives the exit code; `node` makes the node with options of rclpy's."""
 
     def __init__(self, kind: Callable[..., Node], *arguments: Any) -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity_outcomes import IN_FRONT, ISOLATED, NO_RETURN, OK, UNKNOWN
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.integrity.outcomes import IN_FRONT, ISOLATED, NO_RETURN, OK, UNKNOWN
+from fieldplay_fusion.integrity.settings import IntegritySettings
 from fieldplay_kinematics.transforms import Array
 
 NS_PER_S = 1_000_000_000

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dates import utc_text
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import INFO, MOVING, feeds_of_archive
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.dates import utc_text
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.progress import Progress, unwatched
 from fieldplay_messages.stamps import NS_PER_S

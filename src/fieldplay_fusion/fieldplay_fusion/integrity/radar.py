@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity_settings import IntegritySettings
+from fieldplay_fusion.integrity.settings import IntegritySettings
 from fieldplay_kinematics.transforms import Array, inverse_from_transform
 
 BINS = 360  # bearings of one degree about the radar's own z axis

@@ -15,7 +15,7 @@ from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from
 from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_kinematics.pose_records import pose_record
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.computation import JUMPED_BACK, Computation, Frames, Input, Made, Output, Setting
+from fieldplay_messages.computation import JUMPED_BACK, Computation, FrameNames, Input, Made, Output, Setting
 from fieldplay_messages.records import Diagnostics, Odometry, Paths, Pose, Record, Scalars, State
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -123,7 +123,7 @@ class OdometryEvaluation(Computation):
         if reports:
             yield from self._told(reports)
 
-    def _found_links(self, estimate: Frames, truth: Frames) -> tuple[Array, Array] | None:
+    def _found_links(self, estimate: FrameNames, truth: FrameNames) -> tuple[Array, Array] | None:
         """The estimate's frame of reference in the truth's, where that is wanted, and the truth's child in its own."""
         child = self._joined(estimate.child, truth.child)
         parent = self._joined(truth.frame, estimate.frame) if self._settings.alignment == NONE else np.eye(4)

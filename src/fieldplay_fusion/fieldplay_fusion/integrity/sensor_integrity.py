@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity import IntegrityState, filtered_ranges, integrity_from_scans
-from fieldplay_fusion.integrity_radar import Mounting, mounting_from_base, no_views, reach_ns
-from fieldplay_fusion.integrity_scans import scans_from_messages
-from fieldplay_fusion.integrity_settings import IntegritySettings, integrity_from_settings
-from fieldplay_fusion.integrity_shares import AirReport
+from fieldplay_fusion.integrity.radar import Mounting, mounting_from_base, no_views, reach_ns
+from fieldplay_fusion.integrity.scans import scans_from_messages
+from fieldplay_fusion.integrity.settings import IntegritySettings, integrity_from_settings
+from fieldplay_fusion.integrity.shares import AirReport
+from fieldplay_fusion.integrity.verdicts import IntegrityState, filtered_ranges, integrity_from_scans
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.cdr.clouds import CloudError
 from fieldplay_messages.computation import JUMPED_BACK, Computation, Input, Made, Output, Setting
