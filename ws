@@ -327,7 +327,7 @@ setup() {
   local print
   choose_base
   print=$(whole_print)
-  if is_done whole "$print" && [ -x "$venv/bin/python" ]; then return; fi
+  if is_done whole "$print" && [ -x "$venv/bin/python" ] && [ -e "$home/setup.bash" ]; then return; fi
   mkdir -p "$state" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
   exec 9>"$state/lock"
   flock -n 9 || { say "another ./ws is at work in $state: waiting for it"; flock 9; }
