@@ -23,7 +23,7 @@ from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.evaluation.text import as_json, lines_of
 from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.sources.source import Source
+from fieldplay.sources.source import RecordSource
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
@@ -122,13 +122,13 @@ def _require_places(chosen: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _source(chosen: argparse.Namespace) -> Iterator[tuple[Source, tuple[str, str]]]:
+def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, tuple[str, str]]]:
     """What is to be read, and the names of the two in it."""
     with opened_source(chosen) as source:
         yield source, (chosen_topic(chosen.estimate, source.topics), chosen_topic(chosen.truth, source.topics))
 
 
-def _problems(source: Source, names: Sequence[str]) -> Iterator[str]:
+def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
     """What was wrong with the messages that were read, in short."""
     for found in source.findings.kept.values():
         for finding in found[:1]:

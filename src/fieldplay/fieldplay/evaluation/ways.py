@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fieldplay.sources.source import RecordBatch, Source
+from fieldplay.sources.source import RecordBatch, RecordSource
 from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_fusion.evaluation.alignment import NONE
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
@@ -67,7 +67,7 @@ def wanted_topics(names: Sequence[str]) -> list[str]:
     return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
 
 
-def read_ways(source: Source, estimate: str, truth: str, *, progress: Progress) -> Ways:
+def read_ways(source: RecordSource, estimate: str, truth: str, *, progress: Progress) -> Ways:
     """Read a source once; the two are topics, or tf:PARENT.CHILD."""
     names, wanted = (estimate, truth), wanted_topics((estimate, truth))
     frames = Frames()

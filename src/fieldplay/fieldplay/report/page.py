@@ -19,17 +19,15 @@ from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.streams import stream_sections
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.sources.source import Problem, Source
+from fieldplay.sources.source import Problem, RecordSource
 from fieldplay_messages.dates import utc_text
 from fieldplay_messages.progress import Progress
 
+# What one looks for first.
 VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
 
 
-# What one looks for first.
-
-
-def recorded(source: Source, progress: Progress) -> tuple[Overview, list[Panel]]:
+def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
     """Read a source once: what is known of it, and the panels that have heard its messages."""
     overview = Overview(subject=source.subject, findings=source.findings)
     frames = overview.frames
@@ -61,7 +59,7 @@ def sections_of(overview: Overview, panels: Sequence[Panel]) -> list[Section]:
     return [*views, *stream_sections(overview), *details, *problem_sections(overview)]
 
 
-def page_of(source: Source, progress: Progress) -> Html:
+def page_of(source: RecordSource, progress: Progress) -> Html:
     """The page about a source."""
     with np.errstate(over="ignore", invalid="ignore"):  # damaged messages may hold any number
         overview, panels = recorded(source, progress)

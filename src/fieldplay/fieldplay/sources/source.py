@@ -110,7 +110,7 @@ class RecordBatch:
             yield stamp_ns, self.records[number], row
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """What can be opened. Topics and findings are complete when the batches are."""
 
     @property
