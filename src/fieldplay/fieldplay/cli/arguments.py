@@ -21,7 +21,7 @@ from fieldplay_messages.progress import watched_opening
 
 if TYPE_CHECKING:
     from fieldplay.data.archive_data import ArchiveData
-    from fieldplay.sources.source import Source
+    from fieldplay.sources.source import RecordSource
     from fieldplay_archive.outlets.selection import Selection
 
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
@@ -84,7 +84,7 @@ def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveD
 
 
 @contextmanager
-def opened_source(chosen: argparse.Namespace) -> Iterator["Source"]:
+def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
     """The archive or the bag that is asked for, as what pages and evaluations are made of."""
     import fieldplay
     from fieldplay.data.archive_data import ArchiveData

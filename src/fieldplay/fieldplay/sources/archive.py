@@ -16,9 +16,9 @@ from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
-from fieldplay_messages.batches import Topic, parts_of_lengths
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.encoders import parts_of_one_size
-from fieldplay_messages.cdr.record_decoder import SINGLE, FramedRecord, RecordDecoder, record_of_message
+from fieldplay_messages.cdr.record_decoder import FramedRecord
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import record_stretches
 from fieldplay_messages.feeds.feed import Feed
@@ -106,27 +106,8 @@ def batches_of_feeds(
 
 def _framed(feed: Feed, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
     """Some rows of a record of numbers, as messages would hold them."""
-    if hasattr(record, "messages"):
-        return _decoded(feed, record, rows)
     whole = record if len(rows) == len(record) else record.only(rows)
     return [FramedRecord(_as_sent(part, feed.msgtype), feed.frame, feed.child_frame) for part in _parts(whole)]
-
-
-def _decoded(feed: Feed, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
-    """Rows that are messages already, as what is computed is."""
-    payloads, kept = feed.messages(record).payloads(rows)
-    ends = np.cumsum(payloads.size)
-    if not len(ends):
-        return []
-    buffer = np.empty(int(ends[-1]), np.uint8)
-    payloads.place(buffer, ends - payloads.size)
-    cut = [part.tobytes() for part in np.split(buffer, ends[:-1])]
-    stamp_ns = record.leaves_ns[rows][kept]
-    if feed.msgtype not in SINGLE:
-        return list(RecordDecoder(feed.msgtype).records(parts_of_lengths(stamp_ns, cut)))
-    pairs = zip(stamp_ns.tolist(), cut, strict=True)
-    made = (record_of_message(feed.msgtype, np.frombuffer(data, np.uint8), ns) for ns, data in pairs)
-    return [one for one in made if one is not None]
 
 
 def _checked_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:
