@@ -18,7 +18,8 @@ from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.cdr.clouds import CloudError, points_from_cloud
+from fieldplay_messages.cdr.clouds import points_from_cloud
+from fieldplay_messages.errors import ArchiveError
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"
@@ -198,7 +199,7 @@ def test_a_cloud_that_cannot_be_read_says_why(change: dict[str, Any], fault: str
     message = cloud(np.ones((6, 3)))
     for name, value in change.items():
         setattr(message, name, value)
-    with pytest.raises(CloudError, match=fault):
+    with pytest.raises(ArchiveError, match=fault):
         points_from_cloud(message)
 
 

@@ -15,8 +15,9 @@ from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_compressed, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay_messages.cdr.record_decoder import camera_of_info
+from fieldplay_messages.errors import ArchiveError
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"
@@ -66,7 +67,7 @@ def test_a_bayer_pattern_of_one_colour_is_that_colour(pattern: str) -> None:
 def test_yuv_is_decoded_as_opencv_would() -> None:
     grey = np.full((2, 4, 2), 128, np.uint8)
     assert np.abs(pixels_from_image(image(grey, "yuv422_yuy2")).astype(int) - 130).max() <= 2
-    with pytest.raises(PictureError, match="expected an even width of uyvy, got 3"):
+    with pytest.raises(ArchiveError, match="expected an even width of uyvy, got 3"):
         pixels_from_image(image(grey[:, :3], "uyvy"))
 
 
@@ -89,7 +90,7 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
     ],
 )  # fmt: skip
 def test_a_picture_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
-    with pytest.raises(PictureError, match=fault):
+    with pytest.raises(ArchiveError, match=fault):
         pixels_from_image(message)
 
 
@@ -100,7 +101,7 @@ def test_compressed_pictures_are_decoded_depth_too() -> None:
     good, png = cv2.imencode(".png", BGR[:, :, 0].astype(np.uint16) * 9)
     depth = make(COMPRESSED, format="16UC1; compressedDepth png", data=np.r_[np.zeros(12, np.uint8), png])
     assert pixels_from_compressed(depth).shape == BGR.shape
-    with pytest.raises(PictureError, match="its 3 bytes do not decode as a picture"):
+    with pytest.raises(ArchiveError, match="its 3 bytes do not decode as a picture"):
         pixels_from_compressed(make(COMPRESSED, format="jpeg", data=np.zeros(3, np.uint8)))
 
 

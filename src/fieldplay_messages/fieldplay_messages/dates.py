@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta, timezone
 
 from fieldplay_messages.errors import UsageError
-from fieldplay_messages.stamps import DIGITS_NS, NS_PER_S, StampError, ns_from_text
+from fieldplay_messages.stamps import DIGITS_NS, NS_PER_S, ns_from_text
 
 UNIX_FROM_S = 100_000_000  # from here on a number is a Unix time; recordings are shorter
 UTC = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?(Z|\+00(?::?00)?)?", re.IGNORECASE)
@@ -26,7 +26,7 @@ def time_of_text(text: str, begin_ns: int) -> int:
         return _ns_of_utc(text, *matched.group(1, 2, 3))
     try:
         ns = ns_from_text(text)
-    except StampError:
+    except ValueError:
         message = "expected seconds from the begin, a Unix time or a time as 2008-10-15T06:09:05.437Z (UTC)"
         raise UsageError(f"{message}, got '{text}'") from None
     return ns if ns >= UNIX_FROM_S * NS_PER_S else begin_ns + ns

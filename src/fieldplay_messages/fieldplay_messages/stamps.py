@@ -13,21 +13,17 @@ ZERO, POINT = np.uint8(ord("0")), ord(".")
 LARGEST_INTEGER_PART = 9_223_372_035
 
 
-class StampError(ValueError):
-    """A text that is not a time."""
-
-
 def ns_from_text(text: str) -> int:
     """Nanoseconds of a decimal number of seconds such as '1656931512.123456789'; finer digits are rounded."""
     try:
         seconds = Decimal(text.strip())
         if not seconds.is_finite():
-            raise StampError(f"expected seconds as a decimal number, got '{text}'")
+            raise ValueError(f"expected seconds as a decimal number, got '{text}'")
         ns = int((seconds * NS_PER_S).to_integral_value())
     except InvalidOperation:
-        raise StampError(f"expected seconds as a decimal number, got '{text}'") from None
+        raise ValueError(f"expected seconds as a decimal number, got '{text}'") from None
     if abs(ns) > np.iinfo(np.int64).max:
-        raise StampError(f"expected seconds that fit 64 bits of nanoseconds, got '{text}'")
+        raise ValueError(f"expected seconds that fit 64 bits of nanoseconds, got '{text}'")
     return ns
 
 
@@ -46,7 +42,7 @@ def ns_from_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], NDArray
         try:
             ns[row] = ns_from_text(texts[row].decode("ascii", "replace"))
             good[row] = True
-        except StampError:
+        except ValueError:
             ns[row] = 0
     return ns, good
 

@@ -19,7 +19,7 @@ from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_
 from fieldplay_messages import records
 from fieldplay_messages.bags.compression import Compression
 from fieldplay_messages.bags.writer import StorageName
-from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.progress import Progress, unwatched
@@ -148,7 +148,7 @@ class FieldData(ABC):
             try:
                 picture = record.load(row)
                 pixels = pixels_from_file(picture) if isinstance(picture, bytes) else pixels_from_image(picture)
-            except (ArchiveError, PictureError, OSError) as error:
+            except (ArchiveError, OSError) as error:
                 self._report(Defect(file=record.names[row] or name, kind="damaged_picture", message=str(error)))
                 continue
             yield int(record.stamp_ns[row]), pixels

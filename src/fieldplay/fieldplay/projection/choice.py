@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
-from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
 from fieldplay_messages.dates import distance_text, time_text
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Record
@@ -81,7 +81,7 @@ def picture_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> Ca
     for row in rows:
         try:
             return CameraPicture(row.stamp_ns, _pixels_of(row))
-        except (ArchiveError, PictureError, OSError) as error:
+        except (ArchiveError, OSError) as error:
             tell(f"{_name_of(row)}: {error}; the next nearest picture is taken")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")
 

@@ -14,7 +14,6 @@ from fieldplay_fusion.integrity.settings import IntegritySettings, integrity_fro
 from fieldplay_fusion.integrity.shares import AirReport
 from fieldplay_fusion.integrity.verdicts import IntegrityState, filtered_ranges, integrity_from_scans
 from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.cdr.clouds import CloudError
 from fieldplay_messages.computation import JUMPED_BACK, Computation, Input, Made, Output, Setting
 from fieldplay_messages.errors import UserError
 from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Record, Scalars, State
@@ -87,7 +86,7 @@ class SensorIntegrity(Computation):
     def _points(self, clouds: Clouds, row: int) -> Array | None:
         try:
             points = clouds.load(row)
-        except (CloudError, OSError, UserError) as error:
+        except (OSError, UserError) as error:
             self.warn(f"a cloud is left out: {error}")
             return None
         return np.stack([points[axis].astype(np.float32) for axis in "xyz"], axis=-1).astype(np.float64)

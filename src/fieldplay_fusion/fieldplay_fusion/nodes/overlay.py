@@ -19,7 +19,7 @@ from fieldplay_fusion.projection.cameras import CameraModel, camera_of_size, pro
 from fieldplay_fusion.projection.nearest_pairs import NearestPairs
 from fieldplay_fusion.projection.overlays import overlay, scale_of_ranges
 from fieldplay_kinematics.nodes.host import careful, given, ns_of
-from fieldplay_messages.cdr.picture_pixels import PictureError
+from fieldplay_messages.errors import ArchiveError
 from tf2_ros import Buffer, TransformException, TransformListener
 
 FEW = QoSProfile(depth=10)
@@ -62,7 +62,7 @@ class Overlay(Node):
         while (pair := self._pairs.first()) is not None:
             try:
                 self._publish(pair.picture, pair.scan)
-            except (ValueError, PictureError) as error:
+            except (ValueError, ArchiveError) as error:
                 self._warn(f"a picture is left out: {error}")
             except (LookupError, TransformException) as error:
                 if not self._pairs.is_pressed:

@@ -18,9 +18,9 @@ from rclpy.time import Time as AnyTime
 
 from fieldplay_kinematics.transforms import Array, rotation_from_quaternion, transform_from_rotation
 from fieldplay_messages.batches import Part
-from fieldplay_messages.cdr.clouds import CloudError
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
 from fieldplay_messages.computation import JUMPED_BACK, TF, Computation, FrameNames, Input, Output
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.feed import message_bytes
 from tf2_ros import Buffer, TransformException, TransformListener
 
@@ -105,7 +105,7 @@ class ComputationNode(Node):
                 for output, record in one.step(entry.name, decoded.record):
                     for message in message_bytes(record, output.framed(one.frames)):
                         self._outlets[output.topic].publish(message)
-            except (ValueError, CloudError) as error:
+            except (ValueError, ArchiveError) as error:
                 self._leave_out(error)
 
     def _leave_out(self, error: Exception) -> None:

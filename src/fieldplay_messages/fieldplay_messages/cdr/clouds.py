@@ -8,16 +8,13 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.layout import open_layout_of
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 KINDS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 8: "f8"}  # as PointField numbers them
 DATATYPES = {kind: number for number, kind in KINDS.items()}
 FARTHEST_M = 1e6
-
-
-class CloudError(Exception):
-    """A cloud that cannot be shown, with the reason."""
 
 
 def cloud_message(points: NDArray[np.void], stamp_ns: int, frame: str) -> tuple[bytes, bytes, memoryview, bytes]:
@@ -58,7 +55,7 @@ def rows_of_cloud(message: Any, *, only: str = "") -> NDArray[np.void]:
     fields = {str(item.name): item for item in message.fields}
     missing = [axis for axis in "xyz" if axis not in fields]
     if missing:
-        raise CloudError(f"expected the fields x y z, got {' '.join(fields) or 'none'}")
+        raise ArchiveError(f"expected the fields x y z, got {' '.join(fields) or 'none'}")
     width, height, step = int(message.width), int(message.height), int(message.point_step)
     row_step = int(message.row_step) or width * step
     data = np.ascontiguousarray(message.data, np.uint8)
@@ -67,7 +64,7 @@ def rows_of_cloud(message: Any, *, only: str = "") -> NDArray[np.void]:
     if not width * height:
         return np.zeros(0, layout)
     if row_step < width * step or len(data) < row_step * (height - 1) + width * step:
-        raise CloudError(f"expected {height} x {width} points of {step} bytes, got {len(data)} bytes")
+        raise ArchiveError(f"expected {height} x {width} points of {step} bytes, got {len(data)} bytes")
     rows = as_strided(data, (height, width * step), (row_step, 1), writeable=False)  # within the data, as was seen to
     return np.ascontiguousarray(rows).reshape(-1).view(layout)
 
@@ -76,11 +73,11 @@ def _layout(fields: dict[str, Any], order: str, step: int) -> np.dtype[np.void]:
     kinds = {name: KINDS.get(int(item.datatype)) for name, item in fields.items()}
     if None in kinds.values():
         got = [int(item.datatype) for item in fields.values()]
-        raise CloudError(f"expected numbers as {' '.join(fields)}, got the kinds {got}")
+        raise ArchiveError(f"expected numbers as {' '.join(fields)}, got the kinds {got}")
     counts = [1 if name in "xyz" else max(int(item.count), 1) for name, item in fields.items()]
     bases = [np.dtype(f"{order}{kind}") for kind in kinds.values()]
     formats = [base if count == 1 else np.dtype((base, (count,))) for base, count in zip(bases, counts, strict=True)]
     offsets = [int(item.offset) for item in fields.values()]
     if any(offset + kind.itemsize > step for offset, kind in zip(offsets, formats, strict=True)):
-        raise CloudError(f"expected {' '.join(fields)} within {step} bytes, got them at {offsets}")
+        raise ArchiveError(f"expected {' '.join(fields)} within {step} bytes, got them at {offsets}")
     return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": step})

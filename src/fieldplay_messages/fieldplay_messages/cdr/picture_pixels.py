@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from fieldplay_messages.colour_map import colour_map
+from fieldplay_messages.errors import ArchiveError
 
 Pixels = NDArray[np.uint8]
 
@@ -29,10 +30,6 @@ DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
 LARGEST_PIXELS = 1 << 28
 
 
-class PictureError(Exception):
-    """A picture that cannot be shown, with the reason."""
-
-
 def pixels_from_image(message: Any) -> Pixels:
     """A sensor_msgs/Image, or what has its fields; numbers that are no colours are shown from low to high."""
     encoding = str(message.encoding)
@@ -42,7 +39,7 @@ def pixels_from_image(message: Any) -> Pixels:
     used = width * channels * base.itemsize
     data = np.frombuffer(message.data, np.uint8)
     if not 0 < height * width <= LARGEST_PIXELS or step < used or len(data) < step * (height - 1) + used:
-        raise PictureError(
+        raise ArchiveError(
             f"expected {width} x {height} pixels of {encoding} in steps of {step}, got {len(data)} bytes"
         )
     rows = as_strided(data, (height, used), (step, 1), writeable=False)  # which lies within the data, as was seen to
@@ -60,7 +57,7 @@ def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
     """The bytes of a file: JPEG, PNG, BMP and what else OpenCV reads."""
     values = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED) if len(data) else None
     if values is None:
-        raise PictureError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
+        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
     return shown(np.asarray(values))
 
 
@@ -81,14 +78,14 @@ def _shape(encoding: str) -> tuple[str, int]:
     if encoding[:10] in BAYER:
         return ("u2" if encoding.endswith("16") else "u1"), 1
     if encoding not in SHAPES:
-        raise PictureError(f"its encoding '{encoding}' is not known here")
+        raise ArchiveError(f"its encoding '{encoding}' is not known here")
     return SHAPES[encoding]
 
 
 def _colours(values: NDArray[Any], encoding: str) -> Pixels:
     if encoding in YUV:
         if values.shape[1] % 2:
-            raise PictureError(f"expected an even width of {encoding}, got {values.shape[1]}")
+            raise ArchiveError(f"expected an even width of {encoding}, got {values.shape[1]}")
         return np.asarray(cv2.cvtColor(values, YUV[encoding]), np.uint8)
     if encoding[:10] in BAYER:
         plain = values >> 8 if values.dtype == np.uint16 else values

@@ -22,8 +22,9 @@ from fieldplay.report.panels.scans import SCAN
 from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CLOUD, CloudError, points_from_rows
+from fieldplay_messages.cdr.clouds import CLOUD, points_from_rows
 from fieldplay_messages.cdr.record_decoder import DIAGNOSTICS
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Scalars
 
 SHARE = "std_msgs/msg/Float32"
@@ -119,7 +120,7 @@ class BearingPanel:
             try:
                 rows = framed.record.load(0)
                 points = points_from_rows(rows).astype(np.float64) if rows.nbytes <= MOST_BYTES else np.zeros((0, 3))
-            except CloudError:
+            except ArchiveError:
                 continue
             off_plane = np.abs(points[:, 2]) > FLAT * (1 + np.linalg.norm(points, axis=1))
             if rows.nbytes > MOST_BYTES or off_plane.any():

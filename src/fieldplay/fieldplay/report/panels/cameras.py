@@ -13,8 +13,9 @@ from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_
 from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings, RecordBatch, Single
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.picture_pixels import PictureError, pixels_from_file, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
 from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE, INFO, FramedRecord
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.picks import Picks, middle_of
 from fieldplay_messages.records import CameraInfos, Pictures
 from fieldplay_messages.records import Pixels as ArchivePixels
@@ -144,7 +145,7 @@ def _picture(topic: Topic, log_ns: int, framed: FramedRecord | None, *, widest: 
     data = framed.record.load(0)
     try:
         pixels = pixels_from_image(data) if isinstance(data, ArchivePixels) else pixels_from_file(data, _kind(data))
-    except PictureError as error:
+    except ArchiveError as error:
         return _Picture(log_ns, stamp_ns, frame, fault=str(error))
     height, width = pixels.shape[:2]
     return _Picture(log_ns, stamp_ns, frame, fitted(pixels, widest), (width, height))

@@ -18,8 +18,9 @@ from fieldplay.report.panels.trajectories import WORLDS
 from fieldplay.sources.source import Findings, RecordBatch, Single, tell_unreadable
 from fieldplay_kinematics.frames import FrameEdge, Frames
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CLOUD, CloudError, points_from_rows
+from fieldplay_messages.cdr.clouds import CLOUD, points_from_rows
 from fieldplay_messages.colour_map import colour_map
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.picks import Picks
 from fieldplay_messages.records import Clouds
 
@@ -175,7 +176,7 @@ def _sweep(kept: _Kept, log_ns: int, make: Single) -> _Sweep | None:
         return None
     try:
         points = points_from_rows(framed.record.load(0))
-    except CloudError as error:
+    except ArchiveError as error:
         kept.faults[str(error)] += 1
         return None
     most = FIRST_POINTS if not kept.picks.seen else KEPT_POINTS
