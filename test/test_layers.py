@@ -28,6 +28,7 @@ ROS_FILES = (
     "/nodes/",
     "fieldplay_player/node.py",
     "fieldplay_player/live_sink.py",
+    "fieldplay_player/services.py",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/demo/audience.py",
     "fieldplay_bringup/demo/steps.py",

@@ -16,7 +16,7 @@ setup(
     zip_safe=True,
     maintainer="fieldplay",
     maintainer_email="fieldplay@users.noreply.github.com",
-    description="Stand-in for the ros2 command: launch, run, topic and service",
+    description="Stand-in for the ros2 command",
     license="Apache-2.0",
     # No setup.cfg: console scripts of a ROS package go to lib/<package> by one, and this one belongs on the PATH.
     entry_points={"console_scripts": ["ros2 = ros2cli.cli:main"]},

@@ -1,6 +1,5 @@
 """The player node: an archive as live topics, with rosbag2's services."""
 
-import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +18,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
-from rosbag2_interfaces import srv
 from std_msgs.msg import String
 
 from fieldplay_archive.archive import Archive
@@ -28,7 +26,6 @@ from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.errors import UsageError, UserError
-from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.live_sink import LiveTopics, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
@@ -40,6 +37,7 @@ from fieldplay_player.player_state import beginning, diagnostics, ending, is_beh
 from fieldplay_player.program import program_of_archive, reader_of_feeds
 from fieldplay_player.qos_overrides import overrides_from_file
 from fieldplay_player.read_ahead import Workers
+from fieldplay_player.services import offer_services
 
 NAME = "player"
 UNIT_MISMATCH = "unit_mismatch"
@@ -49,8 +47,6 @@ LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
 LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
 SWITCH_S = 0.0005  # how long a thread that computes may keep the one that publishes waiting
-
-Answer = Callable[[Any], Any]
 
 
 class _Interrupted(Exception):
@@ -88,7 +84,7 @@ class Player(Node):
             tell=self.get_logger().warning,
         )
         self._offer_description(options.urdf)
-        self._offer_services()
+        offer_services(self, self.playback, self._group)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._every(1.0, self.publish_state)
         if options.waits:
@@ -127,31 +123,6 @@ class Player(Node):
         self.get_logger().info(first)
         for line in rest:
             self.get_logger().warning(line)
-
-    def _offer_services(self) -> None:
-        playback = self.playback
-        self._answer(srv.Pause, lambda _: playback.pause())
-        self._answer(srv.Resume, lambda _: playback.resume())
-        self._answer(srv.TogglePaused, lambda _: playback.toggle_paused())
-        self._answer(srv.IsPaused, lambda _: playback.status().paused, "paused")
-        self._answer(srv.GetRate, lambda _: playback.status().rate, "rate")
-        self._answer(srv.SetRate, lambda request: playback.set_rate(request.rate), "success")
-        self._answer(srv.PlayNext, lambda _: playback.play_next(), "success")
-        self._answer(srv.Burst, lambda request: playback.burst(request.num_messages), "actually_burst")
-        self._answer(srv.Seek, lambda request: playback.seek(_ns(request.time)), "success")
-        self._answer(srv.Stop, lambda _: playback.stop())
-
-    def _answer(self, kind: Any, act: Answer, field: str = "") -> None:
-        """A service named after its type: what act gives for a request is put into a field of the response."""
-
-        def callback(request: Any, response: Any) -> Any:
-            value = act(request)
-            if field:
-                setattr(response, field, value)
-            return response
-
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
-        self.create_service(kind, f"~/{name}", callback, callback_group=self._group)
 
     def _offer_description(self, urdf: Path | None) -> None:
         if urdf is None:
@@ -288,10 +259,6 @@ def _without_clock(node: Node, options: PlayOptions) -> PlayOptions:
         node.get_logger().warning("clock: with stamps:=now there is no /clock, the messages have the time of day")
         return replace(options, clock_hz=0.0)
     return options
-
-
-def _ns(stamp: Any) -> int:
-    return int(stamp.sec * NS_PER_S + stamp.nanosec)
 
 
 def _on_signal(handler: Callable[..., object]) -> None:

@@ -1,4 +1,4 @@
-"""Stand-in for the ``ros2`` command: launch, run, topic and service."""
+"""Stand-in for the ``ros2`` command."""
 
 
 def __getattr__(name: str) -> object:

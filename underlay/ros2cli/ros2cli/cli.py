@@ -73,7 +73,8 @@ def _add_entries(parser: argparse.ArgumentParser, entries: Mapping[str, Verb | G
 
 def _fill(parser: argparse.ArgumentParser, entry: Verb | Group, words: Sequence[str]) -> None:
     if isinstance(entry, Group):
-        parser.add_argument(entry.flag, action="store_true", help=entry.flag_help)
+        if entry.flag:
+            parser.add_argument(entry.flag, action="store_true", help=entry.flag_help)
         _add_entries(parser, entry.verbs, words)
         return
     module = importlib.import_module(f"ros2cli.verbs.{entry.module}")

@@ -34,7 +34,8 @@ def test_without_a_command_the_help_comes(ros2):
         (["topic", "pub", "/x", "std_msgs/msg/String", "-r", "1"], "ros2 topic pub"),
         (["topic", "--include-hidden-topics", "bw", "--help"], "ros2 topic bw"),
         (["service", "type", "/x"], "ros2 service type"),
-        (["bag", "play"], "ros2 bag"),
+        (["bag", "reindex"], "ros2 bag reindex"),
+        (["lifecycle", "list"], "ros2 lifecycle"),
     ],
 )
 def test_what_is_not_covered_is_named_and_is_a_usage_error(ros2, words, missing):
@@ -66,7 +67,10 @@ def test_a_usage_error_is_exit_code_2(ros2, words):
     assert "usage: ros2" in outcome.err
 
 
-@pytest.mark.parametrize("words", [["--help"], ["topic", "--help"], ["run", "--help"], ["run", "no_such_package", "x"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["topic", "--help"], ["bag", "play", "--help"], ["run", "--help"], ["run", "no_such_package", "x"]],
+)
 def test_what_needs_no_node_starts_without_rclpy(words):
     script = (
         "import sys; from ros2cli.cli import main\n"

@@ -1,0 +1,186 @@
+"""Records topics into a bag, as the bytes that come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+from rosbag2_interfaces import srv
+
+from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
+from fieldplay_messages.bags.compression import Compression
+from fieldplay_messages.bags.writer import BagWriter, StorageName
+from fieldplay_messages.errors import BagError
+from fieldplay_messages.feeds.messages import Messages
+from fieldplay_messages.feeds.payloads import PiecePayloads
+from ros2cli.bags.opening import bag_node, told
+from ros2cli.interfaces import full_definition
+from ros2cli.names import find_interface, shown
+
+_STEP_S = 0.05
+_BATCH_BYTES, _BATCH_NS = 4 << 20, 500_000_000
+_DEPTH = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """What is recorded, and where to; `wanted` says so of a topic's name and type."""
+
+    path: Path | None
+    storage: StorageName
+    compression: Compression
+    wanted: Callable[[str, str], bool]
+    hidden_too: bool
+    unpublished_too: bool
+    discovers: bool
+    polling_s: float
+    paused: bool
+    use_sim_time: bool
+    node_name: str
+
+
+def record(recording: Recording) -> int:
+    """Record until Ctrl-C or SIGTERM; the bag is complete then."""
+    path = recording.path or Path(f"rosbag2_{datetime.now():%Y_%m_%d-%H_%M_%S}")
+    if path.exists():
+        raise RuntimeError(f"Output folder '{path}' already exists.")
+    with told(), bag_node(recording.node_name, use_sim_time=recording.use_sim_time) as (node, ending):
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        with BagWriter(path, storage=recording.storage, compression=recording.compression) as writer:
+            recorder = _Recorder(node, writer, recording)
+            while not ending.asked.is_set():
+                executor.spin_once(timeout_sec=_STEP_S)
+                recorder.flush(is_due=True)
+            recorder.flush()
+            node.get_logger().info(f"Recording stopped: {int(writer.counts.sum())} messages in {path}")
+        executor.shutdown()
+    return 0
+
+
+@dataclass
+class _Batch:
+    """What came and is not written yet."""
+
+    channel: list[int] = field(default_factory=list)
+    stamp_ns: list[int] = field(default_factory=list)
+    data: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+    def messages(self) -> Messages:
+        """In the order of time, which a simulated clock may have turned back."""
+        order = np.argsort(self.stamp_ns, kind="stable")
+        return Messages(
+            channel=np.array(self.channel)[order],
+            stamp_ns=np.array(self.stamp_ns, np.int64)[order],
+            payloads=PiecePayloads([self.data[row] for row in order]),
+        )
+
+
+class _Recorder:
+    """Subscribes to what appears and is wanted."""
+
+    def __init__(self, node: Node, writer: BagWriter, recording: Recording) -> None:
+        self._node, self._writer, self._recording = node, writer, recording
+        self._known: set[str] = set()
+        self._batch = _Batch()
+        self._paused = recording.paused
+        self._offer_services()
+        self._timer = node.create_timer(recording.polling_s, self._look)
+        self._look()
+        node.get_logger().info("Waiting in paused state" if self._paused else "Recording...")
+
+    def flush(self, *, is_due: bool = False) -> None:
+        """Write what came; where it must only be due, when it is much or old."""
+        batch = self._batch
+        if not batch.data:
+            return
+        age_ns = self._node.get_clock().now().nanoseconds - batch.stamp_ns[0]
+        if is_due and batch.size < _BATCH_BYTES and 0 <= age_ns < _BATCH_NS:
+            return
+        self._batch = _Batch()
+        self._writer.write(batch.messages())
+
+    def _look(self) -> None:
+        for name, types in shown(self._node.get_topic_names_and_types(), hidden_too=self._recording.hidden_too):
+            if name not in self._known and self._recording.wanted(name, types[0]):
+                self._subscribe(name, types[0])
+        if not self._recording.discovers:
+            self._timer.cancel()
+
+    def _subscribe(self, name: str, msgtype: str) -> None:
+        publishers = self._node.get_publishers_info_by_topic(name)
+        if not publishers and not self._recording.unpublished_too:
+            return
+        self._known.add(name)
+        try:
+            message_class = find_interface(msgtype, "msg")
+            channel = self._writer.add_channel(_channel(name, msgtype, publishers))
+        except (LookupError, TypeError, RuntimeError) as error:
+            self._node.get_logger().warning(f"Topic '{name}' is not recorded: {error}")
+            return
+
+        def hear(data: bytes) -> None:
+            self._hear(channel, data)
+
+        self._node.create_subscription(message_class, name, hear, _profile(publishers), raw=True)
+        self._node.get_logger().info(f"Subscribed to topic '{name}'")
+
+    def _hear(self, channel: int, data: bytes) -> None:
+        now_ns = int(self._node.get_clock().now().nanoseconds)
+        if self._paused:
+            return
+        self._batch.channel.append(channel)
+        self._batch.stamp_ns.append(now_ns)
+        self._batch.data.append(data)
+        self._batch.size += len(data)
+
+    def _offer_services(self) -> None:
+        def pause(_: object, response: object) -> object:
+            self._paused = True
+            return response
+
+        def resume(_: object, response: object) -> object:
+            self._paused = False
+            return response
+
+        def is_paused(_: object, response: srv.IsPaused.Response) -> object:
+            response.paused = self._paused
+            return response
+
+        self._node.create_service(srv.Pause, "~/pause", pause)
+        self._node.create_service(srv.Resume, "~/resume", resume)
+        self._node.create_service(srv.IsPaused, "~/is_paused", is_paused)
+
+
+def _profile(publishers: list[TopicEndpointInfo]) -> QoSProfile:
+    """What all publishers offer."""
+    offered = [publisher.qos_profile for publisher in publishers]
+    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offered)
+    lasting = bool(offered) and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offered)
+    return QoSProfile(
+        depth=_DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if lasting else DurabilityPolicy.VOLATILE,
+    )
+
+
+def _channel(name: str, msgtype: str, publishers: list[TopicEndpointInfo]) -> Channel:
+    """The topic as the bag names it; a type that is no common one by its files and the publisher's word."""
+    profile = _profile(publishers)
+    qos = Qos(
+        reliability="reliable" if profile.reliability == ReliabilityPolicy.RELIABLE else "best_effort",
+        durability="transient_local" if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL else "volatile",
+    )
+    try:
+        return channel_of_type(name, msgtype, qos)
+    except BagError:
+        type_hash = str(publishers[0].topic_type_hash) if publishers else ""
+        return Channel(topic=name, msgtype=msgtype, msgdef=full_definition(msgtype), type_hash=type_hash, qos=qos)
