@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.pose_records import paths_record
 from fieldplay_kinematics.trail import TrailLimits, grown
@@ -56,7 +56,7 @@ class Joints:
 def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int, bytes]]]:
     """The messages by topic, as a conversion would write them."""
     place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=first_ns)
-    feeds = feeds_of_computation(SPEC, [Source(Joints(cuts))], place)
+    feeds = feeds_of_computation(SPEC, [FedStream(Joints(cuts))], place)
     found: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
     for batch in batches(feeds, range(len(feeds)), window):
@@ -70,7 +70,7 @@ def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int,
 
 def path_feed() -> Feed:
     place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
-    (feed,) = (feed for feed in feeds_of_computation(SPEC, [Source(Joints([]))], place) if feed.msgtype == PATH)
+    (feed,) = (feed for feed in feeds_of_computation(SPEC, [FedStream(Joints([]))], place) if feed.msgtype == PATH)
     return feed
 
 

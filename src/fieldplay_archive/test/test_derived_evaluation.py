@@ -10,7 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 from walks import Array, drifted, transforms, wander
 
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.memory import RunningEvaluation
@@ -65,8 +65,8 @@ def messages(
     place = Place(
         topic=lambda name: f"/rover/{name}", frame_prefix="", tf_rank=2, rank=4, first_ns=first_ns, static=edges
     )
-    estimate = Source(Poses(ESTIMATE, cuts[0]), FrameNames("odom", "base_link"))
-    truth = Source(Poses(TRUTH, cuts[1], variance), FrameNames("map", "dgps"))
+    estimate = FedStream(Poses(ESTIMATE, cuts[0]), FrameNames("odom", "base_link"))
+    truth = FedStream(Poses(TRUTH, cuts[1], variance), FrameNames("map", "dgps"))
     feeds = feeds_of_computation(SPEC, [estimate, truth], place)
     found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for made in batches(feeds, range(len(feeds)), Window(START_NS, first_ns, None)):

@@ -9,7 +9,7 @@ import pytest
 from hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_fusion.integrity.outcomes import IN_FRONT, ISOLATED
 from fieldplay_fusion.integrity.radar import RadarViews, mounting_from_base, nearest_from_returns
@@ -72,10 +72,12 @@ def radar(part: slice, damaged: int | None = None) -> records.Record:
     return records.Clouds(stamp_ns=STAMPS[part], names=tuple("" for _ in STAMPS[part]), load=load)
 
 
-def sources(laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), damaged: int | None = None) -> list[Source]:
+def sources(
+    laser_cuts: Sequence[int] = (), radar_cuts: Sequence[int] = (), damaged: int | None = None
+) -> list[FedStream]:
     return [
-        Source(Parted(SCANS.stamp_ns, laser_cuts, laser), FrameNames("laser")),
-        Source(Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)), FrameNames("radar")),
+        FedStream(Parted(SCANS.stamp_ns, laser_cuts, laser), FrameNames("laser")),
+        FedStream(Parted(STAMPS, radar_cuts, lambda part: radar(part, damaged)), FrameNames("radar")),
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.odometry_path import path_from_poses
 from fieldplay_kinematics.trail import TrailLimits
@@ -64,7 +64,7 @@ def place(tmp_path: Path | None = None, *, first_ns: int = 0) -> Place:
 
 
 def messages(spec: DerivedSpec, stream: Cut, where: Place) -> list[tuple[int, Any]]:
-    (feed,) = feeds_of_computation(spec, [Source(stream)], where)
+    (feed,) = feeds_of_computation(spec, [FedStream(stream)], where)
     assert feed.topic == ("/tf" if spec is TF_SPEC else "/r/path")
     assert feed.latched == (spec is PATH_SPEC)
     found = []

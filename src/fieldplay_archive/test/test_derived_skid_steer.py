@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay_messages import records
@@ -53,7 +53,7 @@ def derived(cuts: Sequence[int], *, first_ns: int = 0, odom_tf: bool = False) ->
     place = Place(
         topic=lambda name: f"/argo/{name}", frame_prefix="a/", tf_rank=0, rank=1, first_ns=first_ns, odom_tf=odom_tf
     )
-    feeds = feeds_of_computation(SPEC, [Source(Wheels(cuts))], place)
+    feeds = feeds_of_computation(SPEC, [FedStream(Wheels(cuts))], place)
     found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for index in range(len(cuts) + 1):
         for feed in feeds:

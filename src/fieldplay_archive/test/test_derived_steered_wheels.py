@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_archive.outlets.derived import Place, Source, feeds_of_computation
+from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
 from fieldplay_messages import records
 from fieldplay_messages.feeds.batches import Window, batches
@@ -29,7 +29,7 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
         child_frames=("base_link",), settings=LENGTHS | settings,
     )  # fmt: skip
     place = Place(topic=lambda name: f"/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
-    sources = [Source(HeldStream(joints)), Source(HeldStream(speeds))]
+    sources = [FedStream(HeldStream(joints)), FedStream(HeldStream(speeds))]
     feeds = [feed for feed in feeds_of_computation(spec, sources, place) if feed.rank]
     found = []
     for batch in batches(feeds, [0], Window(START_NS, START_NS, None)):

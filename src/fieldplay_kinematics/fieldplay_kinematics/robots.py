@@ -208,7 +208,9 @@ class WheelOdometry(Computation):
         joints, positions = with_positions(of_joints_, self.warn)
         if not len(joints):
             return
-        speeds, velocities = with_velocities(of_speeds.only(np.isin(of_speeds.stamp_ns, joints.stamp_ns)))
+        if len(joints) < len(of_speeds):
+            of_speeds = of_speeds.only(np.isin(of_speeds.stamp_ns, joints.stamp_ns))
+        speeds, velocities = with_velocities(of_speeds)
         steering = np.ascontiguousarray(of_joints(joints.names, positions, STEERS))
         rim_speeds = np.ascontiguousarray(of_joints(speeds.names, velocities, DRIVES))
         self.follow(joints.stamp_ns)

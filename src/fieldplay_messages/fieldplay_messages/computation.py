@@ -156,7 +156,11 @@ class Computation(ABC):
 
 
 class Pairs:
-    """Rows of two inputs that have one time belong together, whichever come first."""
+    """Rows of two inputs that have one time belong together, whichever come first.
+
+    Rows that come one by one come in the order in which they were sent: what waited before one that is met has missed
+    its like, which does not come again before time jumps back.
+    """
 
     def __init__(self) -> None:
         self._waiting: tuple[list[Record], list[Record]] = ([], [])
@@ -164,22 +168,24 @@ class Pairs:
     def add(self, side: int, record: Record) -> list[tuple[Any, Any]]:
         """Further rows of the first (0) or the second (1); all pairs of rows that they complete."""
         found: list[tuple[Any, Any]] = []
-        others, left = self._waiting[1 - side], record
-        for place in range(len(others) - 1, -1, -1):
-            other = others[place]
-            if not len(left) or left.stamp_ns[-1] < other.stamp_ns[0] or left.stamp_ns[0] > other.stamp_ns[-1]:
+        others, left, missed = self._waiting[1 - side], record, 0
+        for place, other in enumerate(others):
+            if not len(left):
+                break
+            if left.stamp_ns[-1] < other.stamp_ns[0] or left.stamp_ns[0] > other.stamp_ns[-1]:
                 continue
-            _, own, theirs = np.intersect1d(left.stamp_ns, other.stamp_ns, return_indices=True)
+            own, theirs = _shared(left.stamp_ns, other.stamp_ns)
             if len(own):
-                pair = left.only(own), other.only(theirs)
+                pair = _only(left, own), _only(other, theirs)
                 found.append(pair if side == 0 else pair[::-1])
                 left, others[place] = _without(left, own), _without(other, theirs)
-        others[:] = [other for other in others if len(other)]
+                missed = place if len(record) == 1 else missed
+        others[:] = [other for other in others[missed:] if len(other)]
         mine = self._waiting[side]
         mine += [left] if len(left) else []
         while len(mine) > 1 and sum(map(len, mine)) > KEPT_ROWS:
             del mine[0]
-        return found[::-1]
+        return found
 
     def forget(self) -> None:
         """No row that waits belongs to what comes now."""
@@ -187,7 +193,22 @@ class Pairs:
             waiting.clear()
 
 
+def _shared(one: Stamps, other: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of two records that have the same times; single ones, as they come live, are compared at once."""
+    if len(one) == len(other) == 1:
+        both = np.zeros(int(one[0] == other[0]), np.intp)
+        return both, both
+    _, own, theirs = np.intersect1d(one, other, return_indices=True)
+    return own, theirs
+
+
+def _only(record: Record, rows: NDArray[np.intp]) -> Record:
+    return record if len(record) == len(rows) == 1 else record.only(rows)
+
+
 def _without(record: Record, rows: NDArray[np.intp]) -> Record:
+    if len(record) == len(rows):
+        return Record(stamp_ns=record.stamp_ns[:0])
     kept = np.ones(len(record), bool)
     kept[rows] = False
     return record.only(kept)

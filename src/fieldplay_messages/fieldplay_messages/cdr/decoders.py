@@ -238,6 +238,8 @@ def _per_joint(columns: Columns, path: str, count: int) -> Array | None:
     values = _list(columns, path)
     if not values.shape[1]:
         return None
+    if values.shape[1] == count:
+        return values
     missing = max(count - values.shape[1], 0)
     return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)[:, :count]
 

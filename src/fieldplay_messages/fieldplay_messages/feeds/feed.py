@@ -136,6 +136,8 @@ def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
     """The messages of a record of numbers, one by one."""
     if not len(record):
         return []
+    if len(record) == 1 and not isinstance(record, Paths):
+        return [encode(record, spec).tobytes()]
     payloads, _ = messages_of_record(record, spec).payloads(np.arange(len(record)))
     ends = np.cumsum(payloads.size)
     data = np.empty(int(ends[-1]), np.uint8)
