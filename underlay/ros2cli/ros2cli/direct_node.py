@@ -42,7 +42,7 @@ def add_node_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Iterator[Node]:
+def direct_node(*, use_sim_time: bool = False, suffix: str | None = None, name: str | None = None) -> Iterator[Node]:
     """Open a hidden node with an executor; when SIGTERM shuts rclpy down, end with its number as exit code."""
     with ExitStack() as undone_at_the_end:
         rclpy.init(args=[])
@@ -51,7 +51,7 @@ def direct_node(*, use_sim_time: bool = False, suffix: str | None = None) -> Ite
         executor = SingleThreadedExecutor()
         undone_at_the_end.callback(executor.shutdown)
         node = rclpy.create_node(
-            NODE_NAME_PREFIX + (f"_{os.getpid()}" if suffix is None else suffix),
+            name or NODE_NAME_PREFIX + (f"_{os.getpid()}" if suffix is None else suffix),
             start_parameter_services=False,
             parameter_overrides=[
                 Parameter("use_sim_time", value=use_sim_time),
@@ -83,6 +83,11 @@ def spin_until(node: Node, done: Future) -> None:
         raise ExternalShutdownException
 
 
+def spin_until_shutdown(node: Node) -> None:
+    """Do what there is to do for ``node`` until a signal ends it."""
+    spin_until(node, Future())
+
+
 def wait_for_graph(node: Node, spin_time: float | None) -> None:
     """Let ``node`` discover all there is: for ``spin_time`` seconds, or as long as it may take."""
 
@@ -112,6 +117,16 @@ def wait_for_topic(node: Node, topic: str, spin_time: float | None) -> None:
     def look() -> tuple[str, bool]:
         ends = _endpoints(node, topic)
         return repr([end.endpoint_gid for end in ends]), bool(ends)
+
+    _wait(node, spin_time, look, FIRST_FOUND)
+
+
+def wait_for_service(node: Node, name: str, spin_time: float | None) -> None:
+    """Let ``node`` discover a service (its full name): for ``spin_time`` seconds, or until somebody has it."""
+
+    def look() -> tuple[str, bool]:
+        types = dict(node.get_service_names_and_types()).get(name)
+        return repr(types), bool(types)
 
     _wait(node, spin_time, look, FIRST_FOUND)
 

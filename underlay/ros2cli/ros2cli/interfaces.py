@@ -20,7 +20,7 @@ def interface_names(package: str | None = None) -> list[str]:
     """Return the full names ('std_msgs/msg/String') of a package's interfaces, or of all packages'."""
     if package is not None and package not in get_resources(_INDEX):
         raise RuntimeError(f"Unknown package '{package}'")
-    return sorted(name for found in ([package] if package else get_resources(_INDEX)) for name in _names_of(found))
+    return sorted({name for found in ([package] if package else get_resources(_INDEX)) for name in _names_of(found)})
 
 
 def definition(name: str) -> str:

@@ -21,6 +21,21 @@ def shown(names_and_types: list[tuple[str, list[str]]], *, hidden_too: bool) -> 
     return [entry for entry in names_and_types if hidden_too or not topic_or_service_is_hidden(entry[0])]
 
 
+def absolute(name: str) -> str:
+    """Return ``name`` with its leading slash."""
+    return name if name.startswith("/") else f"/{name}"
+
+
+def node_names(node: Node, *, hidden_too: bool) -> list[str]:
+    """Return the full names of all nodes but the command's own, in order; as often as there are nodes of that name."""
+    found = [
+        f"{namespace.rstrip('/')}/{name}"
+        for name, namespace in node.get_node_names_and_namespaces()
+        if hidden_too or not name.startswith("_")
+    ]
+    return sorted(name for name in found if name != node.get_fully_qualified_name())
+
+
 def full_topic_name(node: Node, topic: str) -> str:
     """Return the absolute name that ``topic`` has for ``node``; RuntimeError when it is no topic name."""
     try:

@@ -11,15 +11,17 @@ from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
 def executables(package: str, name: str) -> list[Path]:
     """Return the executables called ``name`` in lib/<package>; RuntimeError when there is no such package."""
+    return [path for path in all_executables(package) if path.name == name]
+
+
+def all_executables(package: str) -> list[Path]:
+    """Return all executables in lib/<package>; RuntimeError when there is no such package."""
     try:
         prefix = Path(get_package_prefix(package))
     except (PackageNotFoundError, ValueError):
         raise RuntimeError(f"Package '{package}' not found") from None
-    return [
-        path
-        for path in _files_called(name, prefix / "lib" / package, lambda folder: not folder.startswith("."))
-        if os.access(path, os.X_OK)
-    ]
+    found = _files(prefix / "lib" / package, lambda folder: not folder.startswith("."))
+    return [path for path in found if os.access(path, os.X_OK)]
 
 
 def launch_file(package: str, name: str | None) -> Path:
@@ -28,7 +30,7 @@ def launch_file(package: str, name: str | None) -> Path:
         share = Path(get_package_prefix(package)) / "share" / package
     except (PackageNotFoundError, ValueError) as error:
         raise RuntimeError(f"Package '{package}' not found: {error}") from None
-    found = _files_called(name, share, lambda _: True) if name is not None else []
+    found = [path for path in _files(share, lambda _: True) if path.name == name]
     if not found:
         raise RuntimeError(
             f"file '{name}' was not found in the share directory of package '{package}' which is at '{share}'"
@@ -41,10 +43,9 @@ def launch_file(package: str, name: str | None) -> Path:
     return found[0]
 
 
-def _files_called(name: str, top: Path, is_searched: Callable[[str], bool]) -> list[Path]:
+def _files(top: Path, is_searched: Callable[[str], bool]) -> list[Path]:
     found = []
     for folder, folders, files in os.walk(top):
         folders[:] = sorted(filter(is_searched, folders))
-        if name in files:
-            found.append(Path(folder, name))
+        found += [Path(folder, name) for name in sorted(files)]
     return found

@@ -25,13 +25,13 @@ _POLICIES = {
 }
 
 
-def add_qos_arguments(parser: argparse.ArgumentParser) -> None:
+def add_qos_arguments(parser: argparse.ArgumentParser, preset: str = _DEFAULT_PROFILE) -> None:
     """Add --qos-profile and the options that override single policies of it."""
     parser.add_argument(
         "--qos-profile",
         choices=QoSPresetProfiles.short_keys(),
-        default=_DEFAULT_PROFILE,
-        help="Preset profile to subscribe with, made to suit the publishers (default: %(default)s)",
+        default=preset,
+        help="Preset profile to begin with (default: %(default)s)",
     )
     parser.add_argument("--qos-depth", metavar="N", type=int, help="Queue size, instead of the profile's")
     for policy, values in _POLICIES.items():

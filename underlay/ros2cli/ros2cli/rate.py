@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _BETWEEN_REPORTS_NS = 1_000_000_000
+
+
+def spread(values_s: Collection[float]) -> str:
+    """Return least, most, standard deviation and number of at least one value, in words."""
+    mean = sum(values_s) / len(values_s)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values_s) / len(values_s))
+    least, most = min(values_s), max(values_s)
+    return f"min: {least:.3f}s max: {most:.3f}s std dev: {deviation:.5f}s window: {len(values_s)}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,18 @@ def test_help_lists_the_commands(ros2):
     assert all(f"\n  {name} " in outcome.out for name in ("launch", "run", "service", "topic"))
 
 
-@pytest.mark.parametrize(("group", "verbs"), [("topic", ["echo", "hz", "info", "list"]), ("service", ["call", "list"])])
+@pytest.mark.parametrize(
+    ("group", "verbs"),
+    [
+        ("bag", ["info", "play", "record"]),
+        ("interface", ["list", "package", "show"]),
+        ("node", ["info", "list"]),
+        ("param", ["dump", "get", "list", "set"]),
+        ("pkg", ["executables", "list", "prefix"]),
+        ("service", ["call", "find", "list", "type"]),
+        ("topic", ["bw", "delay", "echo", "find", "hz", "info", "list", "pub", "type"]),
+    ],
+)
 def test_help_of_a_group_lists_its_verbs(ros2, group, verbs):
     for words in ([group, "--help"], [group]):
         outcome = ros2(*words)
@@ -31,9 +42,8 @@ def test_without_a_command_the_help_comes(ros2):
 @pytest.mark.parametrize(
     ("words", "missing"),
     [
-        (["topic", "pub", "/x", "std_msgs/msg/String", "-r", "1"], "ros2 topic pub"),
-        (["topic", "--include-hidden-topics", "bw", "--help"], "ros2 topic bw"),
-        (["service", "type", "/x"], "ros2 service type"),
+        (["topic", "--include-hidden-topics", "tell", "--help"], "ros2 topic tell"),
+        (["service", "echo", "/x"], "ros2 service echo"),
         (["bag", "reindex"], "ros2 bag reindex"),
         (["lifecycle", "list"], "ros2 lifecycle"),
     ],
@@ -55,6 +65,10 @@ def test_what_is_not_covered_is_named_and_is_a_usage_error(ros2, words, missing)
         ["topic", "echo", "/x", "--qos-reliability", "perhaps"],
         ["topic", "hz", "/x", "--window", "0"],
         ["topic", "hz", "/x", "--no-daemon"],
+        ["topic", "bw", "/x", "--qos-durability", "perhaps"],
+        ["topic", "pub", "/x", "std_msgs/msg/String", "--once", "--times", "2"],
+        ["interface", "show", "std_msgs/msg/String", "--all-comments", "--no-comments"],
+        ["param", "set", "/x", "name"],
         ["service", "call", "/x"],
         ["launch"],
         ["launch", "-p", "-s", "demo", "demo.launch.py"],
@@ -69,7 +83,15 @@ def test_a_usage_error_is_exit_code_2(ros2, words):
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["topic", "--help"], ["bag", "play", "--help"], ["run", "--help"], ["run", "no_such_package", "x"]],
+    [
+        ["--help"],
+        ["topic", "--help"],
+        ["bag", "play", "--help"],
+        ["run", "--help"],
+        ["run", "no_such_package", "x"],
+        ["interface", "list"],
+        ["pkg", "list"],
+    ],
 )
 def test_what_needs_no_node_starts_without_rclpy(words):
     script = (

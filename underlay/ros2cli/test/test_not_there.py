@@ -43,6 +43,46 @@ def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):
     assert command.finish() == (2, "")
 
 
+def test_service_call_gives_up_after_a_while(ros2):
+    outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool")
+    assert (outcome.code, outcome.err) == (1, "service '/nobody' is not available after 5 s")
+
+
+@pytest.mark.parametrize("group", ["topic", "service"])
+def test_what_is_not_there_has_no_type(ros2, group):
+    outcome = ros2(group, "type", "/nobody", "--spin-time", "0")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["node", "info", "/nobody"], "Unable to find node '/nobody'"),
+        (["param", "get", "/nobody", "rate"], "Node not found"),
+        (["param", "list", "nobody"], "Node not found"),
+    ],
+)
+def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
+    outcome = ros2(*words, "--spin-time", "0")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", error)
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["std_msgs/msg/Nope"], "The passed message type is invalid"),
+        (["std_msgs/msg/String", "{nope: 1}"], "Failed to populate field: 'String' object has no attribute 'nope'"),
+        (
+            ["std_msgs/msg/String", "--once", "--max-wait-time-secs", "0.1"],
+            "Timed out waiting for subscribers: Expected 1 subscribers but only got 0 subscribers",
+        ),
+    ],
+)
+def test_pub_says_what_is_wrong(ros2, words, error):
+    outcome = ros2("topic", "pub", "/nobody", *words)
+    assert (outcome.code, outcome.err) == (1, error)
+
+
 def no_attribute(name):
     return f"Failed to populate field: 'SetBool_Request' object has no attribute '{name}'"
 

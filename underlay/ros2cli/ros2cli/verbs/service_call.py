@@ -17,6 +17,8 @@ from ros2cli.direct_node import direct_node, spin_until
 from ros2cli.names import find_interface
 from ros2cli.populate import set_fields
 
+_PATIENCE_S = 5.0
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
@@ -45,7 +47,8 @@ def main(args: argparse.Namespace) -> str | None:
         client = node.create_client(service_class, args.service_name)
         if not client.service_is_ready():
             sys.stdout.write("waiting for service to become available...\n")
-            client.wait_for_service()
+            if not client.wait_for_service(_PATIENCE_S) and rclpy.ok():
+                raise RuntimeError(f"service '{args.service_name}' is not available after {_PATIENCE_S:g} s")
         _call_until_done(node, client, request, rate=args.rate)
     return None
 

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.task import Future
 
 from ros2cli.argument_types import positive_int
-from ros2cli.direct_node import add_direct_arguments, direct_node, spin_until, wait_for_topic
+from ros2cli.direct_node import add_direct_arguments, direct_node, spin_until_shutdown, wait_for_topic
 from ros2cli.expression import message_filter
 from ros2cli.names import full_topic_name, not_published_yet, topic_class, wait_for_topic_class
+from ros2cli.qos import add_qos_arguments, chosen_profile
 from ros2cli.rate import RateWindow
 
 _WINDOW_SIZE = 10000
@@ -41,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--wall-time", dest="use_wtime", action="store_true", help="Measure in wall time, not in the node's time"
     )
+    add_qos_arguments(parser)
     add_direct_arguments(parser)
 
 
@@ -58,11 +58,11 @@ def main(args: argparse.Namespace) -> None:
             wait_for_topic_class(node, topic),
             topic,
             _counting(window, lambda: int(clock.now().nanoseconds), passes),
-            qos_profile_sensor_data,
+            chosen_profile(args, [])[0],
             # To deserialize what is only counted would slow down what is measured.
             raw=not args.filter_expr,
         )
-        spin_until(node, Future())
+        spin_until_shutdown(node)
 
 
 def _counting(window: RateWindow, now_ns: Callable[[], int], passes: Callable[[Any], bool]) -> Callable[[Any], None]:

@@ -1,0 +1,193 @@
+"""Nodes, parameters, types and publishing over real DDS, against a node in a thread of this process.
+
+Every command waits for discovery, so those that can run side by side do.
+"""
+
+import threading
+
+import pytest
+import rclpy
+import yaml
+from geometry_msgs.msg import PointStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+COMMANDS = {
+    "nodes": ("node", "list"),
+    "node count": ("node", "list", "-c"),
+    "node": ("node", "info", "/here/subject"),
+    "params": ("param", "list", "/here/subject"),
+    "all params": ("param", "list"),
+    "get": ("param", "get", "/here/subject", "wheel.radius"),
+    "get value": ("param", "get", "--hide-type", "/here/subject", "names"),
+    "get none": ("param", "get", "/here/subject", "nothing"),
+    "set": ("param", "set", "/here/subject", "speed", "3"),
+    "set refused": ("param", "set", "/here/subject", "speed", "-3"),
+    "dump": ("param", "dump", "/here/subject"),
+    "type": ("topic", "type", "/points"),
+    "find": ("topic", "find", "geometry_msgs/msg/PointStamped"),
+    "service type": ("service", "type", "/switch"),
+    "service find": ("service", "find", "std_srvs/srv/SetBool"),
+    "pub": ("topic", "pub", "/heard", "std_msgs/msg/String", "{data: hello}", "-t", "3", "-r", "50", "-p", "2"),
+    "pub auto": (
+        "topic",
+        "pub",
+        "/stamped",
+        "geometry_msgs/msg/PointStamped",
+        "{header: auto, point: {x: 2}}",
+        "--once",
+    ),
+    "bw": ("topic", "bw", "/points"),
+    "delay": ("topic", "delay", "/points"),
+    "hz": ("topic", "hz", "/points", "--qos-reliability", "reliable", "--qos-depth", "20"),
+}
+ENDLESS = ("bw", "delay", "hz")
+
+
+def add_endpoints(node, heard):
+    node.declare_parameter("wheel.radius", 0.25)
+    node.declare_parameter("names", ["a", "b"])
+    node.declare_parameter("speed", 1)
+
+    def allow(parameters):
+        good = all(parameter.name != "speed" or parameter.value >= 0 for parameter in parameters)
+        return SetParametersResult(successful=good, reason="" if good else "too slow")
+
+    node.add_on_set_parameters_callback(allow)
+    points = node.create_publisher(PointStamped, "/points", 10)
+
+    def publish():
+        message = PointStamped()
+        message.header.stamp = node.get_clock().now().to_msg()
+        points.publish(message)
+
+    node.create_timer(0.02, publish)
+    node.create_subscription(String, "/heard", heard.append, 10)
+    node.create_subscription(PointStamped, "/stamped", heard.append, 10)
+    node.create_service(SetBool, "/switch", lambda _, response: response)
+
+
+@pytest.fixture(scope="module")
+def subject():
+    """What the node heard."""
+    context = Context()
+    rclpy.init(args=[], context=context)
+    node = rclpy.create_node("subject", namespace="/here", context=context)
+    heard = []
+    add_endpoints(node, heard)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    yield heard
+    executor.shutdown()
+    thread.join()
+    node.destroy_node()
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture(scope="module")
+def commands(subject, start_many):
+    return {name: start_many(*words) for name, words in COMMANDS.items()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(commands):
+    """Exit code and output of each command that ends by itself."""
+    return {name: command.finish() for name, command in commands.items() if name not in ENDLESS}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told"),
+    [
+        ("get", 0, "Double value is: 0.25\n"),
+        ("get value", 0, "['a', 'b']\n"),
+        ("get none", 1, "Parameter not set\n"),
+        ("set", 0, "Set parameter successful\n"),
+        ("set refused", 1, "Setting parameter failed: too slow\n"),
+        ("type", 0, "geometry_msgs/msg/PointStamped\n"),
+        ("service type", 0, "std_srvs/srv/SetBool\n"),
+        ("service find", 0, "/switch\n"),
+    ],
+)
+def test_an_answer_is_upstreams(outcomes, name, code, told):
+    assert outcomes[name][0] == code
+    assert outcomes[name][1].endswith(told)  # the middleware may have complained before
+
+
+def test_nodes_are_listed_and_counted(outcomes):
+    code, out = outcomes["nodes"]
+    assert code == 0
+    assert "/here/subject" in out.splitlines()
+    assert "_ros2cli" not in out
+    assert int(outcomes["node count"][1].splitlines()[-1]) >= 1
+
+
+def test_a_node_is_told_with_all_it_has(outcomes):
+    code, out = outcomes["node"]
+    assert code == 0
+    for line in (
+        "/here/subject\n  Subscribers:\n    /heard: std_msgs/msg/String\n",
+        "\n    /stamped: geometry_msgs/msg/PointStamped\n  Publishers:\n",
+        "\n    /points: geometry_msgs/msg/PointStamped\n",
+        "\n    /switch: std_srvs/srv/SetBool\n",
+        "  Service Clients:\n\n  Action Servers:\n\n  Action Clients:\n\n",
+    ):
+        assert line in out
+
+
+def test_parameters_are_listed(outcomes):
+    code, out = outcomes["params"]
+    assert code == 0
+    assert {"  names", "  speed", "  use_sim_time", "  wheel.radius"} <= set(out.splitlines())
+    assert "/here/subject:\n  names\n  speed\n" in outcomes["all params"][1]
+
+
+def test_parameters_are_dumped_as_a_file_of_parameters(outcomes):
+    code, out = outcomes["dump"]
+    parameters = yaml.safe_load(out[out.index("/here") :])["/here/subject"]["ros__parameters"]
+    assert code == 0
+    assert (parameters["wheel"], parameters["names"], parameters["use_sim_time"]) == (
+        {"radius": 0.25},
+        ["a", "b"],
+        False,
+    )
+
+
+def test_topics_of_a_type_are_found(outcomes):
+    assert outcomes["find"][0] == 0
+    assert "/points" in outcomes["find"][1].splitlines()
+
+
+def test_what_is_published_arrives(outcomes, subject):
+    code, out = outcomes["pub"]
+    assert code == 0
+    assert out.endswith("publisher: beginning loop\npublishing #2: std_msgs.msg.String(data='hello')\n\n")
+    assert [message.data for message in subject if isinstance(message, String)] == ["hello"] * 3
+
+
+def test_a_header_is_stamped_when_it_is_sent(outcomes, subject):
+    assert outcomes["pub auto"][0] == 0
+    (message,) = (message for message in subject if isinstance(message, PointStamped))
+    assert (message.point.x, message.header.stamp.sec > 1_000_000_000) == (2.0, True)
+
+
+def test_bandwidth_is_measured(commands):
+    text = commands["bw"].read_until("Message size mean: ")
+    rate, sizes = text.splitlines()[-2:]
+    assert float(rate.split()[0]) > 0
+    assert rate.split()[1] in ("B/s", "KB/s")
+    assert sizes.split()[3:5] == sizes.split()[6:8]  # mean and least: all are alike
+
+
+def test_delay_is_measured(commands):
+    delay, spread = (commands["delay"].read_until(mark) for mark in ("average delay: ", "min: "))
+    assert 0 <= float(delay.split()[2]) < 10
+    assert "std dev: " in spread
+
+
+def test_rate_is_measured_with_a_profile_of_ones_own(commands):
+    assert float(commands["hz"].read_until("average rate: ").split()[2]) == pytest.approx(50, abs=25)
