@@ -44,7 +44,29 @@ COMMANDS = {
     "delay": ("topic", "delay", "/points"),
     "hz": ("topic", "hz", "/points", "--qos-reliability", "reliable", "--qos-depth", "20"),
 }
+PATIENCE_S = 20.0
 ENDLESS = ("bw", "delay", "hz")
+
+
+class Heard:
+    """The messages that came, and a way to wait for them."""
+
+    def __init__(self):
+        self._messages = []
+        self._changed = threading.Condition()
+
+    def take(self, message):
+        with self._changed:
+            self._messages.append(message)
+            self._changed.notify_all()
+
+    def wait_for(self, kind, count):
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self._of(kind)) >= count, PATIENCE_S)
+            return self._of(kind)
+
+    def _of(self, kind):
+        return [message for message in self._messages if isinstance(message, kind)]
 
 
 def add_endpoints(node, heard):
@@ -65,8 +87,8 @@ def add_endpoints(node, heard):
         points.publish(message)
 
     node.create_timer(0.02, publish)
-    node.create_subscription(String, "/heard", heard.append, 10)
-    node.create_subscription(PointStamped, "/stamped", heard.append, 10)
+    node.create_subscription(String, "/heard", heard.take, 10)
+    node.create_subscription(PointStamped, "/stamped", heard.take, 10)
     node.create_service(SetBool, "/switch", lambda _, response: response)
 
 
@@ -76,7 +98,7 @@ def subject():
     context = Context()
     rclpy.init(args=[], context=context)
     node = rclpy.create_node("subject", namespace="/here", context=context)
-    heard = []
+    heard = Heard()
     add_endpoints(node, heard)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
@@ -166,12 +188,12 @@ def test_what_is_published_arrives(outcomes, subject):
     code, out = outcomes["pub"]
     assert code == 0
     assert out.endswith("publisher: beginning loop\npublishing #2: std_msgs.msg.String(data='hello')\n\n")
-    assert [message.data for message in subject if isinstance(message, String)] == ["hello"] * 3
+    assert [message.data for message in subject.wait_for(String, 3)] == ["hello"] * 3
 
 
 def test_a_header_is_stamped_when_it_is_sent(outcomes, subject):
     assert outcomes["pub auto"][0] == 0
-    (message,) = (message for message in subject if isinstance(message, PointStamped))
+    (message,) = subject.wait_for(PointStamped, 1)
     assert (message.point.x, message.header.stamp.sec > 1_000_000_000) == (2.0, True)
 
 

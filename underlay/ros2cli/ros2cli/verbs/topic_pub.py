@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import yaml
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.task import Future
@@ -21,6 +22,7 @@ from ros2cli.qos import add_qos_arguments, chosen_profile
 
 _STEP_S = 0.05
 _TOLD_S = 1.0
+_ACKED_S = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +82,8 @@ def main(args: argparse.Namespace) -> str | None:
         end = time.monotonic() + args.keep_alive
         while time.monotonic() < end:
             spin_for(node, _STEP_S)
+        # A subscriber that has only been found may still have to ask for what it has missed.
+        publisher.wait_for_all_acked(Duration(seconds=_ACKED_S))
     return None
 
 
