@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser import BROWSERS, MISSING, Browser
-from sampled import Sampled, sampled
-from tiny_ameds import FEW_PICTURES, TinyAmeds
 
 from fieldplay_samples.sample import SampleOptions
+from helpers.browser import BROWSERS, MISSING, Browser
+from helpers.sampled import Sampled, sampled
+from helpers.tiny_ameds import FEW_PICTURES, TinyAmeds
 
-pytest.register_assert_rewrite("launched_tests")  # so that its assertions tell what differs
+pytest.register_assert_rewrite("helpers.launched_tests")  # so that its assertions tell what differs
 
 
 @pytest.fixture(scope="session")

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_acfr as tiny
-from archive_messages import messages_of
-from tiny_acfr import LASERS, TinyAcfr
-from tiny_ameds import TinyAmeds
-from tiny_rosario import TinyRosario
-from written import numbers
 
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_acfr as tiny
+from helpers.archive_messages import messages_of
+from helpers.tiny_acfr import LASERS, TinyAcfr
+from helpers.tiny_ameds import TinyAmeds
+from helpers.tiny_rosario import TinyRosario
+from helpers.written import numbers
 
 SMALL = Selection(topics="laser_port|nav|payload|radar/points")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_acfr_places as places
-from acfr_checked import inspected, noted
-from archive_messages import messages_of, notes_of
-from tiny_acfr import TinyAcfr
-from tiny_acfr_places import GREYS, bmp_of
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.formats.bmp import pixels_from_bmp
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import messages_of, notes_of
+from helpers.tiny_acfr import TinyAcfr
+from helpers.tiny_acfr_places import GREYS, bmp_of
 
 FX, FY, CX, CY = 1023.094873083798120, 1020.891695892045050, 643.139025535655492, 482.455417980580421
 IMAGE, INFO = "visual_camera/image_raw", "visual_camera/camera_info"

@@ -6,19 +6,19 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import tiny_acfr as tiny
-import tiny_acfr_places as places
-from acfr_checked import inspected, noted
-from archive_messages import messages_of, notes_of
 from numpy.typing import NDArray
-from tiny_acfr import TinyAcfr
-from tiny_acfr_places import GREYS, bmp_of
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.formats.bmp import pixels_from_bmp
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.calibration import camera_from_matlab
 from fieldplay_messages.errors import ArchiveError, UsageError
+from helpers import tiny_acfr as tiny
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import messages_of, notes_of
+from helpers.tiny_acfr import TinyAcfr
+from helpers.tiny_acfr_places import GREYS, bmp_of
 
 Bytes = NDArray[np.uint8]
 VISUAL, IR = "visual_camera/image_raw", "ir_camera/image_raw"

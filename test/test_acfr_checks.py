@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_acfr_places as places
 import yaml
-from acfr_checked import inspected, noted
-from archive_messages import notes_of
 from scipy.spatial.transform import Rotation
-from tiny_acfr import START, TinyAcfr
 
 from fieldplay_archive.readers.acfr.sets import KnownSet, set_at, set_of_name, sets_of
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import notes_of
+from helpers.tiny_acfr import START, TinyAcfr
 
 CONFIG = Path(__file__).parents[1] / "config" / "datasets" / "acfr.yaml"
 CONSTANTS = yaml.safe_load(CONFIG.read_text())["constants"]

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_acfr_places as places
-from acfr_checked import inspected, noted
-from archive_messages import messages_of, notes_of
-from tiny_acfr import TinyAcfr
+
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import messages_of, notes_of
+from helpers.tiny_acfr import TinyAcfr
 
 STANDING = [6154241.229, 225261.411, -600.0, *[0.0] * 9]
 FIRST_OF_COVARIANCE = 14  # words before it: time, type, state

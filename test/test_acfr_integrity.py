@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
-from sampled import Sampled, sampled
 
 from fieldplay.cli.main import main
 from fieldplay_samples.sample import SampleOptions
+from helpers.sampled import Sampled, sampled
 
 SECONDS = 8.0
 MADE_WITH: dict[str, Any] = {"static": True, "visual_rate_hz": 0.2, "ir_rate_hz": 0.2, "image_shrink": 16}

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_acfr as tiny
-from archive_messages import Messages, messages_of
 from scipy.spatial.transform import Rotation
-from tiny_acfr import LASERS, TinyAcfr
 
 from fieldplay_archive.datasets import open_dataset, spec_of_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.extrinsics import edges_from_published, transform_from_published
 from fieldplay_messages.errors import ArchiveError, Defect
+from helpers import tiny_acfr as tiny
+from helpers.archive_messages import Messages, messages_of
+from helpers.tiny_acfr import LASERS, TinyAcfr
 
 TOPICS = {"LaserHorizontal": "laser_horizontal", "LaserVertical": "laser_vertical", "LaserPort": "laser_port",
           "LaserStarboard": "laser_starboard"}  # fmt: skip

@@ -8,14 +8,14 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
-import launched_tests as launched
 import pytest
-from audience import Audience
-from tiny_acfr import START, TinyAcfr
-from written import derived_messages
 
 import launch_testing
 import launch_testing.asserts
+from helpers import launched_tests as launched
+from helpers.audience import Audience
+from helpers.tiny_acfr import START, TinyAcfr
+from helpers.written import derived_messages
 from launch import LaunchDescription
 
 ODOM, TF = "/acfr/wheels/odom", "/tf"

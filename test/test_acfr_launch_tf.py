@@ -13,12 +13,12 @@ sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not lo
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
-from audience import Audience
 from rosbag2_interfaces import srv
-from tiny_acfr import TinyAcfr
 
 import launch_testing
 import launch_testing.asserts
+from helpers.audience import Audience
+from helpers.tiny_acfr import TinyAcfr
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_acfr_places as places
-from acfr_checked import inspected, noted
-from archive_messages import messages_of, notes_of, xyz, xyzw
 from numpy.typing import NDArray
 from pyproj import Geod, Proj, Transformer
 from scipy.spatial.transform import Rotation
-from tiny_acfr import TinyAcfr
 
 from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import messages_of, notes_of, xyz, xyzw
+from helpers.tiny_acfr import TinyAcfr
 
 Floats = NDArray[np.float64]
 ENU = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]])

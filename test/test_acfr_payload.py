@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_acfr as tiny
-from archive_messages import Messages, messages_of
-from tiny_acfr import TinyAcfr
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from helpers import tiny_acfr as tiny
+from helpers.archive_messages import Messages, messages_of
+from helpers.tiny_acfr import TinyAcfr
 
 PAYLOAD = Selection(topics="payload/.*")
 STAMPS = [stamp for _, _, stamp in tiny.times(tiny.PAYLOAD_HZ, 1)]

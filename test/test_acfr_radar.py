@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_acfr as tiny
-import tiny_acfr_places as places
-from acfr_checked import inspected, noted
-from archive_messages import messages_of
 from numpy.typing import NDArray
-from tiny_acfr import TinyAcfr
-from tiny_acfr_places import TAU
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.radar import RangeEquation, metres, peak_bins
 from fieldplay_archive.tables.table import BLOCK_SIZE
+from helpers import tiny_acfr as tiny
+from helpers import tiny_acfr_places as places
+from helpers.acfr_checked import inspected, noted
+from helpers.archive_messages import messages_of
+from helpers.tiny_acfr import TinyAcfr
+from helpers.tiny_acfr_places import TAU
 
 EQUATION = RangeEquation(sweep_hz=1250000.0, hz_per_m=4336.384, offset_m=0.3507)
 POINT = np.dtype([(name, "<f4") for name in ("x", "y", "z", "intensity", "time")])

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published
@@ -14,6 +13,7 @@ from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 from fieldplay_kinematics.urdf_chain import fixed_transforms
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "urdf" / "argo.urdf"

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archive_messages import messages_of, notes_of
 from numpy.typing import NDArray
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers.archive_messages import messages_of, notes_of
 
 START = 1656931512
 TURN_S = 0.2

@@ -11,9 +11,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from broken import Spoil, content, counts_of, zip_of
 
 from fieldplay.cli.main import main
+from helpers.broken import Spoil, content, counts_of, zip_of
 
 START = 1656931512
 IMU, POSES, WHEELS = "GnssImu.csv", "GnssPose.csv", "PlatformMotorEncoders.csv"

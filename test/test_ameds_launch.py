@@ -8,15 +8,15 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
-import launched_tests as launched
 import pytest
-from audience import Audience
 from rosbag2_interfaces import srv
-from tiny_ameds import START, TinyAmeds
-from written import derived_messages
 
 import launch_testing
 import launch_testing.asserts
+from helpers import launched_tests as launched
+from helpers.audience import Audience
+from helpers.tiny_ameds import START, TinyAmeds
+from helpers.written import derived_messages
 from launch import LaunchDescription
 
 PATIENCE_S = 30.0

@@ -10,13 +10,13 @@ from typing import Any
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
 import pytest
-from audience import PATIENCE_S, Audience
-from launch_ending import TELLS_ITS_PLACE, assert_it_ends, said
-from tiny_ameds import TinyAmeds
 
 import launch_testing
 import launch_testing.asserts
 import launch_testing.markers
+from helpers.audience import PATIENCE_S, Audience
+from helpers.launch_ending import TELLS_ITS_PLACE, assert_it_ends, said
+from helpers.tiny_ameds import TinyAmeds
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch.events import matches_action

@@ -11,11 +11,11 @@ sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not lo
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
-from audience import Audience
-from tiny_ameds import TinyAmeds
 
 import launch_testing
 import launch_testing.asserts
+from helpers.audience import Audience
+from helpers.tiny_ameds import TinyAmeds
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_messages import messages_of
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers.archive_messages import messages_of
 
 COLUMNS = {"latitude": 2, "longitude": 3, "altitude": 4, "roll": 8, "pitch": 9, "yaw": 10}
 FIX = Selection(topics="gnss/(fix|odom)")

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_messages import messages_of, notes_of, text_of
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers.archive_messages import messages_of, notes_of, text_of
 
 TABLES = Selection(topics="imu/.*|gnss/.*|air/.*|platform/.*|.*_arm/.*")
 IMU = "time,acc_x,acc_y,acc_z,{gyro},mag_x,mag_y,mag_z,imu_temperature,pressure,outside_temperature\n"

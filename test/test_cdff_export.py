@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 from fieldplay.cdff.tables import export as tables_export
+from helpers.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 JOINTS = [
     (

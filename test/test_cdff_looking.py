@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 from fieldplay_archive.logs.index import cache as index_cache
+from helpers.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgpack
 import pytest
-import tiny_sherpatt as tiny
-from cdff_by_hand import Run, runner, states, write_log
-from descriptions_by_hand import FORM_2
+
+from helpers import tiny_sherpatt as tiny
+from helpers.cdff_by_hand import Run, runner, states, write_log
+from helpers.descriptions_by_hand import FORM_2
 
 NOWHERE = Path("/proc/self")  # nobody can write there, not even root
 

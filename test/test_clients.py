@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
-from sampled import Sampled
 from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay_samples.robots.arm import base_T_end_from_joints
 from fieldplay_samples.robots.interact import load_interact
+from helpers.sampled import Sampled
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from browser import DESK, PHONE, Browser, Shown
+from helpers.browser import DESK, PHONE, Browser, Shown
 
 PATIENCE_S = 240.0
 PICTURES = ("map", "errors", "wheels", "clouds", "main_cam", "aux_cam")

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 from evo.core import metrics, sync
 from evo.tools import file_interface
-from sampled import Sampled
 from scipy.spatial.transform import Rotation
-from tiny_acfr import TinyAcfr
-from tiny_rosario import TinyRosario
-from walks import drifted, transforms, wander
 
 from fieldplay.cli.main import main
 from fieldplay.evaluation.ways import Ways, chosen_topic, compared
@@ -23,6 +19,10 @@ from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
+from helpers.sampled import Sampled
+from helpers.tiny_acfr import TinyAcfr
+from helpers.tiny_rosario import TinyRosario
+from helpers.walks import drifted, transforms, wander
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:

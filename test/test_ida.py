@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_ida as tiny
-from ida_messages import Messages, defects_of, messages_of, notes_of
-from sampled import sampled
 from scipy.spatial.transform import Rotation
-from tiny_ida import Motion, TinyIda
 
 from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets import checks as checking
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions
+from helpers import tiny_ida as tiny
+from helpers.ida_messages import Messages, defects_of, messages_of, notes_of
+from helpers.sampled import sampled
+from helpers.tiny_ida import Motion, TinyIda
 
 JOINTS = ["shoulder_yaw", "shoulder_pitch", "elbow", "wrist"]
 TOPICS = [

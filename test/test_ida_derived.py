@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
-from written import derived_messages, numbers
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
@@ -24,6 +23,7 @@ from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_messages import records
 from fieldplay_messages.streams import Stream
 from fieldplay_samples.sample import SampleOptions, write_sample
+from helpers.written import derived_messages, numbers
 
 POSES = ("tcp", "tcp_pot", "tcp_deflected", "tcp_error")
 TYPES = get_typestore(Stores.ROS2_JAZZY)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_ida as tiny
-from ida_messages import defects_of, messages_of, notes_of, places_of
-from tiny_ida import Motion, Row, TinyIda
 
 from fieldplay_archive.outlets.selection import Selection
+from helpers import tiny_ida as tiny
+from helpers.ida_messages import defects_of, messages_of, notes_of, places_of
+from helpers.tiny_ida import Motion, Row, TinyIda
 
 JOINTS = Selection(topics="joint_states$")
 FILE = f"{Motion().stem}.csv"

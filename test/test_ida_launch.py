@@ -8,15 +8,15 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
-import launched_tests as launched
 import numpy as np
 import pytest
-from audience import Audience
-from written import derived_messages, key
 
 import launch_testing
 import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
+from helpers import launched_tests as launched
+from helpers.audience import Audience
+from helpers.written import derived_messages, key
 from launch import LaunchDescription
 
 POSE = "geometry_msgs/msg/PoseStamped"

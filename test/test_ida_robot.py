@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lander_arm_settings import arm_settings
-from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published
@@ -21,6 +19,8 @@ from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID
 from fieldplay_kinematics.transforms import rotation_from_fixed_xyz
 from fieldplay_kinematics.urdf_chain import fixed_transforms, link_poses_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.lander_arm_settings import arm_settings
+from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "urdf" / "insight_ida.urdf"

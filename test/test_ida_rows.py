@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-import tiny_ida as tiny
-from ida_messages import defects_of, messages_of, notes_of, places_of
-from tiny_ida import Motion, Row, TinyIda
+
+from helpers import tiny_ida as tiny
+from helpers.ida_messages import defects_of, messages_of, notes_of, places_of
+from helpers.tiny_ida import Motion, Row, TinyIda
 
 FILE = f"{Motion().stem}.csv"
 SEVENTH = "0.1070"  # enc1 there

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_ida as tiny
-from ida_messages import Messages, defects_of, messages_of, notes_of, places_of
-from tiny_ida import Motion, TinyIda
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.ida.products import name_from_file, reading_ns
+from helpers import tiny_ida as tiny
+from helpers.ida_messages import Messages, defects_of, messages_of, notes_of, places_of
+from helpers.tiny_ida import Motion, TinyIda
 
 STATUS, HISTORY, PARAMETERS = "006_arm_float.txt", "000_system_float.txt", "012.txt"
 GEOMETRY = Selection(topics="geometry|joint_states$")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.dh import DhRow, links_from_joints
@@ -15,6 +14,7 @@ from fieldplay_kinematics.steered_wheels import symmetric_base, wheel_poses_from
 from fieldplay_kinematics.transforms import inverse_from_transform, quaternion_from_rotation
 from fieldplay_kinematics.urdf_chain import fixed_transforms, link_poses_from_positions, transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "urdf" / "interact.urdf"

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_sherpatt as tiny
 
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_player import node
 from fieldplay_player.options import PlayOptions
+from helpers import tiny_sherpatt as tiny
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from tiny_acfr import TinyAcfr
 
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Projected, Wanted, projected
@@ -16,6 +15,7 @@ from fieldplay.projection.sensors import SCAN
 from fieldplay_archive.datasets import dataset_files, open_dataset
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import transform_from_published
+from helpers.tiny_acfr import TinyAcfr
 
 Array = NDArray[np.float64]
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sampled import alone
 
 from fieldplay.projection.projection import Projected, Wanted, projected
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_samples.sample import SampleOptions, write_sample
+from helpers.sampled import alone
 
 # The static scene of the report from the laser: range in m, bearing in degrees, + to the right; the left frame pole
 # lies beside the picture. Bearings are of the vehicle, in which the laser is turned by -1.63 degrees.

@@ -9,15 +9,15 @@ import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sampled import Sampled
 from scipy.spatial.transform import Rotation, Slerp
-from tiny_ameds import START, TinyAmeds
 
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Projected, Wanted, projected
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
 from fieldplay_samples.sensors.camera_rays import camera_from_numbers, pixels_from_points
+from helpers.sampled import Sampled
+from helpers.tiny_ameds import START, TinyAmeds
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import DESK, PHONE, Browser, Shown
-from messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
 from fieldplay.cli.main import main
+from helpers.browser import DESK, PHONE, Browser, Shown
+from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
 SMALLEST_TEXT = 11.0  # pixels
 SECOND = 10**9

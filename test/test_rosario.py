@@ -9,13 +9,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import tiny_rosario as tiny
-from archive_messages import Messages, messages_of, notes_of, xyz, xyzw
 from scipy.spatial.transform import Rotation
-from tiny_rosario import TinyRosario
-from tiny_rosario_bag import RECTIFIED
 
 from fieldplay_archive.outlets.selection import Selection
+from helpers import tiny_rosario as tiny
+from helpers.archive_messages import Messages, messages_of, notes_of, xyz, xyzw
+from helpers.tiny_rosario import TinyRosario
+from helpers.tiny_rosario_bag import RECTIFIED
 
 START_NS = tiny.START * 10**9
 # parent, child, translation, quaternion: Kalibr's T_cam_imu, inverted, and what the calibration file says

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_rosario as tiny
-from archive_messages import messages_of
-from broken import checked
-from tiny_rosario_bag import TinyBag
 
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers import tiny_rosario as tiny
+from helpers.archive_messages import messages_of
+from helpers.broken import checked
+from helpers.tiny_rosario_bag import TinyBag
 
 START_NS = tiny.START * 10**9
 Change = Callable[[Any], None]

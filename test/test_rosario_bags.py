@@ -10,16 +10,16 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-import tiny_rosario as tiny
-from archive_messages import Messages, messages_of, notes_of, xyz, xyzw
 from scipy.spatial.transform import Rotation
-from tiny_rosario import TinyRosario
-from tiny_rosario_bag import OLDER, RECTIFIED, TRANSFORMS, TinyBag
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_rosario as tiny
+from helpers.archive_messages import Messages, messages_of, notes_of, xyz, xyzw
+from helpers.tiny_rosario import TinyRosario
+from helpers.tiny_rosario_bag import OLDER, RECTIFIED, TRANSFORMS, TinyBag
 
 START_NS = tiny.START * 10**9
 SHORT = TinyBag(seconds=1, compression="lz4")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-import tiny_rosario as tiny
-from tiny_rosario import TinyRosario
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_messages.errors import Defect
+from helpers import tiny_rosario as tiny
+from helpers.tiny_rosario import TinyRosario
 
 SECONDS = 30
 Row = Callable[[float, random.Random], Sequence[float]]

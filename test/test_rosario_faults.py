@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_rosario as tiny
 import yaml
-from archive_messages import messages_of
-from broken import Spoil, checked, content, cut, line
-from tiny_rosario import TinyRosario
-from tiny_rosario_bag import TinyBag
 
 from fieldplay.cli.main import main
 from fieldplay_archive.outlets.selection import Selection
+from helpers import tiny_rosario as tiny
+from helpers.archive_messages import messages_of
+from helpers.broken import Spoil, checked, content, cut, line
+from helpers.tiny_rosario import TinyRosario
+from helpers.tiny_rosario_bag import TinyBag
 
 CAMERAS = [
     f"stereo/{camera}/{topic}" for camera in ("left", "right") for topic in ("camera_info", "image_raw/compressed")

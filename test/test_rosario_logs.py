@@ -6,14 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_rosario as tiny
-from archive_messages import Messages, messages_of, notes_of, text_of
-from tiny_rosario import TinyRosario
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers import tiny_rosario as tiny
+from helpers.archive_messages import Messages, messages_of, notes_of, text_of
+from helpers.tiny_rosario import TinyRosario
 
 LOGS = Selection(topics="imu/.*|gps/.*|wheels/.*|ground_truth/.*")
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_rosario import POSES, TinyRosario
-from written import derived_messages
+
+from helpers.tiny_rosario import POSES, TinyRosario
+from helpers.written import derived_messages
 
 DESCRIPTION = Path(__file__).parents[1] / "config" / "datasets" / "rosario.yaml"
 

@@ -4,7 +4,6 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
-from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.ackermann import joint_transforms_from_angles
@@ -12,6 +11,7 @@ from fieldplay_kinematics.ackermann_odometry import REAR_WHEELS, STEERING, acker
 from fieldplay_kinematics.extrinsics import edges_from_published
 from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "urdf" / "rosario.urdf"

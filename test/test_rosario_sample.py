@@ -16,7 +16,6 @@ from pyproj import Transformer
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
-from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.datasets import open_dataset
@@ -26,6 +25,7 @@ from fieldplay_samples.sample import SampleOptions
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.writers.rosario import settings
 from fieldplay_samples.writers.rosario.scenario import make_scenario, make_world
+from helpers.sampled import Sampled, sampled
 
 Array = NDArray[np.float64]
 Messages = dict[str, list[tuple[int, Any]]]

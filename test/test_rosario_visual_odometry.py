@@ -12,10 +12,10 @@ from evo.core.trajectory import PoseTrajectory3D
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
-from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay_samples.sample import SampleOptions
+from helpers.sampled import Sampled, sampled
 
 Array = NDArray[np.float64]
 Grey = NDArray[np.uint8]

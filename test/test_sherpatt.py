@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_sherpatt as tiny
 from scipy.spatial.transform import Rotation
-from sherpatt_messages import (
+
+from fieldplay_archive.datasets import detected_spec, open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_sherpatt as tiny
+from helpers.sherpatt_messages import (
     Messages,
     defects_of,
     matrix_of,
@@ -19,10 +23,6 @@ from sherpatt_messages import (
     stamp_ns,
     static_frames,
 )
-
-from fieldplay_archive.datasets import detected_spec, open_dataset
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.errors import ArchiveError
 
 ROOT_HALF = tiny.ROOT_HALF
 STATES = [tiny.state(time) for time in tiny.times()]

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-import tiny_sherpatt as tiny
-from cdff_by_hand import Run, runner
-from packed_by_asn1tools import BUFFERS, packed_sample
-from sherpatt_messages import defects_of, messages_of, notes_of, raw_of, stamp_ns
+
+from helpers import tiny_sherpatt as tiny
+from helpers.cdff_by_hand import Run, runner
+from helpers.packed_by_asn1tools import BUFFERS, packed_sample
+from helpers.sherpatt_messages import defects_of, messages_of, notes_of, raw_of, stamp_ns
 
 US_PER_S = 1_000_000
 PLAIN, PACKED = "/task.plain", "/task.packed"

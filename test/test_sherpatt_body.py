@@ -9,12 +9,12 @@ import pytest
 import yaml
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
-from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_samples.sample import SampleOptions
+from helpers.sampled import Sampled, sampled
 
 SETTINGS = {"image_rate_hz": 0.25, "image_shrink": 24, "lidar_columns": 90}
 LEGS = ("front_left", "front_right", "rear_left", "rear_right")

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgpack
 import pytest
-import tiny_sherpatt as tiny
-from sherpatt_messages import defects_of, messages_of, notes_of
+
+from helpers import tiny_sherpatt as tiny
+from helpers.sherpatt_messages import defects_of, messages_of, notes_of
 
 Change = Callable[[dict[str, Any]], None]
 ODOMETRY = "sherpa_tt_mcs_Logger_InFuse.msg"

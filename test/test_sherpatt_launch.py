@@ -9,15 +9,15 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
-import launched_tests as launched
 import numpy as np
 import pytest
-from audience import Audience
-from written import derived_messages, key, numbers
 
 import launch_testing
 import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
+from helpers import launched_tests as launched
+from helpers.audience import Audience
+from helpers.written import derived_messages, key, numbers
 from launch import LaunchDescription
 
 TF, PATH, SURFACE, CLOUD = "/tf", "/sherpatt/path", "/sherpatt/surface", "sensor_msgs/msg/PointCloud2"

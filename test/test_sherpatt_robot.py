@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.spec import spec_from_file
 from fieldplay_kinematics.extrinsics import edges_from_published
 from fieldplay_kinematics.urdf_chain import fixed_transforms, link_poses_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "urdf" / "sherpatt.urdf"

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sampled import Sampled, sampled
 from scipy.spatial.transform import Rotation
-from sherpatt_messages import Messages, defects_of, matrix_of, messages_in, messages_of, notes_of, static_frames
 
 from fieldplay_archive.datasets import detected_spec
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_samples.sample import SampleOptions
+from helpers.sampled import Sampled, sampled
+from helpers.sherpatt_messages import Messages, defects_of, matrix_of, messages_in, messages_of, notes_of, static_frames
 
 Array = NDArray[np.float64]
 SECONDS, SEED = 10.0, 3

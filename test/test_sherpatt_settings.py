@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_sherpatt as tiny
-from sherpatt_messages import defects_of
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_sherpatt as tiny
+from helpers.sherpatt_messages import defects_of
 
 BODY = "sherpaTT_body"
 TURNED, TURNED_BACK = [0.0, 0.0, tiny.ROOT_HALF, tiny.ROOT_HALF], [0.0, 0.0, tiny.ROOT_HALF, -tiny.ROOT_HALF]

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_sherpatt as tiny
-from sherpatt_messages import messages_of
 
 from fieldplay_archive.datasets import open_dataset
+from helpers import tiny_sherpatt as tiny
+from helpers.sherpatt_messages import messages_of
 
 ROS_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
 STATE = ("int32_t", [7] * tiny.COUNT)

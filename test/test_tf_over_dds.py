@@ -14,7 +14,7 @@ from launch_testing.asserts import assertExitCodes
 from launch_testing.io_handler import ActiveIoHandler
 from launch_testing.proc_info_handler import ActiveProcInfoHandler, ProcInfoHandler
 
-NODES = Path(__file__).parent / "nodes"
+NODES = Path(__file__).parent / "helpers" / "nodes"
 
 
 @pytest.mark.launch_test

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
-from tiny_rosario import TinyRosario
 
 from fieldplay.cli.main import main
+from helpers.tiny_rosario import TinyRosario
 
 Call = Callable[..., tuple[int, str]]
 JOINTS = {("base_link", joint) for joint in ("rear_left_wheel", "rear_right_wheel", "front_steering")}

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from descriptions_by_hand import DFN, FORM_1, FORM_2
 
 from fieldplay.cdff.description.catalogue import published, with_own
 from fieldplay.cdff.description.checks import check_description
 from fieldplay.cdff.description.model import Description, End
 from fieldplay.cdff.description.reader import description_of_text
 from fieldplay_messages.errors import ArchiveError, Defect
+from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 FAULTY = "faulty.yaml"
 FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())

@@ -3,7 +3,6 @@
 from itertools import combinations, pairwise
 
 import pytest
-from descriptions_by_hand import DFN, FORM_1, FORM_2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from fieldplay.cdff.diagrams.layers import (
     ordered_layers,
 )
 from fieldplay.cdff.diagrams.layout import layout_of
+from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 Pairs = list[tuple[int, int]]
 

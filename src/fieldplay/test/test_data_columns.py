@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, make, write_bag
 
 import fieldplay
 from fieldplay.data.columns import columns_of_records
 from fieldplay_messages import records
+from helpers.messages_by_hand import START_NS, make, write_bag
 
 AT = np.array([3, 5])
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, make, stamped, transform
 
 from fieldplay.evaluation.ways import frames_of_word, records_of_poses
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import UsageError
+from helpers.messages_by_hand import START_NS, batch, make, stamped, transform
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"

@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 import numpy as np
-from messages_by_hand import START_NS, batch, stamped, transform, transforms
 
 from fieldplay.report.page import sections_of
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Subject
+from helpers.messages_by_hand import START_NS, batch, stamped, transform, transforms
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"

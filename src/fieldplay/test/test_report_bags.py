@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from fieldplay.report.page import page_of, recorded
@@ -20,6 +19,7 @@ from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
+from helpers.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
 
 if sys.version_info >= (3, 14):
     from compression import zstd

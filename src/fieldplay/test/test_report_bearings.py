@@ -8,13 +8,13 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
 from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import RecordBatch, Subject
+from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000

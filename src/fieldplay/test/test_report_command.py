@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from messages_by_hand import START_NS, make, write_bag
-from tiny_ameds import TinyAmeds
 
 from fieldplay.cli.main import main
 from fieldplay.report.output import is_report, write_page
+from helpers.messages_by_hand import START_NS, make, write_bag
+from helpers.tiny_ameds import TinyAmeds
 
 Call = Callable[..., tuple[int, str, str]]
 

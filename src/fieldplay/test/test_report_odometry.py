@@ -5,10 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, stamped, transform, transforms
 from scipy.spatial.transform import Rotation
-from walks import Array, drifted, headings, wander
-from walks import transforms as poses_of
 
 from fieldplay.evaluation.figures import lengthwise
 from fieldplay.report.html.page import Section
@@ -19,6 +16,9 @@ from fieldplay.sources.source import Subject
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_messages.batches import Topic
+from helpers.messages_by_hand import START_NS, batch, stamped, transform, transforms
+from helpers.walks import Array, drifted, headings, wander
+from helpers.walks import transforms as poses_of
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 STEP_NS = 20_000_000

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 from fieldplay.report.html.plane import Plane
 from fieldplay.report.panels.clouds import CloudPanel, relief_of_points
@@ -20,6 +19,7 @@ from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.clouds import points_from_cloud
 from fieldplay_messages.errors import ArchiveError
+from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"

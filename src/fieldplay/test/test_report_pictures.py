@@ -6,7 +6,6 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 from scipy.spatial.transform import Rotation
 
 from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera, overlay
@@ -18,6 +17,7 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay_messages.cdr.record_decoder import camera_of_info
 from fieldplay_messages.errors import ArchiveError
+from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from messages_by_hand import START_NS, batch, make
 
 from fieldplay.report.html.charts import Curve, held, line_chart
 from fieldplay.report.html.cut_axis import break_labels, cut_time_axis, gap_text
@@ -18,6 +17,7 @@ from fieldplay.report.panels.streams import stream_sections, told_of
 from fieldplay.sources.source import Subject
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.gaps import joined_intervals, length_within, pieces_of_intervals
+from helpers.messages_by_hand import START_NS, batch, make
 
 SECOND = 10**9
 DAY_S = 86_400.0

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_sherpatt as tiny
 
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_archive.logs.types import table
 from fieldplay_messages.errors import ArchiveError, Defect
+from helpers import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
 CLOSED_AFTERWARDS = ExitStack()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
-from walks import Array, drifted, transforms, wander
 
 from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
 from fieldplay_archive.spec import DerivedSpec
@@ -21,6 +20,7 @@ from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
+from helpers.walks import Array, drifted, transforms, wander
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_543_311_000 * 10**9

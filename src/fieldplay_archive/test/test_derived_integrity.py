@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_archive.outlets.derived import FedStream, Place, feeds_of_computation
@@ -22,6 +21,7 @@ from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
+from helpers.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NUMBERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}

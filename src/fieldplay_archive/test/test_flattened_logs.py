@@ -8,7 +8,6 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-import tiny_sherpatt as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from fieldplay_archive.logs.types.numbers import imu_from_samples, joints_from_s
 from fieldplay_archive.logs.types.poses import odometry_from_states
 from fieldplay_archive.logs.types.rows import SampleRows
 from fieldplay_messages.errors import ArchiveError
+from helpers import tiny_sherpatt as tiny
 
 STREAM = "/task.port"
 LONG = 3 * PER_BLOCK + 5

@@ -11,7 +11,6 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-import tiny_sherpatt as tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.progress import watched_opening
+from helpers import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
 

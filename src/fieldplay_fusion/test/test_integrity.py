@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 
 from fieldplay_fusion.integrity.outcomes import IN_FRONT, ISOLATED, NO_RETURN, OK, UNKNOWN
 from fieldplay_fusion.integrity.radar import RadarViews, mounting_from_base, nearest_from_returns, no_views
 from fieldplay_fusion.integrity.scans import Flags, Scans
 from fieldplay_fusion.integrity.settings import IntegritySettings, integrity_from_settings
 from fieldplay_fusion.integrity.verdicts import Integrity, filtered_ranges, integrity_from_scans
+from helpers.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 
 SETTINGS = IntegritySettings()
 SETTLED = 80  # scans after which there is something to remember

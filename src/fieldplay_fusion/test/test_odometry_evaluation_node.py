@@ -9,13 +9,11 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, TransformStamped
 from nav_msgs.msg import Odometry, Path
-from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from scipy.spatial.transform import Rotation
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
-from walks import Array, drifted, transforms, wander
 
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.memory import RunningEvaluation
@@ -24,6 +22,8 @@ from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_fusion.nodes.programs import odometry_evaluation
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
+from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from helpers.walks import Array, drifted, transforms, wander
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9

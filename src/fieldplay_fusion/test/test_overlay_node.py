@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import rclpy
 from geometry_msgs.msg import TransformStamped
-from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, PointCloud2
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_fusion.nodes.overlay import Overlay
+from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from sensor_msgs_py.point_cloud2 import create_cloud_xyz32
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

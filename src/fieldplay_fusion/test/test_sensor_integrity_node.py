@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Quaternion, TransformStamped
-from hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
-from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
@@ -22,6 +20,8 @@ from fieldplay_fusion.integrity.verdicts import filtered_ranges, integrity_from_
 from fieldplay_fusion.nodes.programs import sensor_integrity
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
+from helpers.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
+from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SETTINGS = IntegritySettings(window_s=0.5, report_s=0.4, least_judged=50)

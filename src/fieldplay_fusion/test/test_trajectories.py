@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, Slerp
-from walks import Array, drifted, headings, transforms, wander
 
 from fieldplay_fusion.evaluation.alignment import alignment_of_pairs, umeyama
 from fieldplay_fusion.evaluation.errors import FusionError
@@ -25,6 +24,7 @@ from fieldplay_fusion.evaluation.trajectories import (
     travelled_from_positions,
     tum_lines,
 )
+from helpers.walks import Array, drifted, headings, transforms, wander
 
 SECOND = 1_000_000_000
 STRAIGHT = np.c_[np.arange(2001) * 0.01, np.zeros((2001, 2))]

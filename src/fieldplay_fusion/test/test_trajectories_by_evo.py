@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from evo.core import metrics, sync
 from evo.core.trajectory import PoseTrajectory3D
-from walks import drifted, wander
 
 from fieldplay_fusion.evaluation.alignment import alignment_of_pairs
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
@@ -18,6 +17,7 @@ from fieldplay_fusion.evaluation.pose_errors import (
     steps_over_frames,
 )
 from fieldplay_fusion.evaluation.trajectories import Trajectory
+from helpers.walks import drifted, wander
 
 START_S = 1_543_311_000
 TRUTH = wander(400)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry, Path
-from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -14,6 +13,7 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.nodes.programs import ackermann_odometry
+from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1514301945

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import yaml
 from ament_index_python.packages import get_package_prefix
-from node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -19,6 +18,7 @@ from fieldplay_kinematics.nodes.programs import joint_transforms
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
+from helpers.node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 
 PROGRAM = Path(get_package_prefix("fieldplay_kinematics")) / "lib" / "fieldplay_kinematics" / "joint_transforms"
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

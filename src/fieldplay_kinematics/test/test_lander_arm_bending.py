@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from lander_arm_settings import arm_settings
 from scipy.spatial.transform import Rotation
 
 from fieldplay_kinematics.lander_arm import lander_arm_from_settings, links_of_arm, posture_of_tool, tool_pose
@@ -18,6 +17,7 @@ from fieldplay_kinematics.lander_arm_flexure import (
 )
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_kinematics.transforms import rotation_from_vector
+from helpers.lander_arm_settings import arm_settings
 
 SETTINGS = arm_settings()
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))

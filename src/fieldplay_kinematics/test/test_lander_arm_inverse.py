@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from lander_arm_settings import arm_settings, described
 
 from fieldplay_kinematics.lander_arm import approach_angle, lander_arm_from_settings
 from fieldplay_kinematics.lander_arm_closed import (
@@ -13,6 +12,7 @@ from fieldplay_kinematics.lander_arm_closed import (
     within_limits,
 )
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID
+from helpers.lander_arm_settings import arm_settings, described
 
 ARM = lander_arm_from_settings(arm_settings())
 LIMITS = described()["constants"]["arm_limits"]

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped, Vector3Stamped
-from lander_arm_settings import arm_settings
-from node_stage import NodeStage, ros_fixture, stage_fixture
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, UInt8
@@ -15,6 +13,8 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_kinematics.lander_arm import JOINTS, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import FRAMES, lander_model_from_settings
 from fieldplay_kinematics.nodes.programs import lander_arm_tcp
+from helpers.lander_arm_settings import arm_settings
+from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1548775190

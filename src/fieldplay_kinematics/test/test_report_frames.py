@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, batch, transform, transforms
 from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel, roots_of
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
+from helpers.messages_by_hand import START_NS, batch, transform, transforms
 
 SECOND = 10**9
 LEVEL = (0.0, 0.0, 0.0, 1.0)

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.nodes.programs import skid_steer_odometry
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
+from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 START = 1224198733
 NAN = float("nan")

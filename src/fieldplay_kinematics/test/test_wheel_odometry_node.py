@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 from nav_msgs.msg import Odometry
-from node_stage import NodeStage, ros_fixture, stage_fixture
 from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics import robots
 from fieldplay_kinematics.nodes.programs import wheel_odometry
+from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
 
 START_S = 1656931512
 SETTINGS: dict[str, Any] = {

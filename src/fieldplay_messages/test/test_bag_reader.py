@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from messages_by_hand import START_NS, STORE, make, serialized, stamped
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from fieldplay_messages.bags.channels import channel_of_type
@@ -19,6 +18,7 @@ from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.messages import merged, messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
+from helpers.messages_by_hand import START_NS, STORE, make, serialized, stamped
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
 Found = dict[str, list[tuple[int, bytes]]]

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from tiny_acfr import TinyAcfr
-
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
+from helpers.tiny_acfr import TinyAcfr
 
 
 def inspected(archive: TinyAcfr, **parameters: Any) -> tuple[list[str], list[Defect]]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from ament_index_python.packages import get_package_share_directory
-from audience import PATIENCE_S, Audience
 from rosbag2_interfaces import srv
-from written import key, numbers
 
+from helpers.audience import PATIENCE_S, Audience
+from helpers.written import key, numbers
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

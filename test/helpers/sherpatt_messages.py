@@ -5,9 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import archive_messages
 import numpy as np
-from archive_messages import EVERYTHING, Messages
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
@@ -17,6 +15,8 @@ from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check, check_settings
 from fieldplay_messages.errors import Defect
+from helpers import archive_messages
+from helpers.archive_messages import EVERYTHING, Messages
 
 Matrix = NDArray[np.float64]
 

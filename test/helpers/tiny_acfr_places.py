@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
-from tiny_acfr import START, TinyAcfr
+
+from helpers.tiny_acfr import START, TinyAcfr
 
 Floats = NDArray[np.float64]
 TAU = 2 * math.pi

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tiny_rosario as tiny
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from helpers import tiny_rosario as tiny
 
 RECTIFIED = {  # of the authors' present bags
     "f": 351.0571182029654, "cx": 340.7338447570801, "cy": 201.70985984802246, "shift": -41.67702640441882,

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from archive_messages import Messages, messages_of, notes_of
-
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_messages.errors import Defect
+from helpers.archive_messages import Messages, messages_of, notes_of
 
 __all__ = ["Messages", "defects_of", "messages_of", "notes_of", "places_of"]
 
