@@ -33,8 +33,7 @@ def copied(whole: Path, tmp_path: Path) -> Path:
 
 
 def counts_of(root: Path) -> dict[str, int]:
-    found = messages_of(root)
-    return {topic: len(messages) for topic, messages in found.items() if topic != "/tf"}
+    return {topic: len(messages) for topic, messages in messages_of(root).items() if topic != "/tf"}
 
 
 def changed(root: Path, name: str, change: Change) -> None:
