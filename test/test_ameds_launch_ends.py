@@ -95,5 +95,6 @@ class AfterPlaying(unittest.TestCase):
     ) -> None:
         launch_testing.asserts.assertExitCodes(proc_info, [0, 1], process=nothing)  # 0 by ROS 2's own launch
         told = said(proc_output, nothing)
-        self.assertIn("there is no such folder or file", told)
+        self.assertIn("Traverse_5/nothing: there is no such folder or file", told)
+        self.assertNotIn("process started", told)
         self.assertNotIn("Traceback", told)

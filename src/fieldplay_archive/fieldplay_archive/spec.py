@@ -211,7 +211,7 @@ class DatasetSpec:
     robot: str = ""  # the file in urdf/
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
     skip_gaps_s: float = (
-        0.0  # a launch passes over longer stretches without a message, unless told otherwise; 0 is never
+        0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )
     tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 

@@ -12,6 +12,7 @@ from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
+from fieldplay_messages.errors import ArchiveError
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
@@ -82,6 +83,8 @@ def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
 
 def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
     values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
+    if not os.path.exists(_place(values)):
+        raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
     share = Path(get_package_share_directory("fieldplay_bringup"))
     started = [*_fast_dds(), _player(spec, values, share)]
     if values["kinematics"]:
@@ -98,6 +101,10 @@ def _typed(text: str) -> Any:
     """An argument as what it looks like: true, 2.0, a text."""
     value = yaml.safe_load(text)
     return text if value is None or isinstance(value, list | dict) else value
+
+
+def _place(values: Values) -> str:
+    return os.path.abspath(os.path.expanduser(str(values["archive"])))
 
 
 def _fast_dds() -> list[LaunchDescriptionEntity]:
@@ -129,7 +136,7 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
         parameters=[
             {
                 **parameters,
-                "archive": os.path.abspath(os.path.expanduser(str(values["archive"]))),
+                "archive": _place(values),
                 "dataset": spec.name,
                 "frame_prefix": str(values["frame_prefix"]),
                 "urdf": str(model) if spec.robot else "",

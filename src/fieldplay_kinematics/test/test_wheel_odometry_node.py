@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
@@ -68,3 +69,18 @@ def test_a_gap_is_driven_for_the_longest_step_as_in_a_batch(stage: Stage) -> Non
         assert odometry.pose.covariance == pytest.approx(batch.pose_covariances[row].reshape(-1), abs=1e-9)
     assert np.hypot(position.x, position.y) == pytest.approx(2 * 0.5 * np.hypot(0.5, 0.05), rel=0.01)
     assert stage.odometry[1].pose.covariance[0] > 1700**2
+
+
+def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+    stage.start()
+    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    stage.wait(jumps.get_subscription_count)
+    for second in (0, 1):
+        stage.drive(second)
+    stage.wait(lambda: len(stage.odometry) == 2)
+    jumps.publish(Time(sec=START_S + 2))
+    for second in (2, 3):
+        stage.drive(second)
+    stage.wait(lambda: len(stage.odometry) == 4)
+    ways = [np.hypot(found.pose.pose.position.x, found.pose.pose.position.y) for found in stage.odometry]
+    assert ways[0] == ways[2] == 0 and ways[1] == pytest.approx(ways[3]) and ways[1] > 0.2

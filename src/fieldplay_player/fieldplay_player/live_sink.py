@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -26,7 +27,7 @@ SIGNALS_S = 0.1
 
 
 class LiveTopics:
-    """One publisher for each feed, and /clock if it is wanted."""
+    """One publisher for each feed, one for jumps of the play head, and /clock if it is wanted."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class LiveTopics:
             publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
         ]
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
+        self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
 
     def publish(self, feed: int, data: bytes) -> None:
         self._publishers[feed].publish(data)
@@ -53,6 +55,9 @@ class LiveTopics:
     def clock(self, stamp_ns: int) -> None:
         if self._clock is not None:
             self._clock.publish(CDR_LITTLE_ENDIAN + TIME.pack(*divmod(stamp_ns, NS_PER_S)))
+
+    def jump(self, stamp_ns: int) -> None:
+        self._jumps.publish(CDR_LITTLE_ENDIAN + TIME.pack(*divmod(stamp_ns, NS_PER_S)))
 
     @property
     def subscribers(self) -> int:

@@ -195,6 +195,8 @@ def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
     with open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
         options = replace(options, selection=replace(options.selection, namespace=namespace))
+        if options.skip_gaps_s is None:
+            options = replace(options, skip_gaps_s=archive.spec.skip_gaps_s)
         with Workers(limit=round(options.read_ahead_mb * MB)) as workers:
             player = Player(archive, options, workers)
             player.say_mismatches()

@@ -34,7 +34,10 @@ PARAMETERS = {
     "loop_stamps": Parameter("restart", "Whether the times of a further round 'restart' or 'continue'."),
     "paused": Parameter(False, "Wait for the service ~/resume before anything but what stands at all times leaves."),
     "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
-    "skip_gaps": Parameter(0.0, "Pass over stretches without a message that are longer, in seconds; 0 is never."),
+    "skip_gaps": Parameter(
+        -1.0,
+        "Pass over longer stretches without a message, in seconds; 0 is never, below 0 as the dataset has it.",
+    ),
     "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
     "frame_prefix": Parameter("", "Before all frames."),
     "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
@@ -70,7 +73,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
     return PlayOptions(
         selection=selection,
         clock_hz=given["clock"],
-        skip_gaps_s=given["skip_gaps"],
+        skip_gaps_s=None if given["skip_gaps"] < 0 else given["skip_gaps"],
         wait_timeout_s=given["wait_timeout"],
         wait_for_streams=tuple(map(Awaited.from_text, given["wait_for_streams"].split())),
         qos_overrides=_path(given["qos_overrides"]),

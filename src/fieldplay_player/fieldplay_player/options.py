@@ -33,7 +33,8 @@ class Awaited(NamedTuple):
 class PlayOptions:
     """`loop_stamps`: whether the times of a further round begin again or go on; `clock_hz`: of /clock, 0 is never.
 
-    `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never.
+    `skip_gaps_s`: a longer stretch of the archive without a message is passed over at once; 0 is never, and None as
+    the dataset has it.
     `wait_for_streams`: begin once each of these streams is heard, as far as the archive has them.
     """
 
@@ -43,7 +44,7 @@ class PlayOptions:
     loop_stamps: LoopStamps = "restart"
     paused: bool = False
     clock_hz: float = 0.0
-    skip_gaps_s: float = 0.0
+    skip_gaps_s: float | None = None
     stamps: Stamps = "archive"
     on_end: OnEnd = "exit"
     wait_for_subscribers: int = 0
@@ -58,7 +59,7 @@ class PlayOptions:
         _check("read_ahead_mb", self.read_ahead_mb, is_rate(self.read_ahead_mb), "a number above 0")
         for name in ("clock_hz", "skip_gaps_s", "wait_for_subscribers", "wait_timeout_s"):
             value = getattr(self, name)
-            _check(name, value, math.isfinite(value) and value >= 0, "0 or more")
+            _check(name, value, value is None or (math.isfinite(value) and value >= 0), "0 or more")
         start, duration = self.selection.start_s, self.selection.duration_s
         _check("start", start, math.isfinite(start) and start >= 0, "0 s or more")
         _check("duration", duration, duration is None or (math.isfinite(duration) and duration >= 0), "0 s or more")

@@ -10,7 +10,7 @@ from fieldplay_player.player_state import LagWatch, Status
 from fieldplay_player.player_time import OutgoingStamps, PlayerClock, SystemTime, Time
 from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import DueMessage
+from fieldplay_player.works import DueMessage, Run
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
@@ -25,6 +25,9 @@ class Sink(Protocol):
 
     def clock(self, stamp_ns: int) -> None:
         """Send the time of the play head."""
+
+    def jump(self, stamp_ns: int) -> None:
+        """Tell that the play head has jumped to a time: what follows does not go on from what came before."""
 
 
 class Reader(Protocol):
@@ -47,6 +50,13 @@ class _Out(NamedTuple):
     message: DueMessage
     lag_ns: int
     delta_ns: int
+
+
+class _Jump(NamedTuple):
+    """The play head has jumped, and what stands at the new place."""
+
+    stamp_ns: int
+    standing: Run
 
 
 class Playback:
@@ -73,7 +83,7 @@ class Playback:
         self._stamps = OutgoingStamps(options.stamps, self._time)
         self._watch = LagWatch()
         self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
-        self._longest_ns = round(options.skip_gaps_s * NS_PER_S)
+        self._longest_ns = round((options.skip_gaps_s or 0.0) * NS_PER_S)
         self._next_tick_ns = self._lag_ns = 0
         self._paused, self._held = options.paused, options.waits
         self._stopped = self._busy = self._ended = False
@@ -81,6 +91,8 @@ class Playback:
         self._published = [0] * len(program.restamps)
         self._skipped = [0] * len(program.restamps)
         self._reader: Reader | None = None
+        self._jump: _Jump | None = None  # that nobody was told of yet
+        self._stands = {message.feed: message.data for message in program.standing}
 
     # --- the playing thread ------------------------------------------------------------------------------------
 
@@ -91,6 +103,7 @@ class Playback:
         try:
             with self._changed:
                 self._move_to(self._program.first_ns)
+                self._jump = None
             while (action := self._next()) is not None:
                 self._act(action)
         finally:
@@ -100,7 +113,7 @@ class Playback:
                     self._reader.close()
                 self._changed.notify_all()
 
-    def _next(self) -> _Out | _Tick | None:
+    def _next(self) -> _Out | _Tick | _Jump | None:
         """Wait for what is to be done next; None at the end."""
         with self._changed:
             while not self._stopped:
@@ -110,8 +123,10 @@ class Playback:
                     return action
         return None
 
-    def _due(self) -> _Out | _Tick | None:
+    def _due(self) -> _Out | _Tick | _Jump | None:
         """What is due now; else wait once."""
+        if self._jump is not None and not self._busy:
+            return self._taken_jump()
         stands = self._paused or self._held or self._busy  # busy: another thread sends a step
         ahead = Gap.WAITING if stands else self._ahead()
         if ahead is Gap.WAITING:
@@ -147,6 +162,10 @@ class Playback:
         self._reader.pop()
         return _Out(message, lag_ns, self._stamps.delta_ns(message, due_ns))
 
+    def _taken_jump(self) -> _Jump | None:
+        jump, self._jump = self._jump, None
+        return jump
+
     def _bound_of(self, ahead: DueMessage | Gap) -> int:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
         if isinstance(ahead, DueMessage):
@@ -166,9 +185,9 @@ class Playback:
         program = self._program
         if self._options.loop_stamps == "continue":
             self._stamps.shift_ns += program.last_ns + program.gap_ns - program.first_ns
-        self._move_to(program.first_ns)
+        self._move_to(program.first_ns, program.anchored(program.first_ns))
 
-    def _move_to(self, position_ns: int) -> None:
+    def _move_to(self, position_ns: int, standing: Run | None = None) -> None:
         if self._reader is not None:
             self._reader.close()
         self._reader = self._open_reader(position_ns)
@@ -176,22 +195,33 @@ class Playback:
         self._clock.stop_at(position_ns)
         self._stamps.forget()
         self._ended = False
+        self._jump = _Jump(position_ns + self._stamps.shift_ns, standing or [])
         self._changed.notify_all()
 
     def _tick(self) -> _Tick:
         return _Tick(self._position_ns + self._stamps.shift_ns)
 
-    def _act(self, action: _Out | _Tick) -> None:
+    def _act(self, action: _Out | _Tick | _Jump) -> None:
         """Send, without the lock: a slow subscriber may make it take long."""
         try:
             if isinstance(action, _Tick):
                 self._sink.clock(action.stamp_ns)
+            elif isinstance(action, _Jump):
+                self._tell_of(action)
             else:
                 self._send(action)
         finally:
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
+
+    def _tell_of(self, jump: _Jump) -> None:
+        """Of what stands only what is different at the new place is sent again."""
+        self._sink.jump(jump.stamp_ns)
+        for message in jump.standing:
+            if self._stands.get(message.feed) != message.data:
+                self._stands[message.feed] = message.data
+                self._send(_Out(message, 0, 0))
 
     def _send(self, out: _Out) -> None:
         feed, _, data = out.message
@@ -259,11 +289,14 @@ class Playback:
 
     def seek(self, stamp_ns: int) -> bool:
         """Move the play head to a time of the archive; False where it has none, or playing is over."""
+        if not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
+            return False
+        standing = self._program.anchored(stamp_ns)  # without the lock: it may have to read
         with self._changed:
             self._settle()
-            if self._stopped or not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
+            if self._stopped:
                 return False
-            self._move_to(stamp_ns)
+            self._move_to(stamp_ns, standing)
         return True
 
     def play_next(self) -> bool:
@@ -292,8 +325,10 @@ class Playback:
             self._bound_ns = message.stamp_ns
             self._clock.stop_at(message.stamp_ns)
             out = self._taken(message, self._time.now(), 0)
-            tick = self._tick()
+            tick, jump = self._tick(), self._taken_jump()
             self._busy = True
+        if jump is not None:
+            self._tell_of(jump)
         if self._tick_ns:
             self._sink.clock(tick.stamp_ns)
         self._act(out)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, window_of
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, static_feed, window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.cdr.restamp import Restamp, restamp_of_type
 from fieldplay_messages.errors import UsageError
@@ -21,7 +22,8 @@ class Program:
     """What is played: `standing` before everything and once, then from first_ns to last_ns, then perhaps again.
 
     `gap_ns` lies between the last message of a round and the first of the next. A seek may go back to archive_ns.
-    `restamps` by feed move the times inside its messages, None where there are none.
+    `restamps` by feed move the times inside its messages, None where there are none. `anchored` is what stands when
+    playing goes on from a time to which it has jumped: the odometry starts anew there, on the truth.
     """
 
     standing: Run
@@ -30,6 +32,7 @@ class Program:
     first_ns: int
     last_ns: int
     gap_ns: int
+    anchored: Callable[[int], Run] = lambda stamp_ns: []
 
 
 def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program, list[Feed]]:
@@ -42,6 +45,13 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
     if window.first_ns > last_ns:
         length_s = (last_ns - window.archive_ns) / NS_PER_S
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the archive, got {chosen.start_s} s")
+
+    @lru_cache(maxsize=4)
+    def anchored(stamp_ns: int) -> Run:
+        found = static_feed(archive, chosen, window.first_ns, stamp_ns)
+        numbers = [number for number, feed in enumerate(feeds) if feed.standing]
+        return _all(found, numbers[0]) if found is not None and numbers else []
+
     program = Program(
         standing=[message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)],
         restamps=[restamp_of_type(feed.msgtype) for feed in feeds],
@@ -49,6 +59,7 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
         first_ns=window.first_ns,
         last_ns=last_ns if window.last_ns is None else min(window.last_ns, last_ns),
         gap_ns=round(NS_PER_S / max(LEAST_RATE_HZ, *(rate_hz(feed) for feed in moving))),
+        anchored=anchored,
     )
     return program, feeds
 

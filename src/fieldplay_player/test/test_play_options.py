@@ -62,7 +62,7 @@ def test_values_of_parameters_become_options() -> None:
 
 def test_the_command_line_passes_over_gaps_only_where_it_is_told_to() -> None:
     parser = make_parser("play")
-    assert parser.parse_args(["play", "archive"]).skip_gaps == 0.0
+    assert parser.parse_args(["play", "archive"]).skip_gaps is None
     assert parser.parse_args(["play", "archive", "--skip-gaps", "7.5"]).skip_gaps == 7.5
 
 

@@ -72,6 +72,9 @@ class ListSink:
         self.order.append(data)
         self.time.ns += self.slow.get(data, 0)
 
+    def jump(self, stamp_ns: int) -> None:
+        self.order.append(("jump", (stamp_ns - ARCHIVE) // MS))
+
     def clock(self, stamp_ns: int) -> None:
         self.clocks.append((self.time.ns, stamp_ns - ARCHIVE))
         self.order.append(stamp_ns - ARCHIVE)
@@ -80,7 +83,13 @@ class ListSink:
 class Stage:
     """A playback of messages at 0, 100, 200, 300, 400 ms called b"0" to b"4", and a static b"static" before them."""
 
-    def __init__(self, *, messages: list[DueMessage] | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        messages: list[DueMessage] | None = None,
+        anchored: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
+        **options: Any,
+    ) -> None:
         self.time = FakeTime()
         self.sink = ListSink(self.time)
         self.told: list[str] = []
@@ -92,6 +101,7 @@ class Stage:
             first_ns=ARCHIVE,
             last_ns=max(message.stamp_ns for message in self.messages),
             gap_ns=100 * MS,
+            anchored=anchored,
         )
         self.playback = Playback(
             program,
@@ -393,3 +403,49 @@ def test_a_fault_of_the_reading_comes_out() -> None:
     with pytest.raises(OSError, match="the disk is gone"):
         stage.run()
     assert not stage.playback.seek(ARCHIVE)
+
+
+def stage_on_the_truth(**options: Any) -> Stage:
+    """What stands holds the place at which playing went on, of which the first 100 ms are one."""
+    return Stage(
+        anchored=lambda ns: [
+            DueMessage(0, ARCHIVE, b"static" if ns < ARCHIVE + 100 * MS else b"at %d" % ((ns - ARCHIVE) // MS))
+        ],
+        **options,
+    )
+
+
+def test_what_stands_at_the_place_of_a_jump_leaves_before_what_moves_there() -> None:
+    stage = stage_on_the_truth()
+    for at, to in ((50, 200), (160, 300), (170, 100)):  # forward, forward, and back
+        stage.at(at, stage.playback.seek, ARCHIVE + to * MS)
+    stage.run()
+    jumps = [place for place, each in enumerate(stage.sink.order) if isinstance(each, tuple)]
+    following = [stage.sink.order[place + 1 : place + 3] for place in jumps]
+    assert following == [[b"at 200", b"2"], [b"at 300", b"3"], [b"at 100", b"1"]]
+
+
+def test_what_stands_alike_at_the_place_of_a_jump_is_not_sent_again() -> None:
+    stage = stage_on_the_truth()
+    stage.at(250, stage.playback.seek, ARCHIVE)
+    stage.run()
+    assert stage.sink.order[4:6] == [("jump", 0), b"0"] and stage.sink.order.count(b"static") == 1
+
+
+def test_a_further_round_is_a_jump_to_the_begin() -> None:
+    stage = stage_on_the_truth(loop=True, messages=[DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in (0, 2)])
+    stage.at(50, stage.playback.seek, ARCHIVE + 100 * MS)
+    stage.at(350, stage.playback.stop)
+    stage.run()
+    assert stage.sink.order == [b"static", b"0", ("jump", 100), b"at 100", b"2", ("jump", 0), b"static", b"0"]
+
+
+def test_while_paused_a_jump_is_told_at_once_and_before_a_step() -> None:
+    stage = stage_on_the_truth(paused=True)
+    stage.at(50, stage.playback.seek, ARCHIVE + 200 * MS)
+    stage.at(60, lambda: list(stage.sink.order))
+    stage.at(70, lambda: (stage.playback.seek(ARCHIVE + 300 * MS), stage.playback.play_next()))
+    stage.at(80, stage.playback.stop)
+    stage.run()
+    assert stage.time.answers[1] == [b"static", ("jump", 200), b"at 200"]
+    assert stage.sink.order[3:] == [("jump", 300), b"at 300", b"3"]

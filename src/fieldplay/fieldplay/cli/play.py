@@ -23,9 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-gaps",
         type=seconds,
-        default=0.0,
         metavar="S",
-        help="pass over stretches without a message that are longer; 0 is never",
+        help="pass over stretches without a message that are longer; 0 is never (default: as the dataset has it)",
     )
     parser.add_argument("--paused", action="store_true", help="wait for the service ~/resume")
     parser.add_argument("--stamps", choices=("archive", "now"), default="archive", help="the time in the headers")

@@ -9,6 +9,7 @@ from fieldplay_archive.outlets.derived import Place, feeds_of_derived
 from fieldplay_archive.outlets.moving_frames import check_switches, feed_of_moving_frame, sends_odom_tf, streams_on_tf
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
+from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.errors import ArchiveError
@@ -38,9 +39,7 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     feeds = []
-    edges = static_edges(archive.spec)
-    if selection.map_tf or selection.derived:
-        edges += map_edges(archive, window.first_ns)
+    edges = _standing_edges(archive, selection, window.first_ns)
     if edges:
         feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
     on_tf = streams_on_tf(archive, selection, {edge.child for edge in edges})
@@ -57,6 +56,17 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     if not any(feed.stream for feed in chosen):
         raise ArchiveError(f"no topic matches '{selection.topics}'")
     return sorted(chosen, key=lambda feed: feed.rank)
+
+
+def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns: int) -> Feed | None:
+    """/tf_static with the time stamp_ns where the odometry begins at begin_ns; None where there is no static frame."""
+    edges = _standing_edges(archive, selection, begin_ns)
+    return feed_of_static_frames(edges, stamp_ns, selection.frame_prefix, STATIC) if edges else None
+
+
+def _standing_edges(archive: Archive, selection: Selection, begin_ns: int) -> list[Edge]:
+    has_map = selection.map_tf or selection.derived
+    return static_edges(archive.spec) + (map_edges(archive, begin_ns) if has_map else [])
 
 
 def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:

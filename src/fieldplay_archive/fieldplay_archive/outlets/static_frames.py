@@ -1,6 +1,9 @@
 """The static tf tree of a dataset as one message."""
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.moving_frames import ODOM_TF
@@ -16,10 +19,12 @@ from fieldplay_kinematics.transforms import (
 )
 from fieldplay_messages import records
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
+from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import HeldStream, Stream
 
 TF = "tf2_msgs/msg/TFMessage"
+Stamps = NDArray[np.int64]
 
 
 def static_edges(spec: DatasetSpec) -> list[Edge]:
@@ -41,9 +46,10 @@ def record_of_edges(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") ->
 
 
 def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
-    """A level map -> odom that puts the odometry on the first true pose, if there are both.
+    """A level map -> odom that puts the odometry on the true pose where it begins, if there are both.
 
-    A computed odometry starts at zero at first_ns; one of the archive is where it is, whenever it is played from.
+    A computed odometry starts at zero with the first rows from first_ns on, or where the play head jumps there; one of
+    the archive is where it is, whenever it is played from.
     """
     spec = archive.spec
     truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
@@ -53,10 +59,10 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
         return []
     if not able:
         return _map_edges_of_archived(archive, truth) if not odometry else []
-    first = _first_pose(archive.streams[truth.id], first_ns)
-    if first is None:
+    begins_ns = max(_first_time(archive.streams[name], first_ns) for name in able[0].streams)
+    pose = _pose_at(archive.streams[truth.id], begins_ns)
+    if pose is None:
         return []
-    _, pose = first
     return [Edge(truth.frame, able[0].frame, transform_from_rotation(_level(pose), pose[:3, 3]))]
 
 
@@ -95,15 +101,55 @@ def _poses_at_one_time(truth: Stream, odometry: Stream) -> tuple[Array, Array] |
 def _first_pose(stream: Stream, first_ns: int) -> tuple[int, Array] | None:
     """The first pose (4, 4) at or after a time, and its time."""
     for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
-        if stream.spans[index].last_ns < first_ns:
-            continue
-        record = stream.load(index)
-        later = np.flatnonzero(record.leaves_ns >= first_ns)
-        if isinstance(record, records.Odometry) and len(later):
-            row = later[0]
-            turn = rotation_from_quaternion(record.orientation_xyzw[row])
-            return int(record.leaves_ns[row]), transform_from_rotation(turn, record.position_m[row])
+        if stream.spans[index].last_ns >= first_ns:
+            found = _pose_among(stream.load(index), lambda leaves_ns: np.flatnonzero(leaves_ns >= first_ns)[:1])
+            if found is not None:
+                return found
     return None
+
+
+def _first_time(stream: Stream, first_ns: int) -> int:
+    """The time of the first row at or after a time; that time itself where there is none."""
+    for index in sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns):
+        if stream.spans[index].last_ns >= first_ns:
+            stamp_ns = stream.load(index).stamp_ns
+            later = stamp_ns[stamp_ns >= first_ns]
+            if len(later):
+                return int(later.min())
+    return first_ns
+
+
+def _pose_at(stream: Stream, time_ns: int) -> Array | None:
+    """The pose (4, 4) at a time, between the two that are nearest before and after; the only one where one is."""
+    after, before = _first_pose(stream, time_ns), _last_pose(stream, time_ns)
+    if after is None or before is None or after[0] == before[0]:
+        nearest = after or before
+        return None if nearest is None else nearest[1]
+    share = (time_ns - before[0]) / (after[0] - before[0])
+    place = (1 - share) * before[1][:3, 3] + share * after[1][:3, 3]
+    quaternions = np.stack([quaternion_from_rotation(pose[:3, :3]) for _, pose in (before, after)])
+    quaternions[1] *= 1 if quaternions[0] @ quaternions[1] >= 0 else -1
+    between = (1 - share) * quaternions[0] + share * quaternions[1]
+    return transform_from_rotation(rotation_from_quaternion(between / np.linalg.norm(between)), place)
+
+
+def _last_pose(stream: Stream, last_ns: int) -> tuple[int, Array] | None:
+    """The last pose (4, 4) at or before a time, and its time."""
+    for index in sorted(range(len(stream.spans)), key=lambda index: -stream.spans[index].last_ns):
+        if stream.spans[index].first_ns <= last_ns:
+            found = _pose_among(stream.load(index), lambda leaves_ns: np.flatnonzero(leaves_ns <= last_ns)[-1:])
+            if found is not None:
+                return found
+    return None
+
+
+def _pose_among(record: Record, choose: Callable[[Stamps], NDArray[np.intp]]) -> tuple[int, Array] | None:
+    """The pose (4, 4) of the row that is chosen by the times, and its time."""
+    rows = choose(record.leaves_ns)
+    if not isinstance(record, records.Odometry) or not len(rows):
+        return None
+    turn = rotation_from_quaternion(record.orientation_xyzw[rows[0]])
+    return int(record.leaves_ns[rows[0]]), transform_from_rotation(turn, record.position_m[rows[0]])
 
 
 def _static_transform(edges: list[Edge], parent: str, child: str) -> Array | None:

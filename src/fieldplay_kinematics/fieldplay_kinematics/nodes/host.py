@@ -26,6 +26,7 @@ from tf2_ros import Buffer, TransformException, TransformListener
 
 NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data come by different ways
 NEW_CLOCK = "the source of time changed: starting anew"
+JUMP = "player/jump"  # where the player beside it tells that its play head has jumped
 QUIET_S = 5.0  # between two warnings of one kind
 SENT = "source_timestamp"
 SENSOR, ON_TF = QoSProfile(depth=200), QoSProfile(depth=100)
@@ -37,7 +38,8 @@ class ComputationNode(Node):
     """Feeds computations with the messages of their topics, one at a time, and publishes what they make of them.
 
     States have no stamps: they are told from before and after other messages by when each was sent. A message of which
-    nothing can be made is left out, with a warning. When time jumps back what came after is forgotten.
+    nothing can be made is left out, with a warning. When time jumps back what came after is forgotten. The player tells
+    of each jump, forward too: what remembers starts anew with the first message that was sent after it.
     """
 
     def __init__(self, name: str, *kinds: type[Computation], **options: Any) -> None:
@@ -53,6 +55,12 @@ class ComputationNode(Node):
             one.warn = self._warn
             one.link = self.links or one.link
         self._jumps = jump_handle(self, self._forget) if any(kind.remembers for kind in kinds) else None
+        self._told_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
+        self._since_ns = 0  # what was sent before is of another place
+        if self._jumps is not None:
+            self._hears_of_jumps = self.create_subscription(
+                Time, JUMP, self._hear_of_jump, QoSProfile(depth=10), raw=True
+            )
         heard: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
         for one in self.computations:
             for entry in one.inputs:
@@ -69,10 +77,10 @@ class ComputationNode(Node):
     def _subscribed(self, inlet: "Inlet") -> Any:
         entry = inlet.readers[0][1]
         overriding = QoSOverridingOptions.with_default_policies() if entry.overridable else None
-        is_later = self._has_states and not entry.latched
+        is_later = (self._has_states or self._jumps is not None) and not entry.latched
 
         def callback(data: bytes, info: Any) -> None:
-            sent_ns = info[SENT] if self._has_states else 0
+            sent_ns = info[SENT]
             if is_later:
                 self._waiting.append((inlet, data, sent_ns))
                 self._next_round.trigger()
@@ -85,7 +93,7 @@ class ComputationNode(Node):
         )  # fmt: skip
 
     def _take_up(self) -> None:
-        """Take messages one round of the executor later, in their order: states sent before them are heard by then.
+        """Take messages one round of the executor later, in their order: what was said before them is heard by then.
 
         An executor asks one topic after the other for news. A state that comes in right then is missed for that round,
         while the message that follows it is not.
@@ -94,8 +102,12 @@ class ComputationNode(Node):
             self._take(*self._waiting.popleft())
 
     def _take(self, inlet: "Inlet", data: bytes, sent_ns: int) -> None:
+        while self._told_ns and sent_ns >= self._told_ns[0]:
+            self._start_anew(self._told_ns.popleft())
+        if sent_ns < self._since_ns and not inlet.readers[0][1].latched:
+            return
         try:
-            decoded = inlet.decoded(data, sent_ns)
+            decoded = inlet.decoded(data, sent_ns if self._has_states else 0)
         except ValueError as error:
             self._leave_out(error)
             return
@@ -116,6 +128,16 @@ class ComputationNode(Node):
             self.get_logger().warning(text)
         else:
             self.get_logger().warning(text, throttle_duration_sec=QUIET_S)
+
+    def _hear_of_jump(self, _: bytes, info: Any) -> None:
+        self._told_ns.append(info[SENT])
+
+    def _start_anew(self, since_ns: int) -> None:
+        """The play head has jumped: nothing goes on from what came before."""
+        self._since_ns = since_ns
+        for one in self.computations:
+            if one.remembers:
+                one.reset()
 
     def _forget(self) -> None:
         """Forget what lies ahead; what came since the jump may have come before the clock's news of it."""
