@@ -14,7 +14,7 @@ FIRST_DOMAIN, LAST_DOMAIN = 1, 101
 LOCK_PORT = 21_400
 
 UNDERLAY = Path(__file__).parent / "underlay"
-IMPORTED_AS = {"tf2_ros_py": "tf2_ros"}  # where it is not the package's own name
+IMPORTED_AS = {"tf2_ros": "tf2_ros_programs", "tf2_ros_py": "tf2_ros"}  # where it is not the package's own name
 
 
 def reserve_domain() -> tuple[int, socket.socket]:

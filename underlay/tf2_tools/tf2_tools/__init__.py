@@ -1,0 +1,1 @@
+"""Stand-in for upstream's tf2_tools: view_frames."""
