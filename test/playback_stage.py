@@ -1,0 +1,119 @@
+"""A playback in time that the test makes: waiting is a step of the clock, and what is asked for comes at its moment."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Condition
+from typing import Any
+
+from fieldplay_player.options import PlayOptions
+from fieldplay_player.playback import Playback
+from fieldplay_player.program import Program
+from fieldplay_player.read_ahead import Gap
+from fieldplay_player.works import DueMessage
+
+MS = 1_000_000
+S = 1000 * MS
+DAY = 1_700_000_000 * S
+ARCHIVE = 1_656_931_512 * S
+
+
+@dataclass
+class FakeTime:
+    """Monotonic time begins at 0. A wait ends when its time has come, or earlier with the next act of the script."""
+
+    script: list[tuple[int, Callable[[], Any]]] = field(default_factory=list)
+    ns: int = 0
+    answers: list[Any] = field(default_factory=list)
+
+    def now(self) -> int:
+        return self.ns
+
+    def wall(self) -> int:
+        return DAY + self.ns
+
+    def wait(self, changed: Condition, until_ns: int | None) -> None:
+        if self.script and (until_ns is None or self.script[0][0] <= until_ns):
+            at_ns, act = self.script.pop(0)
+            self.ns = max(self.ns, at_ns)
+            self.answers.append(act())
+            return
+        assert until_ns is not None, "it waits for what never comes"
+        self.ns = max(self.ns, until_ns)
+
+
+class ListReader:
+    def __init__(self, messages: list[DueMessage]) -> None:
+        self.messages = list(messages)
+
+    def peek(self) -> DueMessage | Gap:
+        return self.messages[0] if self.messages else Gap.END
+
+    def pop(self) -> None:
+        self.messages.pop(0)
+
+    def close(self) -> None:
+        self.messages.clear()
+
+
+@dataclass
+class ListSink:
+    """What left, and when; sending some of it may take long."""
+
+    time: FakeTime
+    slow: dict[bytes, int] = field(default_factory=dict)
+    sent: list[tuple[int, bytes]] = field(default_factory=list)
+    clocks: list[tuple[int, int]] = field(default_factory=list)
+    order: list[object] = field(default_factory=list)
+
+    def publish(self, feed: int, data: bytes) -> None:
+        self.sent.append((self.time.ns, data))
+        self.order.append(data)
+        self.time.ns += self.slow.get(data, 0)
+
+    def jump(self, stamp_ns: int) -> None:
+        self.order.append(("jump", (stamp_ns - ARCHIVE) // MS))
+
+    def clock(self, stamp_ns: int) -> None:
+        self.clocks.append((self.time.ns, stamp_ns - ARCHIVE))
+        self.order.append(stamp_ns - ARCHIVE)
+
+
+class Stage:
+    """A playback of messages at 0, 100, 200, 300, 400 ms called b"0" to b"4", and a static b"static" before them."""
+
+    def __init__(
+        self,
+        *,
+        messages: list[DueMessage] | None = None,
+        anchored: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
+        **options: Any,
+    ) -> None:
+        self.time = FakeTime()
+        self.sink = ListSink(self.time)
+        self.told: list[str] = []
+        self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
+        program = Program(
+            standing=[DueMessage(0, ARCHIVE, b"static")],
+            restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
+            archive_ns=ARCHIVE,
+            first_ns=ARCHIVE,
+            last_ns=max(message.stamp_ns for message in self.messages),
+            gap_ns=100 * MS,
+            anchored=anchored,
+        )
+        self.playback = Playback(
+            program,
+            lambda first: ListReader([message for message in self.messages if message.stamp_ns >= first]),
+            self.sink,
+            PlayOptions(**options),
+            changed=Condition(),
+            tell=self.told.append,
+            system=self.time,
+        )
+
+    def at(self, ms: int, act: Callable[..., Any], *arguments: Any) -> None:
+        self.time.script.append((ms * MS, lambda: act(*arguments)))
+
+    def run(self) -> list[tuple[int, bytes]]:
+        self.playback.run()
+        return [(ns // MS, data) for ns, data in self.sink.sent]
