@@ -220,14 +220,17 @@ write_environment() { # $home/setup.bash: what exec, shell and test source; a us
 
 # What colcon's own script puts before each variable, written down once: that script starts a Python each time.
 installed_environment() ( # prints lines of shell
-  local name value
+  local name value path
   [ -e "$install/local_setup.bash" ] || return 0
   # colcon's script does not quote its Python: one outside the state, whose path may have spaces.
   COLCON_PYTHON_EXECUTABLE=$("$venv/bin/python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
   for name in "${PREFIXED[@]}"; do
     if [ "$name" != PATH ]; then export "$name=/@"; fi
   done
-  export PATH=/@:$PATH COLCON_PYTHON_EXECUTABLE
+  path=":$PATH:" # where our own environment is active, what stands there already would not be put before
+  while [[ $path == *":$install/bin:"* ]]; do path=${path//":$install/bin:"/:}; done
+  path=${path%:}
+  export PATH="/@$path" COLCON_PYTHON_EXECUTABLE
   set +eu
   # shellcheck disable=SC1091
   . "$install/local_setup.bash" >&2

@@ -126,6 +126,22 @@ def test_a_second_setup_does_nothing(workspace: Path) -> None:
     assert steps_of_setup(workspace) == []
 
 
+def test_a_setup_within_its_own_environment_writes_the_whole_environment(workspace: Path) -> None:
+    """As colcon's script does, which puts nothing before a variable that stands in it already."""
+    steps_of_setup(workspace)
+    (workspace / "src" / "above" / "above" / "later.py").write_text("")  # so that there is something to do
+    install = workspace / ".ws" / "wheels" / "install"
+    programs = install / "bin"
+    programs.mkdir(parents=True)
+    script = f'case ":$PATH:" in *":{programs}:"*) ;; *) export PATH="{programs}:$PATH" ;; esac\n'
+    (install / "local_setup.bash").write_text(script)
+    log, python = workspace.parent / "log", str(workspace.parent / "python")
+    path = f"{programs}:{programs}:{os.environ['PATH']}"
+    result = run(workspace / "ws", "setup", FIELDPLAY_PYTHON=python, WS_TEST_LOG=str(log), PATH=path)
+    assert result.returncode == 0, result.stderr
+    assert "export PATH=" + str(programs).replace(" ", "\\ ") + "${" in (install.parent / "setup.bash").read_text()
+
+
 def test_what_is_set_up_is_found_while_another_setup_holds_the_lock(workspace: Path) -> None:
     steps_of_setup(workspace)
     environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
