@@ -61,6 +61,26 @@ def detected_spec(path: Path) -> DatasetSpec:
     return found[0]
 
 
+def truth_max_std_of(topic: str) -> float:
+    """What the dataset whose truth a topic is believes of it, in m; 0, which is all, where it is none's."""
+    for spec in map(spec_from_file, dataset_files().values()):
+        own = (stream.topic for stream in spec.streams if spec.truth and stream.id == spec.truth)
+        if topic in (f"/{spec.namespace}/{name}" for name in own):
+            return spec.truth_max_std_m
+    return 0.0
+
+
+def derived_by(word: str) -> list[str]:
+    """The datasets of whose archives a topic that is named, or ends, so is computed."""
+    specs = map(spec_from_file, dataset_files().values())
+    return sorted(
+        spec.name
+        for spec in specs
+        for derived in spec.derived
+        if f"/{spec.namespace}/{derived.topic}".endswith("/" + word.strip("/"))
+    )
+
+
 def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
     """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
     score = _name_score(spec, files)

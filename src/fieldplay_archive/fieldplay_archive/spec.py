@@ -210,6 +210,7 @@ class DatasetSpec:
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
+    truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )

@@ -28,11 +28,17 @@ LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bit
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
 
-def add_archive(parser: argparse.ArgumentParser) -> None:
-    """ARCHIVE, and how it is to be understood."""
+def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> None:
+    """ARCHIVE, which may be left out where there are files instead, and how it is to be understood."""
     from fieldplay_archive.datasets import dataset_files
 
-    parser.add_argument("archive", metavar="ARCHIVE", type=Path, help="a folder, or the file as downloaded")
+    parser.add_argument(
+        "archive",
+        metavar="ARCHIVE",
+        type=Path,
+        nargs="?" if may_lack else None,
+        help="a folder, or the file as downloaded",
+    )
     parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
     parser.add_argument(
         "--set",
@@ -56,8 +62,7 @@ def add_overwrite(parser: argparse.ArgumentParser, text: str) -> None:
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Which part of an archive is taken, and how its messages are named."""
     parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
-    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
-    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
+    add_window(parser)
     parser.add_argument(
         "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
     )
@@ -73,6 +78,12 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
     parser.add_argument("--frame-prefix", default="", help="before all frames")
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """Which stretch of time is taken."""
+    parser.add_argument("--start", type=seconds, default=0.0, metavar="S", help="seconds to leave out at the begin")
+    parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
 
 
 def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
@@ -136,18 +147,18 @@ def fault_of_place(path: Path) -> str:
     return "" if is_readable else f"{path}: expected a file or a folder, got a pipe or a device"
 
 
-def require_place(archive: Path, out: Path, *, overwrite: bool) -> None:
+def require_place(archive: Path | None, out: Path, *, overwrite: bool) -> None:
     """OUT must not be there, nor touch the archive, which is never written to."""
-    source, target = archive.resolve(), out.resolve()
-    if target.is_relative_to(source):
+    source, target = archive.resolve() if archive is not None else None, out.resolve()
+    if source is not None and target.is_relative_to(source):
         raise UsageError(f"{out} lies in the archive, which is never written to")
     if os.path.lexists(out) and not overwrite:
         raise UsageError(f"{out} exists; --overwrite replaces it")
-    if source.is_relative_to(target):
+    if source is not None and source.is_relative_to(target):
         raise UsageError(f"{out} holds the archive: it is not replaced")
 
 
-def require_file_place(archive: Path, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
+def require_file_place(archive: Path | None, out: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
     """OUT is a file whose name ends in one of these, in such a place."""
     if out.suffix.lower() not in suffixes:
         raise UsageError(f"{out}: expected a name that ends in {' or '.join(suffixes)}")

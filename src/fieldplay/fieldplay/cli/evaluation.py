@@ -1,4 +1,4 @@
-"""The command `fieldplay evaluate`: odometry against the truth, of an archive or a bag."""
+"""The command `fieldplay evaluate`: odometry against the truth, of an archive, a bag or files."""
 
 import argparse
 import json
@@ -13,6 +13,7 @@ from fieldplay.cli.arguments import (
     add_archive,
     add_json,
     add_overwrite,
+    add_window,
     count,
     number,
     opened_source,
@@ -20,37 +21,51 @@ from fieldplay.cli.arguments import (
     require_place,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.evaluation.pose_files import ENDINGS, is_pose_file
 from fieldplay.evaluation.text import as_json, lines_of
-from fieldplay.evaluation.ways import Compared, chosen_topic, compared, read_ways
+from fieldplay.evaluation.ways import Compared, Ways, chosen_topic, compared, read_ways, ways_of_files
 from fieldplay.report.output import SUFFIX, is_report
+from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import RecordSource
+from fieldplay_archive.datasets import derived_by, truth_max_std_of
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.offsets import usual_period_s
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import write_whole
 
+AUTO = None  # an offset that is to be found
 PICTURE = ".png"
 TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
 EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
 PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
+Either may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of two files no ARCHIVE is needed.
 The two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
 
   fieldplay evaluate etna.zip wheels/odom gnss/odom
   fieldplay evaluate sequence01 odom ground_truth/odom --align yaw --plot errors.html
   fieldplay evaluate some_bag tf:odom.base_link dgps/odom --lengths 1,2,5,10 --tum trajectories
+  fieldplay evaluate etna.zip kiss_icp.tum gnss/odom --offset auto
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
-    add_archive(parser)
-    parser.add_argument("estimate", metavar="ESTIMATE", help="topic of what is to be judged")
-    parser.add_argument("truth", metavar="TRUTH", help="topic of what it is judged by")
+    add_archive(parser, may_lack=True)
+    parser.add_argument("estimate", metavar="ESTIMATE", help="topic or file of what is to be judged")
+    parser.add_argument("truth", metavar="TRUTH", help="topic or file of what it is judged by")
+    add_window(parser)
+    parser.add_argument(
+        "--truth-max-std",
+        type=number,
+        metavar="M",
+        help="poses of the truth that claim less themselves are left out; the dataset's own, else 0: all are believed",
+    )
     parser.add_argument(
         "--align", choices=KINDS, default=FIRST, help="how the estimate is laid upon the truth; by the first pose"
     )
@@ -61,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--associate", choices=ASSOCIATIONS, default=INTERPOLATE, help="how poses of the same time are found"
     )
     parser.add_argument("--within", type=number, default=0.25, metavar="S", help="how near in time they must be; 0.25")
-    parser.add_argument("--offset", type=number, default=0.0, metavar="S", help="added to the estimate's times")
+    parser.add_argument(
+        "--offset", type=_offset, default=0.0, metavar="S|auto", help="added to the estimate's times; auto finds it"
+    )
     parser.add_argument("--frames", type=count, default=1, metavar="N", help="poses of a step of the RPE; 1")
     parser.add_argument(
         "--step",
@@ -83,16 +100,30 @@ def run(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
     settings = _settings(chosen)
     _require_places(chosen)
-    with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
-        ways = read_ways(source, names[0], names[1], progress=bar)
-        for line in _problems(source, names):
-            note(line)
-    found = compared(ways, settings, lever=_lever(chosen.lever), tell=note)
+    ways = _ways(chosen).window(chosen.start, chosen.duration)
+    limit_m = chosen.truth_max_std
+    ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
+    lever = _lever(chosen.lever)
+    found = compared(ways, settings, lever=lever, tell=note, finds_offset=chosen.offset is AUTO)
     _tell_doubts(found, chosen.lengths)
     _write(chosen, found)
     for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
         print_line(line)
     return 0
+
+
+def _ways(chosen: argparse.Namespace) -> Ways:
+    """The two as they are read."""
+    if chosen.archive is None:
+        for word in (chosen.estimate, chosen.truth):
+            if not is_pose_file(word):
+                raise UsageError(f"{word}: without ARCHIVE both are files of poses ({', '.join(ENDINGS)})")
+        return ways_of_files(Path(chosen.estimate), Path(chosen.truth))
+    with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
+        ways = read_ways(source, names[0], names[1], progress=bar)
+        for line in _problems(source, names):
+            note(line)
+    return ways
 
 
 def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
@@ -102,7 +133,7 @@ def _settings(chosen: argparse.Namespace) -> EvaluationSettings:
             lengths_m=chosen.lengths,
             association=chosen.associate,
             within_s=chosen.within,
-            offset_s=chosen.offset,
+            offset_s=0.0 if chosen.offset is AUTO else chosen.offset,
             step_m=chosen.step,
             frames=chosen.frames,
         )
@@ -125,7 +156,19 @@ def _require_places(chosen: argparse.Namespace) -> None:
 def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, tuple[str, str]]]:
     """What is to be read, and the names of the two in it."""
     with opened_source(chosen) as source:
-        yield source, (chosen_topic(chosen.estimate, source.topics), chosen_topic(chosen.truth, source.topics))
+        hint = _why_missing if isinstance(source, BagSource) else _no_hint
+        names = [chosen_topic(word, source.topics, hint=hint) for word in (chosen.estimate, chosen.truth)]
+        yield source, (names[0], names[1])
+
+
+def _why_missing(word: str) -> str:
+    """Whether a bag of ours would have a topic, had it been asked for."""
+    names = derived_by(word)
+    return f"; `convert --derived` of {' or '.join(names)} would have made it" if names else ""
+
+
+def _no_hint(word: str) -> str:
+    return ""
 
 
 def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
@@ -140,6 +183,12 @@ def _tell_doubts(found: Compared, wanted_m: Sequence[float]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
     if found.ways.estimate.topic == found.ways.truth.topic:
         note(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
+    settings, period_s = found.evaluation.settings, usual_period_s(found.ways.estimate.trajectory)
+    if found.is_offset_found and abs(settings.offset_s) > period_s / 2:
+        note(
+            f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
+            f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
+        )
     there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in wanted_m if length not in there]
     if missing:
@@ -170,6 +219,10 @@ def _write(chosen: argparse.Namespace, found: Compared) -> None:
 
 def _tum(way: Trajectory) -> bytes:
     return "".join(tum_lines(way)).encode()
+
+
+def _offset(text: str) -> float | None:
+    return AUTO if text == "auto" else number(text)
 
 
 def _lengths(text: str) -> tuple[float, ...]:

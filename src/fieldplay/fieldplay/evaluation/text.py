@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.evaluation.ways import Compared
+from fieldplay.evaluation.ways import Compared, TruthClaims
 from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay_fusion.evaluation.alignment import SIM3
 from fieldplay_fusion.evaluation.evaluation import Evaluation
@@ -73,6 +73,11 @@ def lines_of(found: Compared) -> Iterator[str]:
         f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m"
     )
     yield f"  {_frames_text(found)}"
+    if ways.claims is not None:
+        yield f"  {_claims_text(ways.claims)}"
+    if evaluation.settings.offset_s or found.is_offset_found:
+        how = "found where the motions fit" if found.is_offset_found else "as asked for"
+        yield f"  times of the estimate: {evaluation.settings.offset_s:+g} s, {how}"
     rows = [("", *HEADS), *(row.cells for row in rows_of(evaluation))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for name, *cells in rows:
@@ -93,6 +98,16 @@ def _frames_text(found: Compared) -> str:
     return f"frames {parts[0]} and {parts[1]}{lever}; laid upon the truth: {alignment}{scale}"
 
 
+def _claims_text(claims: TruthClaims) -> str:
+    """How good the truth says it is."""
+    if claims.median_m is None or claims.most_m is None:
+        return "the truth does not tell how good it is"
+    told = f"the truth claims a standard deviation of {claims.median_m:.3g} m (median), {claims.most_m:.3g} m at worst"
+    if not claims.max_std_m:
+        return f"{told}; all of it is believed"
+    return f"{told}; {claims.left_out} of {claims.poses} poses beyond {claims.max_std_m:g} m left out"
+
+
 def as_json(found: Compared) -> dict[str, Any]:
     """The same, and more, for programs. Errors are in the units of their names."""
     evaluation = found.evaluation
@@ -102,6 +117,7 @@ def as_json(found: Compared) -> dict[str, Any]:
         "pairs": len(evaluation.pairs),
         "first_ns": int(evaluation.pairs.stamp_ns[0]),
         "last_ns": int(evaluation.pairs.stamp_ns[-1]),
+        "offset_s": evaluation.settings.offset_s,
         "alignment": evaluation.settings.alignment,
         "truth_t_estimate": evaluation.alignment.transform.tolist(),
         "scale": evaluation.alignment.scale,
@@ -117,7 +133,9 @@ def as_json(found: Compared) -> dict[str, Any]:
 def _way_json(found: Compared, *, is_truth: bool) -> dict[str, Any]:
     way = found.ways.truth if is_truth else found.ways.estimate
     gone = float(found.evaluation.travelled_m[-1]) if is_truth else found.evaluation.estimate_m
+    claims = found.ways.claims
     return {
+        **({"claims": asdict(claims)} if is_truth and claims is not None else {}),
         "topic": way.topic,
         "frame": way.parent,
         "child_frame": way.child,

@@ -1,14 +1,18 @@
-"""Two ways of an archive or a bag, chosen by topic or by tf, brought to one frame of the robot and compared."""
+"""Two ways of an archive, a bag or files, brought to one frame of the robot and compared."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
+from fieldplay.evaluation.pose_files import is_pose_file, way_of_file
 from fieldplay.sources.source import RecordBatch, RecordSource
 from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_fusion.evaluation.alignment import NONE
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay_fusion.evaluation.offsets import found_offset
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
 from fieldplay_kinematics.frames import Frames
@@ -17,27 +21,82 @@ from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.record_decoder import PATH, FramedRecord
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import Progress
+from fieldplay_messages.stamps import NS_PER_S
 
+LEAST_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
 
 
+@dataclass(frozen=True, kw_only=True)
+class TruthClaims:
+    """How good the truth says it is: standard deviations along the worst axis in m, None where it says nothing.
+
+    Poses of more than `max_std_m` were left out; 0 believes all.
+    """
+
+    poses: int
+    median_m: float | None
+    most_m: float | None
+    max_std_m: float = 0.0
+    left_out: int = 0
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ways:
-    """The estimate and the truth as they were read, and the tf tree."""
+    """The estimate and the truth as they were read, the tf tree, and when the data begin."""
 
     estimate: Way
     truth: Way
     frames: Frames = field(default_factory=Frames)
+    begin_ns: int | None = None
+    claims: TruthClaims | None = None
+
+    def window(self, start_s: float, duration_s: float | None) -> "Ways":
+        """What lies between two times, in seconds from the begin of the data."""
+        begin_ns = self.begin_ns
+        if begin_ns is None:
+            begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
+        first_ns = begin_ns + round(start_s * NS_PER_S)
+        last_ns = None if duration_s is None else first_ns + round(duration_s * NS_PER_S)
+        estimate, truth = (way.trajectory.between(first_ns, last_ns) for way in (self.estimate, self.truth))
+        return replace(
+            self,
+            estimate=replace(self.estimate, trajectory=estimate),
+            truth=replace(self.truth, trajectory=truth),
+        )
+
+    def believed(self, max_std_m: float) -> "Ways":
+        """Without poses of the truth that claim less than this themselves; 0 believes all."""
+        trajectory = self.truth.trajectory
+        std_m = np.full(len(trajectory), np.nan) if trajectory.std_m is None else trajectory.std_m
+        told = std_m[~np.isnan(std_m)]
+        is_bad = std_m > max_std_m if max_std_m > 0 else np.zeros(len(trajectory), bool)
+        claims = TruthClaims(
+            poses=len(trajectory),
+            median_m=float(np.median(told)) if len(told) else None,
+            most_m=float(told.max()) if len(told) else None,
+            max_std_m=max_std_m,
+            left_out=int(is_bad.sum()),
+        )
+        if claims.left_out and claims.poses - claims.left_out < LEAST_POSES:
+            raise FusionError(
+                f"{self.truth.topic}: {claims.left_out} of {claims.poses} poses claim a standard deviation of more "
+                f"than {max_std_m:g} m, {claims.median_m:.3g} m in the median: --truth-max-std S believes more, 0 all"
+            )
+        return replace(self, truth=replace(self.truth, trajectory=trajectory.only(~is_bad)), claims=claims)
 
 
-def chosen_topic(word: str, topics: Sequence[Topic]) -> str:
+def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], str] = lambda word: "") -> str:
     """The topic of poses that a word names: all of its name, or how it ends; tf:PARENT.CHILD stays as it is.
 
-    Of several that end so it is the one with the fewest parts: `odom` is /robot/odom, not /robot/gnss/odom.
+    Of several that end so it is the one with the fewest parts: `odom` is /robot/odom, not /robot/gnss/odom. Where
+    there is none, `hint` tells why, if it knows.
     """
     if word.startswith(TF_WORD):
         frames_of_word(word)
+        return word
+    if is_pose_file(word):
         return word
     names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype in TYPES))
     if word in names:
@@ -50,7 +109,7 @@ def chosen_topic(word: str, topics: Sequence[Topic]) -> str:
     if found:
         raise UsageError(f"'{word}' may be {' or '.join(found)}: give all of its name")
     there = ", ".join(names) or "none"
-    raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD")
+    raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
 
 
 def frames_of_word(word: str) -> tuple[str, str]:
@@ -68,7 +127,7 @@ def wanted_topics(names: Sequence[str]) -> list[str]:
 
 
 def read_ways(source: RecordSource, estimate: str, truth: str, *, progress: Progress) -> Ways:
-    """Read a source once; the two are topics, or tf:PARENT.CHILD."""
+    """Read a source once; the two are topics, tf:PARENT.CHILD, or files."""
     names, wanted = (estimate, truth), wanted_topics((estimate, truth))
     frames = Frames()
     tree = FrameReader(frames)
@@ -80,8 +139,19 @@ def read_ways(source: RecordSource, estimate: str, truth: str, *, progress: Prog
             kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
             for framed in records_of_poses(batch):
                 kept.add(*framed)
-    ways = [_way_of_tf(frames, name) if name.startswith(TF_WORD) else _way(rows, name) for name in names]
-    return Ways(estimate=ways[0], truth=ways[1], frames=frames)
+    ways = [_chosen_way(name, rows, frames) for name in names]
+    return Ways(estimate=ways[0], truth=ways[1], frames=frames, begin_ns=source.begin_ns)
+
+
+def ways_of_files(estimate: Path, truth: Path) -> Ways:
+    """Two files of poses."""
+    return Ways(estimate=way_of_file(estimate), truth=way_of_file(truth))
+
+
+def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames) -> Way:
+    if name.startswith(TF_WORD):
+        return _way_of_tf(frames, name)
+    return way_of_file(Path(name)) if is_pose_file(name) else _way(rows, name)
 
 
 def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
@@ -137,6 +207,7 @@ class Compared:
     lever: Array
     moved: Trajectory
     evaluation: Evaluation
+    is_offset_found: bool = False
 
     @property
     def aligned(self) -> Trajectory:
@@ -144,8 +215,18 @@ class Compared:
         return replace(self.moved, poses=self.evaluation.alignment.of_poses(self.moved.poses))
 
 
-def compared(ways: Ways, settings: EvaluationSettings, *, lever: Array | None, tell: Callable[[str], None]) -> Compared:
-    """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says."""
+def compared(
+    ways: Ways,
+    settings: EvaluationSettings,
+    *,
+    lever: Array | None,
+    tell: Callable[[str], None],
+    finds_offset: bool = False,
+) -> Compared:
+    """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says.
+
+    With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
+    """
     estimate, truth = ways.estimate, ways.truth
     if lever is None:
         lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell)
@@ -153,5 +234,8 @@ def compared(ways: Ways, settings: EvaluationSettings, *, lever: Array | None, t
     if settings.alignment == NONE:
         parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
         moved = replace(moved, poses=parent @ moved.poses)
+    if finds_offset:
+        offset_s = found_offset(moved, truth.trajectory, within_s=settings.within_s)
+        settings = replace(settings, offset_s=offset_s)
     evaluation = evaluated(settings, moved, truth.trajectory)
-    return Compared(ways=ways, lever=lever, moved=moved, evaluation=evaluation)
+    return Compared(ways=ways, lever=lever, moved=moved, evaluation=evaluation, is_offset_found=finds_offset)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fieldplay.sources.source import Findings, RecordBatch, Single, Subject
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic, window_of
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
@@ -38,6 +38,7 @@ class ArchiveSource:
         streams = [stream for stream in archive.spec.streams if stream.note]
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
         self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
+        self.begin_ns = window_of(archive, selection).archive_ns
         self.findings = Findings()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 

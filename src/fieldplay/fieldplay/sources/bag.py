@@ -53,6 +53,7 @@ class BagSource:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.begin_ns: int | None = None
         self.findings = Findings()
         self._bag = Ros2Bag(path, self._tell, self.findings.note)
 
@@ -83,6 +84,8 @@ class BagSource:
             if not told:
                 told = True
                 self._tell_early()
+            first_ns = int(batch.stamp_ns[0])
+            self.begin_ns = first_ns if self.begin_ns is None else min(self.begin_ns, first_ns)
             if only is None or batch.topic.name in only:
                 yield decoder.decoded(batch)
         decoder.tell(self.findings)

@@ -121,6 +121,10 @@ class RecordSource(Protocol):
         """All topics, those without any message among them."""
 
     @property
+    def begin_ns(self) -> int | None:
+        """When the data begin; of a bag it is known when the batches are complete."""
+
+    @property
     def findings(self) -> Findings: ...
 
     def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:

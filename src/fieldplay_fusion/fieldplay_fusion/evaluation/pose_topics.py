@@ -13,6 +13,7 @@ PATH, FIX = "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 NO_FIX = 0  # a status below it
 FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
 UNKNOWN_VARIANCE = 1e5  # a rotation with more about all axes is not known
+POSITIONS = [0, 7, 14]  # variances of the position in a covariance of 6 x 6
 ROTATIONS = [21, 28, 35]  # their variances in a covariance of 6 x 6
 RADIANS = np.array([np.pi / 180, np.pi / 180, 1.0])
 
@@ -42,10 +43,10 @@ class Way:
 
 @dataclass(eq=False)
 class PoseRows:
-    """Takes the records of a topic; rows are time, x y z and a quaternion, NaN or 0 where it is not told."""
+    """Takes the records of a topic; rows are time, x y z and a quaternion, NaN or 0 where not told, and the std."""
 
     topic: str
-    rows: list[tuple[NDArray[np.int64], Array]] = field(default_factory=list)
+    rows: list[tuple[NDArray[np.int64], Array, Array]] = field(default_factory=list)
     frames: tuple[str, str] = ("", "")
     origin: Array | None = None
 
@@ -54,20 +55,22 @@ class PoseRows:
         frame, child_frame = frame.lstrip("/"), child_frame.lstrip("/")
         if isinstance(record, Paths):
             way = record.last()
-            self.rows = [(way.stamp_ns, np.concatenate([way.position_m, way.orientation_xyzw], axis=1))]
+            poses = np.concatenate([way.position_m, way.orientation_xyzw], axis=1)
+            self.rows = [(way.stamp_ns, poses, np.full(len(poses), np.nan))]
             self.frames = frame, ""
         elif isinstance(record, Fix):
-            self.rows.append((record.stamp_ns, self._fixes(record)))
+            self.rows.append((record.stamp_ns, self._fixes(record), position_std_of_record(record)))
             self.frames = "", frame
         elif isinstance(record, Odometry | Pose):
-            self.rows.append((record.stamp_ns, poses_of_record(record)))
+            self.rows.append((record.stamp_ns, poses_of_record(record), position_std_of_record(record)))
             self.frames = frame, child_frame
 
     def way(self) -> Way:
         """All of it."""
-        stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _ in self.rows)])
-        rows = np.concatenate([np.zeros((0, 7)), *(values for _, values in self.rows)])
-        trajectory = trajectory_from_rows(stamps, rows[:, :3], rows[:, 3:])
+        stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _, _ in self.rows)])
+        rows = np.concatenate([np.zeros((0, 7)), *(values for _, values, _ in self.rows)])
+        std_m = np.concatenate([np.zeros(0), *(std_m for _, _, std_m in self.rows)])
+        trajectory = trajectory_from_rows(stamps, rows[:, :3], rows[:, 3:], std_m=std_m)
         return Way(topic=self.topic, parent=self.frames[0], child=self.frames[1], trajectory=trajectory)
 
     def _fixes(self, record: Fix) -> Array:
@@ -92,3 +95,17 @@ def poses_of_record(record: Odometry | Pose) -> Array:
         flat = covariance.reshape(-1, 36)
         quaternion[(flat[:, ROTATIONS] >= UNKNOWN_VARIANCE).all(axis=1)] = 0.0
     return np.concatenate([position, quaternion], axis=1)
+
+
+def position_std_of_record(record: Odometry | Pose | Fix) -> Array:
+    """The standard deviation of each position along its worst axis (n,), in m; NaN where none is told."""
+    if isinstance(record, Fix):
+        covariance, places = record.covariance_m2, [0, 4, 8]
+    else:
+        covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
+        places = POSITIONS
+    if covariance is None:
+        return np.full(len(record), np.nan)
+    variances = covariance.reshape(len(record), -1)[:, places]
+    is_told = (variances >= 0).all(axis=1) & (variances > 0).any(axis=1) & (variances < UNKNOWN_VARIANCE).all(axis=1)
+    return np.where(is_told, np.sqrt(np.maximum(variances.max(axis=1), 0.0)), np.nan)

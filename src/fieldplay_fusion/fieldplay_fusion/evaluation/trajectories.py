@@ -27,11 +27,15 @@ FIRST_REACH = 64  # poses looked at together on the way to the next place
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trajectory:
-    """Poses (n, 4, 4) at times (n,); without orientation the rotations are identities that say nothing."""
+    """Poses (n, 4, 4) at times (n,); without orientation the rotations are identities that say nothing.
+
+    std_m (n,) is what each pose claims of its position: the standard deviation along the worst axis, NaN where unknown.
+    """
 
     stamp_ns: Stamps
     poses: Array
     has_orientation: bool = True
+    std_m: Array | None = None
 
     def __post_init__(self) -> None:
         if self.poses.shape != (len(self.stamp_ns), 4, 4):
@@ -49,14 +53,22 @@ class Trajectory:
 
     def only(self, which: Flags | NDArray[np.intp] | slice) -> "Trajectory":
         """Some of the poses."""
-        return replace(self, stamp_ns=self.stamp_ns[which], poses=self.poses[which])
+        std_m = None if self.std_m is None else self.std_m[which]
+        return replace(self, stamp_ns=self.stamp_ns[which], poses=self.poses[which], std_m=std_m)
+
+    def between(self, first_ns: int, last_ns: int | None) -> "Trajectory":
+        """The poses of a stretch of time."""
+        is_in = self.stamp_ns >= first_ns
+        return self.only(is_in if last_ns is None else is_in & (self.stamp_ns <= last_ns))
 
     def of_frame(self, child_t_other: Array) -> "Trajectory":
         """Where another frame was that sits on the child, by child_T_other (4, 4): its lever arm and rotation."""
         return replace(self, poses=self.poses @ child_t_other)
 
 
-def trajectory_from_rows(stamp_ns: Stamps, position_m: Array, quaternion: Array | None) -> Trajectory:
+def trajectory_from_rows(
+    stamp_ns: Stamps, position_m: Array, quaternion: Array | None, *, std_m: Array | None = None
+) -> Trajectory:
     """A trajectory from positions (n, 3) and quaternions x y z w (n, 4), where there are any, in any order of time.
 
     Left out are rows that are not numbers, and all but the first of one time. Where no row has a rotation the whole
@@ -75,7 +87,8 @@ def trajectory_from_rows(stamp_ns: Stamps, position_m: Array, quaternion: Array 
     if quaternion is not None and has_orientation:
         rotation = rotation_from_quaternion(quaternion[kept][first])
     poses = transform_from_rotation(rotation, position_m[kept][first])
-    return Trajectory(stamp_ns=stamps.astype(np.int64), poses=poses, has_orientation=has_orientation)
+    claims = None if std_m is None else std_m[kept][first]
+    return Trajectory(stamp_ns=stamps.astype(np.int64), poses=poses, has_orientation=has_orientation, std_m=claims)
 
 
 def places_along(positions_m: Array, step_m: float) -> NDArray[np.intp]:

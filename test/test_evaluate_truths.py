@@ -1,0 +1,213 @@
+"""`fieldplay evaluate`: parts of the time, a truth that is bad, times that are apart, files instead of topics."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.cli.main import main
+from fieldplay.evaluation.pose_files import way_of_file
+from fieldplay.evaluation.ways import Ways, compared
+from fieldplay_archive.datasets import derived_by, truth_max_std_of
+from fieldplay_fusion.evaluation.errors import FusionError
+from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
+from fieldplay_fusion.evaluation.offsets import found_offset
+from fieldplay_fusion.evaluation.pose_topics import Way
+from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
+from fieldplay_messages.errors import ArchiveError
+from helpers.sampled import Sampled
+from helpers.walks import headings, transforms
+
+BEGIN_NS = 1_656_928_800_123_456_789
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[dict[str, Any], str]:
+    assert main(["evaluate", *map(str, words), "--json"]) == 0
+    captured = capsys.readouterr()
+    return json.loads(captured.out), captured.err
+
+
+def ate(found: dict[str, Any]) -> float:
+    (row,) = [row for row in found["errors"] if row["name"] == "ATE"]
+    return float(row["rmse"])
+
+
+def drive(seconds: float, rate_hz: float, late_s: float = 0.0) -> Trajectory:
+    """A drive in curves at changing speed; its times say that it was so much later than it was."""
+    stamp_ns = np.arange(round(seconds * rate_hz)) * round(1e9 / rate_hz)
+    t = stamp_ns / 1e9 + late_s
+    way, yaw = t + np.sin(0.9 * t), 0.8 * np.sin(0.7 * t) + 0.3 * np.sin(1.9 * t)
+    places = np.stack([way, np.sin(way), 0.1 * np.sin(2 * way)], axis=1)
+    poses = transforms(headings(yaw), places)
+    return Trajectory(stamp_ns=BEGIN_NS + stamp_ns, poses=poses)
+
+
+def two(estimate: Trajectory, truth: Trajectory) -> Ways:
+    ways = (Way(topic=name, parent="", child="", trajectory=way) for name, way in (("a", estimate), ("b", truth)))
+    return Ways(**dict(zip(("estimate", "truth"), ways, strict=True)))
+
+
+def written(path: Path, trajectory: Trajectory) -> Path:
+    path.write_text("".join(tum_lines(trajectory)))
+    return path
+
+
+@pytest.mark.parametrize("rates_hz", [(10, 100), (100, 20), (5, 5)])
+@pytest.mark.parametrize("late_s", [0.2, 0.0, -0.137])
+def test_the_offset_of_times_is_found(late_s: float, rates_hz: tuple[float, float]) -> None:
+    """As KISS-ICP's, whose poses are of the scan's end and stamped with its begin."""
+    found = found_offset(drive(30, rates_hz[0], late_s), drive(30, rates_hz[1]), within_s=0.25)
+    assert found == pytest.approx(late_s, abs=0.005)
+
+
+def test_without_orientation_the_speeds_tell_the_offset() -> None:
+    truth = replace(drive(30, 50), has_orientation=False)
+    assert found_offset(drive(30, 10, 0.2), truth, within_s=0.25) == pytest.approx(0.2, abs=0.005)
+
+
+def test_what_stands_still_tells_no_offset() -> None:
+    still = Trajectory(stamp_ns=np.arange(200) * 10**8, poses=np.tile(np.eye(4), (200, 1, 1)))
+    with pytest.raises(FusionError, match="no offset within 1 s fits better than the others; give --offset S"):
+        found_offset(still, still, within_s=0.25)
+
+
+def test_an_offset_is_told_and_too_much_of_it_warned_of(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = written(tmp_path / "kiss.tum", drive(30, 10, 0.2)), written(tmp_path / "truth.tum", drive(30, 100))
+    as_stamped, silent = evaluated(capsys, *words)
+    assert as_stamped["offset_s"] == 0 and not silent
+    found, told = evaluated(capsys, *words, "--offset", "auto")
+    assert found["offset_s"] == pytest.approx(0.2, abs=0.003)
+    assert ate(found) < ate(as_stamped) / 10
+    assert "s later, more than half of its period of 0.1 s" in told
+    shutil.move(written(tmp_path / "late.tum", drive(30, 10, 0.03)), words[0])
+    assert not evaluated(capsys, *words, "--offset", "auto")[1]
+    assert main(["evaluate", *map(str, words), "--offset", "auto"]) == 0
+    assert "  times of the estimate: +0.03 s, found where the motions fit" in capsys.readouterr().out.splitlines()
+
+
+def test_poses_of_the_truth_that_say_they_are_bad_are_left_out_and_counted() -> None:
+    estimate, truth = drive(20, 20), drive(20, 20)
+    poses, std_m = truth.poses.copy(), np.full(len(truth), 0.01)
+    poses[100:200, 0, 3] += 0.7
+    std_m[100:200] = 0.5
+    ways = two(estimate, replace(truth, poses=poses, std_m=std_m))
+
+    def worst_m(limit_m: float) -> tuple[float, int]:
+        believed = ways.believed(limit_m)
+        assert believed.claims is not None and believed.claims.median_m == pytest.approx(0.01)
+        assert believed.claims.most_m == pytest.approx(0.5)
+        found = compared(believed, EvaluationSettings(within_s=0.05), lever=None, tell=print)
+        return float(found.evaluation.absolute.translation.max()), believed.claims.left_out
+
+    assert worst_m(0.0) == (pytest.approx(0.7), 0)
+    assert worst_m(1.0) == (pytest.approx(0.7), 0)
+    most_m, left_out = worst_m(0.1)
+    assert most_m < 1e-9 and left_out == 100
+    with pytest.raises(FusionError, match=r"b: 400 of 400 poses claim .* more than 0.001 m.*--truth-max-std"):
+        ways.believed(0.001)
+
+
+def test_the_limit_is_the_dataset_s_unless_another_is_given(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert truth_max_std_of("/ameds/gnss/odom") == 0.1
+    assert truth_max_std_of("/somebody/gnss/odom") == 0.0
+    words = sampled_ameds.bag, "wheels/odom", "gnss/odom"
+    found, _ = evaluated(capsys, *words)
+    claims = found["truth"]["claims"]
+    assert claims["median_m"] == pytest.approx(0.015) and claims["most_m"] == pytest.approx(0.24, abs=0.001)
+    assert (claims["poses"], claims["max_std_m"], claims["left_out"]) == (2000, 0.1, 212)
+    assert evaluated(capsys, *words, "--truth-max-std", 0)[0]["truth"]["claims"]["left_out"] == 0
+    assert main(["evaluate", *map(str, words), "--truth-max-std", "0.001"]) == 1
+    assert "2000 of 2000 poses claim" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["archive", "bag"])
+def test_a_part_of_the_time_is_counted_from_the_begin_of_the_data(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    words = getattr(sampled_ameds, form), "wheels/odom", "gnss/odom"
+    whole, _ = evaluated(capsys, *words)
+    part, _ = evaluated(capsys, *words, "--start", 5, "--duration", 10)
+    assert (part["first_ns"] - whole["first_ns"]) / 1e9 == pytest.approx(5, abs=0.05)
+    assert (part["last_ns"] - part["first_ns"]) / 1e9 == pytest.approx(10, abs=0.05)
+    assert main(["evaluate", *map(str, words), "--start", "500"]) == 1
+    assert "there is no pose of the estimate" in capsys.readouterr().err
+
+
+def test_a_bag_without_what_is_computed_says_how_it_is_made(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["convert", str(sampled_ameds.archive), str(tmp_path / "bag"), "--topics", "gnss"]) == 0
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(tmp_path / "bag"), "wheels/odom", "gnss/odom"])
+    told = capsys.readouterr().err
+    assert "no topic 'wheels/odom'" in told
+    assert "`convert --derived` of acfr or ameds would have made it" in told
+    assert derived_by("/ameds/wheels/odom") == ["ameds"] and derived_by("lidar/points") == []
+
+
+def test_files_of_all_forms_hold_the_same_poses(tmp_path: Path) -> None:
+    way = drive(3, 10)
+    tum = way_of_file(written(tmp_path / "a.tum", way)).trajectory
+    lines = [line.split() for line in tum_lines(way)]
+    rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
+    ours, euroc, kitti = (tmp_path / name for name in ("b.truth.csv", "euroc.csv", "kitti.txt"))
+    ours.write_text("stamp_ns,x_m,y_m,z_m,qx,qy,qz,qw,other\n" + "".join(",".join(row) + ",7\n" for row in rows))
+    order = [0, 1, 2, 3, 7, 4, 5, 6]
+    head = "#timestamp, p_RS_R_x [m], p_RS_R_y [m], p_RS_R_z [m], q_RS_w [], q_RS_x [], q_RS_y [], q_RS_z [], v_x\n"
+    euroc.write_text(head + "".join(", ".join([*(row[place] for place in order), "0.1"]) + "\n" for row in rows))
+    np.savetxt(kitti, way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
+    assert way_of_file(kitti).trajectory.stamp_ns.tolist() == [second * 10**9 for second in range(30)]
+    (tmp_path / "times.txt").write_text("".join(f"{line[0]}\n" for line in lines))
+    for found in (tum, *(way_of_file(path).trajectory for path in (ours, euroc, kitti))):
+        assert found.stamp_ns.tolist() == way.stamp_ns.tolist()
+        assert found.poses == pytest.approx(way.poses, abs=1e-8)
+
+
+def test_an_archive_s_truth_is_compared_with_the_sample_s(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files and topics in any place; the INS is as right as it claims, so where it says it is bad it is left out."""
+    truth = sampled_ameds.archive.with_name("ameds.truth.csv")
+    found, _ = evaluated(capsys, sampled_ameds.archive, "gnss/odom", truth, "--align", "none")
+    words = sampled_ameds.bag, truth, "gnss/odom", "--align", "none"
+    everything, believed = (evaluated(capsys, *words, "--truth-max-std", limit)[0] for limit in (0, 0.02))
+    assert ate(found) == pytest.approx(ate(everything), rel=0.01) and ate(found) > 0.07
+    assert ate(believed) < 0.02
+    assert found["truth"]["topic"] == str(truth) and found["truth"]["claims"]["median_m"] is None
+    assert found["pairs"] >= 1999
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.tum", "", "no pose in it; expected TUM"),
+        ("a.tum", "# nothing\n", "no pose in it"),
+        ("a.tum", "1 2 3\n", "got 3 columns"),
+        ("a.tum", "1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0\n", "row 2: expected 8 columns as in the first, got 7"),
+        ("a.tum", "1 0 0 0 0 0 0 1\nx 0 0 0 0 0 0 1\n", "row 2: expected seconds, got 'x'"),
+        ("a.tum", "1 0 0 0 0 0 0 1\n2 0 y 0 0 0 0 1\n", "row 2: expected a number, got 'y'"),
+        ("a.csv", "1.5,0,0,0,1,0,0,0\n", "expected whole nanoseconds in the first column"),
+        ("a.csv", "stamp_ns,x_m\n1,2\n", "expected columns stamp_ns, x_m"),
+        ("times/a.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n", "expected 1 times, as a.txt has poses, got 2"),
+    ],
+)
+def test_files_that_hold_no_poses_are_told(name: str, text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "times").mkdir()
+    (tmp_path / "times" / "times.txt").write_text("1\n2\n")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ArchiveError) as end:
+        way_of_file(tmp_path / name)
+    assert told in str(end.value)
+
+
+def test_two_words_must_be_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(written(tmp_path / "a.tum", drive(1, 10))), "gnss/odom"])
+    assert "gnss/odom: without ARCHIVE both are files of poses" in capsys.readouterr().err
