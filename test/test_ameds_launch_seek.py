@@ -9,16 +9,16 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not look beside its file
 
-import launched_tests as launched
 import numpy as np
 import pytest
-from audience import Audience
 from rosbag2_interfaces import srv
 from scipy.spatial.transform import Rotation
-from tiny_ameds import START, TinyAmeds
 
 import launch_testing
 import launch_testing.asserts
+from helpers import launched_tests as launched
+from helpers.audience import Audience
+from helpers.tiny_ameds import START, TinyAmeds
 from launch import LaunchDescription
 
 TRUTH = "/ameds/gnss/odom"

@@ -6,7 +6,7 @@ import pytest
 
 from fieldplay_player.read_ahead import Gap
 from fieldplay_player.works import DueMessage
-from playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
+from helpers.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
 
 
 def test_messages_leave_at_their_times_after_what_is_latched() -> None:
