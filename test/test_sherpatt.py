@@ -299,6 +299,14 @@ def test_any_log_plays_by_the_names_and_types_of_its_streams(tmp_path: Path) -> 
     assert (transform.header.frame_id, transform.child_frame_id) == ("local_terrain_frame", "rover_body")
 
 
+def test_the_remission_of_a_scan_leaves_with_it(tmp_path: Path) -> None:
+    own = {"ranges": [1500] * 360, "remission": [0.5 * beam for beam in range(360)]}
+    samples = [tiny.laser_scan(time) | own for time in tiny.times()]
+    root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/hokuyo.scans": ("LaserScan", samples)}))
+    (_, scan) = messages_of(root)["hokuyo/scans"][0]
+    assert scan.intensities.tolist() == own["remission"] and len(scan.ranges) == 360
+
+
 def test_a_pair_of_pictures_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:
     def pair(time: int) -> Any:
         own = {"cameraMatrix": tiny.MATRIX, "distCoeffs": [0.0] * 5, "sensorId": "bb2", "cameraModel": "cam_PINHOLE"}

@@ -162,6 +162,23 @@ def test_a_scan_of_the_hokuyo_has_its_times_and_codes() -> None:
     assert (found.range_min_m[0], found.range_max_m[0]) == (0.023, 60.0)
 
 
+def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
+    assert numbers.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
+    samples = [tiny.laser_scan(time) for time in tiny.times()]
+    samples[1] |= {"ranges": [500, 600, 700], "remission": [10.0, 20.5, 30.0]}
+    samples[2] |= {"ranges": [500, 600], "remission": [1, 2]}
+    samples[3] |= {"ranges": [500, 600, 700], "remission": [10.0]}
+    samples[4] |= {"ranges": [500, 600, 700], "remission": ["x", "y", "z"]}
+    rows = SampleRows(samples)
+    found = numbers.scans_from_samples(rows, STAMPS)
+    assert rows.faults == {
+        3: "remission: expected 3 numbers, one a range, got 1", 4: "remission: expected numbers, got other things",
+    }  # fmt: skip
+    assert found.intensities is not None
+    np.testing.assert_array_equal(found.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
+    assert np.isnan(found.intensities[[0, 3, 4]]).all()
+
+
 def test_a_scanner_without_speed_has_no_times() -> None:
     found = numbers.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
     assert not found.time_increment_s.any() and not found.scan_time_s.any()

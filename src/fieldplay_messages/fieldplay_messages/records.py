@@ -244,8 +244,9 @@ class Batteries(Record):
 class LaserScans(Record):
     """Scans about z, counter-clockwise from x: range j < count of a row lies at angle_min + j increments.
 
-    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN. The last angle
-    is told only where it comes from a message, which has it rounded.
+    Behind the count the ranges (n, k) are NaN. One beyond the largest is +inf, one that is none is NaN. Intensities
+    are of the ranges, all NaN where a scan has none. The last angle is told only where it comes from a message, which
+    has it rounded.
     """
 
     angle_min_rad: Numbers

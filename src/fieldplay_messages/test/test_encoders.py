@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,16 @@ def test_scans_of_several_lengths_are_messages_of_their_own_size_in_any_selectio
             assert found.header.stamp.nanosec == row
     with pytest.raises(ValueError, match="expected scans of one length, got"):
         encode(record, StreamSpec(id="a", topic="a", type=SCAN))
+
+
+def test_scans_with_intensities_and_without_are_messages_of_their_own_size() -> None:
+    record = replace(scans(3, 3, 2), intensities=np.array([[np.nan] * 3, [5, np.nan, 7], [8, 9, np.nan]]))
+    parts = parts_of_one_size(record)
+    assert [part.tolist() for part in parts] == [[2], [0], [1]]
+    found = [decoded(record.only(part), SCAN)[0].intensities.tolist() for part in parts]
+    assert found[:2] == [[8, 9], []] and found[2] == pytest.approx([5, np.nan, 7], nan_ok=True)
+    with pytest.raises(ValueError, match="expected scans that all have intensities, or none"):
+        decoded(record.only(np.array([0, 1])), SCAN)
 
 
 def test_a_battery_has_a_voltage_and_says_that_nothing_else_is_known() -> None:

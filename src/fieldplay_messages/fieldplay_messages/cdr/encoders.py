@@ -218,7 +218,10 @@ def _laser_scans(record: records.LaserScans, stream: StreamSpec) -> Bytes:
     counts = np.unique(record.count)
     if len(counts) > 1:
         raise ValueError(f"expected scans of one length, got {counts.tolist()}: see parts_of_one_size")
-    columns = {"ranges": record.ranges_m, "intensities": record.intensities}
+    has_intensities = _has_intensities(record)
+    if has_intensities.any() and not has_intensities.all():
+        raise ValueError("expected scans that all have intensities, or none: see parts_of_one_size")
+    columns = {"ranges": record.ranges_m, "intensities": record.intensities if has_intensities.any() else None}
     lengths = {name: int(counts.sum()) for name, values in columns.items() if values is not None}
     data, rows = stamped_rows(stream.type, record, stream.frame, lengths)
     rows["angle_min"], rows["angle_increment"] = record.angle_min_rad, record.angle_increment_rad
@@ -232,12 +235,20 @@ def _laser_scans(record: records.LaserScans, stream: StreamSpec) -> Bytes:
     return data
 
 
+def _has_intensities(record: records.LaserScans) -> NDArray[np.bool_]:
+    """Which scans (n,) have intensities: those of which one at least is a number."""
+    if record.intensities is None:
+        return np.zeros(len(record), bool)
+    return np.asarray(~np.isnan(record.intensities).all(axis=1), bool)
+
+
 def parts_of_one_size(record: records.Record) -> list[NDArray[np.intp]]:
     """The rows of a record, parted by the size of their messages; each part is encoded on its own."""
     if isinstance(record, records.Diagnostics):
         return [np.flatnonzero(record.place == place) for place in np.unique(record.place)]
     if isinstance(record, records.LaserScans):
-        return [np.flatnonzero(record.count == count) for count in np.unique(record.count)]
+        size = 2 * record.count + _has_intensities(record)
+        return [np.flatnonzero(size == own) for own in np.unique(size)]
     if isinstance(record, records.Transforms) and record.known is not None:
         _, of_row = np.unique(record.known, axis=0, return_inverse=True)
         return [np.flatnonzero(of_row.reshape(-1) == number) for number in np.unique(of_row)]

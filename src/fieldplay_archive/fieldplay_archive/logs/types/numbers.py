@@ -87,9 +87,7 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
     """Scans in metres: +inf for what is too far, -inf too near, NaN for faults of the measurement."""
     found = [_ranges_m(rows, row, value) for row, value in enumerate(rows.values("ranges"))]
     count = np.array([len(ranges) for ranges in found], np.int64)
-    ranges = np.full((len(rows), int(count.max(initial=0))), np.nan)
-    for row, own in enumerate(found):
-        ranges[row, : len(own)] = own
+    ranges = _one_matrix(found)
     increment, speed = rows.numbers("angularresolution"), rows.numbers("speed")
     start = rows.numbers("startangle")
     rows.fault(~np.isfinite(start + increment), "expected start_angle and angular_resolution, got NaN")
@@ -106,7 +104,36 @@ def scans_from_samples(rows: SampleRows, stamp_ns: Stamps) -> records.LaserScans
         range_max_m=limits[1],
         scan_time_s=np.where(turns, 2 * np.pi / rate, 0.0),
         time_increment_s=np.where(turns, np.abs(increment) / rate, 0.0),
+        intensities=_remissions(rows, count),
     )
+
+
+def _one_matrix(lists: list[Floats]) -> Floats:
+    """Lists of numbers as rows, with NaN behind those that are shorter."""
+    found = np.full((len(lists), max(map(len, lists), default=0)), np.nan)
+    for row, own in enumerate(lists):
+        found[row, : len(own)] = own
+    return found
+
+
+def _remissions(rows: SampleRows, count: NDArray[np.int64]) -> Floats | None:
+    """The remissions (n, k), NaN where a scan has none; None where no scan has any."""
+    found = [_remission(rows, row, value) for row, value in enumerate(rows.values("remission", "remissions"))]
+    if not any(map(len, found)):
+        return None
+    for row, own in enumerate(found):
+        if len(own) not in (0, count[row]):
+            rows.faults.setdefault(row, f"remission: expected {count[row]} numbers, one a range, got {len(own)}")
+            found[row] = own[:0]
+    return _one_matrix([own if len(own) else np.full(size, np.nan) for own, size in zip(found, count, strict=True)])
+
+
+def _remission(rows: SampleRows, row: int, value: object) -> Floats:
+    try:
+        return np.zeros(0) if value is None else np.asarray(value, np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError):
+        rows.faults.setdefault(row, "remission: expected numbers, got other things")
+        return np.zeros(0)
 
 
 def _ranges_m(rows: SampleRows, row: int, value: object) -> Floats:
