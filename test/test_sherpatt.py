@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.datasets import detected_spec, open_dataset
+from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
 from helpers import tiny_sherpatt as tiny
@@ -305,6 +306,21 @@ def test_the_remission_of_a_scan_leaves_with_it(tmp_path: Path) -> None:
     root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/hokuyo.scans": ("LaserScan", samples)}))
     (_, scan) = messages_of(root)["hokuyo/scans"][0]
     assert scan.intensities.tolist() == own["remission"] and len(scan.ranges) == 360
+
+
+def test_a_velocity_without_the_orientation_that_would_turn_it_is_unknown_and_told(tmp_path: Path) -> None:
+    samples = [tiny.state(time, cov_velocity=(0.05 * np.eye(3)).tolist()) for time in tiny.times()]
+    for sample in samples:
+        del sample["orient"]
+    root = tiny.write(tmp_path / "x.msg", tiny.log_of({"/slam.pose": ("RigidBodyState", samples)}))
+    with open_dataset(root) as opened:
+        assert not check(opened, Selection())
+        (told,) = opened.warnings
+    assert told.startswith("warning: /slam.pose: its velocities are in the target's frame")
+    for _, odometry in messages_of(root)["slam/pose"]:
+        own = odometry.twist.twist
+        np.testing.assert_array_equal(np.diag(odometry.twist.covariance.reshape(6, 6))[:3], [1e6] * 3)
+        assert (own.linear.x, own.linear.y, own.angular.z) == (0, 0, samples[0]["angular_velocity"][2])
 
 
 def test_a_pair_of_pictures_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from fieldplay_messages.streams import Stream
 SHOWN = 20  # defects that are told in short
 KEPT_PER_KIND = 1000
 OTHERS_SHOWN = 5
+WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
 
 
 class DefectLog:
@@ -89,6 +90,11 @@ class Archive(AbstractContextManager["Archive"]):
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that matter to whoever uses the data."""
+        return [note for note in self.notes if note.startswith(WARNING)]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -116,6 +116,13 @@ def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], mess
     assert np.isfinite(found.only(rows.good).linear_velocity_m_s).all()
 
 
+def test_a_state_with_a_velocity_alone_has_nothing_that_could_leave() -> None:
+    nan3, nan4 = [math.nan] * 3, [math.nan] * 4
+    rows = of_times(tiny.state, pos=nan3, orient=nan4, angular_velocity=nan3)
+    poses.odometry_from_states(rows, STAMPS)
+    assert set(rows.faults.values()) == {"expected an orientation, by which its velocity is turned, got none"}
+
+
 def test_w_first_is_for_quaternions_that_are_lists() -> None:
     turned = [tiny.ROOT_HALF, 0.0, 0.0, tiny.ROOT_HALF]
     found = poses.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)

@@ -13,7 +13,7 @@ import pytest
 
 from fieldplay_archive.logs.archive_streams import sorted_rows
 from fieldplay_archive.logs.archive_streams.records import RecordStream
-from fieldplay_archive.logs.archive_streams.times import RowTimes, times_of
+from fieldplay_archive.logs.archive_streams.times import RowTimes, Teller, times_of
 from fieldplay_archive.logs.index import file_index
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.index.scan import index_of_log
@@ -117,7 +117,8 @@ def test_rows_leave_in_the_order_of_time_however_they_stand(name: str, by_log: b
     leaves = np.array(stamps) * 1000
     expected = np.argsort(leaves, kind="stable")
     expected = expected[leaves[expected] > 3000]
-    played = RecordStream(stream, timed(stream, by_log=by_log), odometry_from_states, lambda *what: None)
+    tell = Teller(report=lambda what: None, stream="")
+    played = RecordStream(stream, timed(stream, by_log=by_log), odometry_from_states, tell)
     records = [played.load(index) for index in range(len(played.spans))]
     assert [int(x) for record in records for x in record.position_m[:, 0]] == expected.tolist()
     assert [int(time) for record in records for time in record.leaves_ns] == leaves[expected].tolist()

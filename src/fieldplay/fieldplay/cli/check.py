@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fieldplay.cli.arguments import add_archive, add_json, opened
-from fieldplay.cli.terminal import print_line, progress_bar
+from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_archive.archive import Archive
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -30,6 +30,8 @@ def run(chosen: argparse.Namespace) -> int:
             if playable:
                 with progress_bar("checking", "rows") as bar:
                     data.check(progress=bar)
+            for line in archive.warnings:
+                tell(line)
             _print_check(chosen, archive, playable)
             return NOT_PLAYABLE if not playable else DEFECTS if archive.defects.total else NO_DEFECT
     except ArchiveError as error:

@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
             for line in omissions(archive) if chosen.derived else []:
                 tell(line)
         finally:
-            for line in archive.defects.in_short():
+            for line in (*archive.warnings, *archive.defects.in_short()):
                 tell(line)
         topics = sum(1 for count in written.counts if count)
         print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")

@@ -113,7 +113,8 @@ class StreamMaker:
             return self._clouds(log, own, first, times)
         assert own.record is not None
         convert = self._with_options(log, own, own.record)
-        return RecordStream(log, times, convert, Teller(report=self._archive.defects, stream=spec.id))
+        tell = Teller(report=self._archive.defects, stream=spec.id, notes=self._archive.notes)
+        return RecordStream(log, times, convert, tell)
 
     def _with_options(self, log: LogStream, own: SampleType, convert: Callable[..., Record]) -> Convert:
         """The function that converts samples, told what it wants to know of their stream."""

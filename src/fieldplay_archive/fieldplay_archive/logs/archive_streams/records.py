@@ -59,6 +59,8 @@ class RecordStream(_Spans):
         rows = samples_of_rows(self._log, part.row)
         with np.errstate(invalid="ignore"):
             record = replace(self._convert(rows, part.stamp_ns), order_ns=self._order(part))
+        for note in rows.notes:
+            self._tell.warn(f"{self._log.name}: {note}")
         if not rows.faults:
             return record
         if index not in self._told:

@@ -4,12 +4,13 @@ Which of their times are broken, so that others stand in, is told.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.archive import WARNING
 from fieldplay_archive.logs.archive_streams.sorted_rows import Numbers, RowsInOrder, in_order
 from fieldplay_archive.logs.index.file_index import BLOCK, NO_TIME, Table
 from fieldplay_archive.logs.index.times import INNER, TIMES
@@ -28,13 +29,19 @@ MOST_LOOKED_AT = 200  # samples without a time
 
 @dataclass(frozen=True, kw_only=True)
 class Teller:
-    """Reports the defects of one stream."""
+    """Reports the defects of one stream, and notes once what else is to be known of it."""
 
     report: Report
     stream: str
+    notes: list[str] = field(default_factory=list)
 
     def __call__(self, file: str, kind: str, message: str) -> None:
         self.report(Defect(file=file, kind=kind, stream=self.stream, message=message))
+
+    def warn(self, text: str) -> None:
+        text = f"{WARNING}{text}"
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 class LeavingRows(NamedTuple):

@@ -12,6 +12,10 @@ Stamps = NDArray[np.int64]
 UNKNOWN_VARIANCE = 1e6  # of a part that the data do not hold
 NORM_ERROR = 1e-3  # of a quaternion
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
+NO_TURN = (
+    "its velocities are in the target's frame; where a sample has no orientation that of its source is not known, and "
+    "leaves with a variance of 1e6"
+)
 W_FIRST = (1, 2, 3, 0)  # of a quaternion w x y z, its x y z w
 POSITION, ORIENTATION = ("pos", "position"), ("orient", "orientation")
 
@@ -19,7 +23,8 @@ POSITION, ORIENTATION = ("pos", "position"), ("orient", "orientation")
 def odometry_from_states(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = False) -> records.Odometry:
     """The source in the target; the velocity, which is in the target, is turned into the source.
 
-    A part that is NaN throughout is not known: it is zero, or the identity, with UNKNOWN_VARIANCE.
+    A part that is NaN throughout is not known: it is zero, or the identity, with UNKNOWN_VARIANCE. So is a velocity
+    without the orientation that would turn it, which is told.
     """
     _require_names(rows, "sourceframe", "targetframe")
     position = rows.vectors(3, *POSITION)
@@ -28,6 +33,10 @@ def odometry_from_states(rows: SampleRows, stamp_ns: Stamps, *, w_first: bool = 
     no_place, no_turn = _unknown(rows, "position", position), _unknown(rows, "orientation", turn)
     no_velocity, no_rates = _unknown(rows, "velocity", velocity), _unknown(rows, "angular_velocity", rates)
     rows.fault(no_place & no_turn & no_velocity & no_rates, "expected a pose or a motion, got neither")
+    if (no_turn & ~no_velocity).any():
+        rows.notes.add(NO_TURN)
+        no_velocity |= no_turn
+        rows.fault(no_place & no_turn & no_rates, "expected an orientation, by which its velocity is turned, got none")
     _require_unit(rows, turn, ~no_turn)
     turn[no_turn] = IDENTITY
     body_R_target = np.swapaxes(_matrices(turn), 1, 2)

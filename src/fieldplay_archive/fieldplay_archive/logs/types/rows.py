@@ -72,7 +72,7 @@ def no_numbers(values: Floats) -> NDArray[np.bool_]:
 
 
 class SampleRows:
-    """Samples (n,) and what is wrong with some of them, the first fault of each.
+    """Samples (n,) and what is wrong with some of them, the first fault of each; `notes` are worth knowing of them.
 
     In the place of one that cannot be read stands the error that says why.
     """
@@ -80,6 +80,7 @@ class SampleRows:
     def __init__(self, samples: Sequence[Any]) -> None:
         self.samples: Sequence[Any] = samples
         self.faults: dict[int, str] = {}
+        self.notes: set[str] = set()
         for row, sample in enumerate(samples):
             if isinstance(sample, ArchiveError):
                 self.faults[row] = str(sample)
@@ -141,7 +142,7 @@ class TreeRows(SampleRows):
     def __init__(self, samples: Sequence[Any], tree: Any) -> None:
         self.samples = samples  # none of them is looked at
         self.tree = tree
-        self.faults = {}
+        self.faults, self.notes = {}, set()
         if not isinstance(tree, dict):
             self.faults = dict.fromkeys(range(len(self)), "expected a sample with fields, got another thing")
 
