@@ -8,6 +8,8 @@ from helpers import tiny_ida as tiny
 from helpers.ida_messages import defects_of, messages_of, notes_of, places_of
 from helpers.tiny_ida import Motion, Row, TinyIda
 
+from fieldplay_archive.outlets.selection import Selection
+
 FILE = f"{Motion().stem}.csv"
 SEVENTH = "0.1070"  # enc1 there
 LINE = 9
@@ -166,6 +168,30 @@ def test_a_label_that_names_all_columns_governs_where_the_heading_says_otherwise
     assert any(note.startswith("columns by label, the heading names other columns") for note in notes_of(bundle.root))
     path.with_suffix(".xml").unlink()
     assert messages_of(bundle.root)["joint_states"][0][1].position[1] == 0.2005
+
+
+@pytest.mark.parametrize(
+    ("column", "topic", "names"),
+    [
+        ("enc4", "joint_states", ["shoulder_yaw", "shoulder_pitch", "elbow"]),
+        ("pot1", "joint_states_pot", ["shoulder_pitch", "elbow", "wrist"]),
+        ("volt2", "motors", ["shoulder_yaw", "elbow", "wrist"]),
+        ("Fr", "heater", ["heater"]),
+    ],
+)
+def test_a_column_that_heading_and_label_lack_is_told_and_the_rest_plays(
+    bundle: TinyIda, column: str, topic: str, names: list[str]
+) -> None:
+    bundle.write_motion(Motion(columns=[name for name in tiny.COLUMNS if name != column]))
+    (defect,) = defects_of(bundle.root)
+    assert places_of([defect]) == [("missing_column", FILE, None)]
+    assert f"column {column.lower()}: expected it by the specification, got none in" in defect.message
+    found = messages_of(bundle.root, Selection(derived=True))
+    assert len(found["joint_states"]) == len(found["joint_states_pot"]) == len(found["motors"]) == 30
+    assert found[topic][7][1].name == names
+    assert ("wrench" in found) == (column != "Fr") and ("tcp" in found) == (column != "enc4")
+    if column == "enc4":
+        assert list(found["joint_states"][7][1].position) == [0.107, 0.207, 0.307]
 
 
 def test_a_label_that_gives_another_column_the_time_does_not_govern(bundle: TinyIda) -> None:

@@ -117,8 +117,7 @@ def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], mess
 
 
 def test_a_state_with_a_velocity_alone_has_nothing_that_could_leave() -> None:
-    nan3, nan4 = [math.nan] * 3, [math.nan] * 4
-    rows = of_times(tiny.state, pos=nan3, orient=nan4, angular_velocity=nan3)
+    rows = of_times(tiny.state, pos=[math.nan] * 3, orient=[math.nan] * 4, angular_velocity=[math.nan] * 3)
     poses.odometry_from_states(rows, STAMPS)
     assert set(rows.faults.values()) == {"expected an orientation, by which its velocity is turned, got none"}
 

@@ -72,10 +72,15 @@ class ArmReading:
     def rows(self, record: records.Record, warn: Callable[[str], None] = lambda text: None) -> ArmRows:
         """The rows of joints, those with all four angles."""
         joints, positions = with_positions(record, warn)
+        try:
+            angles = outputs.angles_of_joints(joints.names, positions)
+        except ValueError as error:
+            warn(f"{len(joints)} rows are left out: {error}")
+            joints, angles = joints.only(np.zeros(len(joints), bool)), np.zeros((0, 4))
         leaves_ns = joints.leaves_ns
         return ArmRows(
             stamp_ns=joints.stamp_ns,
-            angles=outputs.angles_of_joints(joints.names, positions),
+            angles=angles,
             tools=self._codes(TOOL, leaves_ns),
             phases=self._codes(PHASE, leaves_ns),
             geometry=self.states[GEOMETRY].places(leaves_ns),

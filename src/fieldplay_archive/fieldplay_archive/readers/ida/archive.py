@@ -128,7 +128,7 @@ def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: Sp
     conversions = IdaConversions(parameters=archive.parameters, tools=_tool_names(archive))
     streams: dict[str, Stream] = {name: HeldStream(state_record(found, name)) for name in STATES}
     for name, (needed, convert) in conversions.streams().items():
-        if found.columns.issuperset(needed):
+        if not needed or not found.columns.isdisjoint(needed):
             streams[name] = TableStream(distinct, convert)
     return streams
 
@@ -163,10 +163,20 @@ def _table(archive: Archive, files: Files, product: Product, *, clock: Spacecraf
     except (ArchiveError, OSError) as error:
         archive.defects(Defect(file=product.file, kind="unreadable_table", message=str(error)))
         return None
+    for column in _missing_columns(table, described.layouts):
+        message = f"column {column}: expected it by the specification, got none in the heading or the label"
+        archive.defects(Defect(file=product.file, kind="missing_column", message=f"{message}; what is left plays"))
     said = None if product.described is None or product.described.table is None else product.described.table.records
     if said is not None and said != table.count:
         tell(f"expected {said} rows by the label {product.label_file}, got {table.count} that can be read")
     return table if table.blocks else None
+
+
+def _missing_columns(table: Table, layouts: Sequence[Sequence[str]]) -> list[str]:
+    """The columns that a file lacks of the layout that it lacks the fewest of."""
+    assert isinstance(table.format, MotionFormat)
+    own = set(table.format.own.columns)
+    return min(([name for name in layout if name not in own] for layout in layouts), key=len)
 
 
 def _note_tables(archive: Archive, tables: Sequence[Table]) -> None:

@@ -73,11 +73,11 @@ class IdaConversions:
     tools: tuple[str, ...]
 
     def streams(self) -> dict[str, tuple[tuple[str, ...], Convert]]:
-        """For each stream the columns without which it is none, and what makes records of rows."""
+        """For each stream the columns without any of which it is none, and what makes records of rows."""
         made: dict[str, tuple[tuple[str, ...], Convert]] = {
-            "joint_states": (("enc1",), joint_states),
-            "joint_states_pot": (("pot1",), joint_states_pot),
-            "motors": (("cur1",), motors),
+            "joint_states": (tuple(_of("enc")), joint_states),
+            "joint_states_pot": (tuple(_of("pot")), joint_states_pot),
+            "motors": (tuple(_of("cur")), motors),
             "heater": (("htr_cur",), heater),
             "wrench": (("fr",), self.wrench),
             "grapple_temperature": (("tgrapple",), temperature("tgrapple")),
@@ -137,24 +137,36 @@ def joint_state(stat: int, joint: int) -> records.State:
     return records.State(f"ida: {JOINTS[joint]}", WARNING if is_over else FINE, message, tuple(said.items()))
 
 
+def _joints_with(rows: TableRows, *kinds: str) -> tuple[TableRows, tuple[str, ...], list[str]]:
+    """The joints of which a block has all of some kinds of columns, and the rows that have a number in each of these.
+
+    The numbers of the joints come as text. A file that lacks a column lacks that joint, not the others.
+    """
+    numbers = [str(joint) for joint in range(1, len(JOINTS) + 1)]
+    there = [n for n in numbers if np.isfinite(rows.columns(*(kind + n for kind in kinds))).any(axis=0).all()]
+    there = there or numbers  # of which there are no rows
+    rows = _with(rows, *(kind + number for kind in kinds for number in there))
+    return rows, tuple(JOINTS[int(number) - 1] for number in there), there
+
+
 def joint_states(rows: TableRows) -> records.Joints:
     """Angles of the encoders, the rates and the torques; a rate or torque that is none is NaN."""
-    rows = _with(rows, *_of("enc"))
-    angles, rates, torques = (rows.columns(*_of(name)) for name in ("enc", "v", "tau"))
-    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=angles, velocity=rates, effort=torques)
+    rows, names, there = _joints_with(rows, "enc")
+    angles, rates, torques = (rows.columns(*(kind + n for n in there)) for kind in ("enc", "v", "tau"))
+    return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=angles, velocity=rates, effort=torques)
 
 
 def joint_states_pot(rows: TableRows) -> records.Joints:
     """Angles of the potentiometers."""
-    rows = _with(rows, *_of("pot"))
-    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, position=rows.columns(*_of("pot")))
+    rows, names, there = _joints_with(rows, "pot")
+    return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=rows.columns(*(f"pot{n}" for n in there)))
 
 
 def motors(rows: TableRows) -> records.Joints:
     """Currents in A as effort, voltages in V as velocity."""
-    rows = _with(rows, *_of("cur"), *_of("volt"))
-    current_a = rows.columns(*_of("cur")) * A_PER_MA
-    return records.Joints(stamp_ns=rows.stamp_ns, names=JOINTS, velocity=rows.columns(*_of("volt")), effort=current_a)
+    rows, names, there = _joints_with(rows, "cur", "volt")
+    current_a, voltage_v = (rows.columns(*(kind + n for n in there)) for kind in ("cur", "volt"))
+    return records.Joints(stamp_ns=rows.stamp_ns, names=names, velocity=voltage_v, effort=current_a * A_PER_MA)
 
 
 def heater(rows: TableRows) -> records.Joints:
