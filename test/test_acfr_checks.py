@@ -253,6 +253,7 @@ def test_wheels_that_turn_the_other_way_are_a_defect(archive: TinyAcfr) -> None:
     skid_steered(archive, sign=-1.0)
     _, (defect,) = inspected(archive)
     assert (defect.kind, defect.stream) == ("wheel_sense", "payload_wheels")
+    assert (archive.root / defect.file).is_file()
 
 
 def test_a_sound_dataset_has_no_defects(tmp_path: Path) -> None:

@@ -172,7 +172,9 @@ def test_a_setting_that_the_data_contradict_is_said_with_what_would_fit(name: st
     write, parameter, fits, message = TRAPS[name]
     write(rover)
     ((defect,), _) = measured(rover)
-    assert (defect.kind, defect.file, defect.row) == ("unit_mismatch", "Traverse_0", None)
+    of_file = {"platform_axes": "Platform2DVelocity.csv", "steering_zero_deg": "PlatformWheelPoseEstimate.csv"}
+    file = of_file.get(parameter, "GnssImu.csv")
+    assert (defect.kind, Path(defect.file).name, defect.row) == ("unit_mismatch", file, None)
     assert defect.message == f"{message}, --set {parameter}={fits} would"
     assert measured(rover, **{parameter: fits})[0] == []
 
@@ -296,4 +298,4 @@ def test_info_shows_what_was_measured_and_what_does_not_fit(rover: Rover, capsys
     out = capsys.readouterr().out
     assert "  note: measured: gyroscope against GnssBodyAngularVelocity has the slope 1.000\n" in out
     assert "  note: measured: drive speed and ticks together give a wheel radius of 0.1500 m\n" in out
-    assert "  Traverse_0: gyroscope against GnssBodyAngularVelocity has the slope 1.000; gyro_unit=deg/s" in out
+    assert "  GnssImu.csv: gyroscope against GnssBodyAngularVelocity has the slope 1.000; gyro_unit=deg/s" in out

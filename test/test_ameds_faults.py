@@ -218,14 +218,14 @@ FAULTS: dict[str, Fault] = {
     ),
     "gyro in rad/s": one(
         lambda root: [column(4 + axis, np.radians)(root) for axis in range(3)],
-        "", None, "unit_mismatch", "slope 1.000; gyro_unit=deg/s does not fit, --set gyro_unit=rad/s would",
+        "GnssImu.csv", None, "unit_mismatch", "slope 1.000; gyro_unit=deg/s does not fit, --set gyro_unit=rad/s would",
     ),
     "magnetometer in mG": one(
         lambda root: [column(7 + axis, lambda value: 1000 * value)(root) for axis in range(3)],
-        "", None, "unit_mismatch", "450 mG); magnetometer_unit=G does not fit, --set magnetometer_unit=mG would",
+        NAME_OF_IMU, None, "unit_mismatch", "450 mG); magnetometer_unit=G does not fit, --set magnetometer_unit=mG",
     ),
     "gravity turned": one(
-        column(3, np.negative), "", None, "unit_mismatch", "accelerometer_sign=1 does not fit"
+        column(3, np.negative), "GnssImu.csv", None, "unit_mismatch", "accelerometer_sign=1 does not fit"
     ),
     "latitude in degrees": one(
         column(2, np.degrees, POSES), POSES, None, "implausible_unit", "longitude: expected rad, got"

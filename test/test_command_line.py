@@ -163,9 +163,12 @@ def test_check_ends_with_1_and_names_place_and_stream_of_each_defect(tiny_ameds:
         "stream": None,
         "kind": "short_row",
         "message": "expected 8 columns, got 2: '1656931514,1'",
+        "sample": None,
+        "byte": None,
     }
     message = "expected a JPEG, PNG or BMP picture, got an empty file"
-    assert by_file[picture.name] == {"row": None, "stream": "aux_cam", "kind": "damaged_picture", "message": message}
+    place = {"row": None, "stream": "aux_cam", "sample": None, "byte": None}
+    assert by_file[picture.name] == {**place, "kind": "damaged_picture", "message": message}
 
 
 def test_a_thousand_defects_of_a_kind_are_listed_and_all_are_counted(tiny_ameds: Any, call: Call) -> None:

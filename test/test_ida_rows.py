@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fieldplay_archive.outlets.selection import Selection
 from helpers import tiny_ida as tiny
 from helpers.ida_messages import defects_of, messages_of, notes_of, places_of
 from helpers.tiny_ida import Motion, Row, TinyIda
-
-from fieldplay_archive.outlets.selection import Selection
 
 FILE = f"{Motion().stem}.csv"
 SEVENTH = "0.1070"  # enc1 there

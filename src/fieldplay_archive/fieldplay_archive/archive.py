@@ -19,7 +19,7 @@ from fieldplay_archive.tables.dialect import unit_of_digits
 from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import RowsSpec, Table, Watch
 from fieldplay_archive.tables.table_format import ExpectedUnit
-from fieldplay_archive.tables.table_streams import Tables
+from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -58,7 +58,7 @@ class DefectLog:
         return self.counts - Counter((place_of(defect), defect.kind) for defect in self.kept)
 
     def in_short(self) -> list[str]:
-        """How many of each kind there are, and the first of them with their places; nothing where there are none."""
+        """How many of each kind there are, and the first of each file; nothing where there are none."""
         if not self.total:
             return []
         kinds: Counter[str] = Counter()
@@ -66,15 +66,34 @@ class DefectLog:
             kinds[kind] += count
         counted = f"{self.total} defect{'s' if self.total > 1 else ''}"
         lines = [f"{counted}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
-        lines += [f"  {defect}" for defect in self.kept[:SHOWN]]
-        if self.total > SHOWN:
-            lines.append(f"  and {self.total - SHOWN} more: fieldplay check lists them")
+        shown = self._shown()
+        lines += [f"  {defect}" for defect in shown]
+        if self.total > len(shown):
+            lines.append(f"  and {self.total - len(shown)} more: fieldplay check lists them")
         return lines
+
+    def _shown(self) -> list[Defect]:
+        """The first defects of each file: one at least, however many files there are."""
+        of_file = Counter(defect.file for defect in self.kept)
+        most, shown = max(SHOWN // max(len(of_file), 1), 1), []
+        seen: Counter[str] = Counter()
+        for defect in self.kept:
+            seen[defect.file] += 1
+            if seen[defect.file] <= most:
+                shown.append(defect)
+        return shown
+
+
+def file_of_span(archive: "Archive", stream: str, index: int) -> str:
+    """The name of the file that a span of a stream is of; the archive's own where it is of no file alone."""
+    found = archive.streams.get(stream)
+    return found.file(index) if isinstance(found, TableStream) and index < len(found.spans) else archive.root.name
 
 
 def place_of(defect: Defect) -> str:
     """What its defects are counted by."""
-    return defect.file if defect.row is not None or defect.stream is None else defect.stream
+    is_of_many = defect.row is not None or defect.sample is not None
+    return defect.file if is_of_many or defect.stream is None else defect.stream
 
 
 @dataclass(kw_only=True)

@@ -8,7 +8,7 @@ import pytest
 from fieldplay_archive.archive import KEPT_PER_KIND, Archive, DefectLog, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, open_files
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, TableFiles
-from fieldplay_messages.errors import Defect, UsageError, UserError
+from fieldplay_messages.errors import Defect, Place, UsageError, UserError
 from fieldplay_messages.spec import StreamSpec
 
 START = 1656931512
@@ -155,9 +155,30 @@ def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defect
         log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
     assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 7, KEPT_PER_KIND)
     assert log.dropped == {("cam", "picture_size"): 7}
-    first, second, *_, last = log.in_short()
+    first, second, *_, last = lines = log.in_short()
     assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
-    assert last == "  and 987 more: fieldplay check lists them"
+    assert last == "  and 7 more: fieldplay check lists them" and len(lines) == KEPT_PER_KIND + 2
+
+
+def test_each_file_has_a_line_however_many_defects_another_has() -> None:
+    log = DefectLog()
+    for k in range(300):
+        log(Defect(file="a.csv", kind="short_row", message="", row=k))
+    for file in ("b.csv", "c.csv", *(f"{k}.msg" for k in range(25))):
+        log(Defect(file=file, kind="damaged_sample", message="cut", stream="x", sample=3))
+    lines = log.in_short()[1:]
+    assert {line.split(":")[0].strip() for line in lines[:-1]} == {defect.file for defect in log.kept}
+    assert lines[-1] == "  and 299 more: fieldplay check lists them"
+
+
+def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
+    place = Place("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
+    defect = Defect.at(place, kind="damaged_picture", message="cut", stream="cam")
+    assert (defect.file, defect.stream, defect.sample, defect.byte, defect.row) == ("a.msg", "cam", 1, 4988, None)
+    assert str(defect) == "a.msg: sample 1 of /cam.frame at byte 4988: cut"
+    assert Defect.at("a.jpg", kind="damaged_picture", message="cut") == Defect(
+        file="a.jpg", kind="damaged_picture", message="cut"
+    )
 
 
 @pytest.mark.parametrize(

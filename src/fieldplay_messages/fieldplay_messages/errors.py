@@ -20,15 +20,51 @@ class BagError(UserError):
     """A bag that cannot be written, or messages that no bag can hold."""
 
 
+class Place(str):
+    """Where a row is that is one of many in its file, for people as a text, for programs its parts.
+
+    `what` says it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
+    """
+
+    file: str
+    what: str
+    row: int | None
+    sample: int | None
+    byte: int | None
+
+    def __new__(
+        cls, file: str, what: str, *, row: int | None = None, sample: int | None = None, byte: int | None = None
+    ) -> "Place":
+        place = super().__new__(cls, f"{file}: {what}")
+        place.file, place.what, place.row, place.sample, place.byte = file, what, row, sample, byte
+        return place
+
+
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """One fault of an archive: its place and what is wrong there, as expected and got."""
+    """One fault of an archive: its place and what is wrong there, as expected and got.
+
+    `row` is the line of a text file, counted from 1; `sample` and `byte` are of a log.
+    """
 
     file: str
     kind: str
     message: str
     row: int | None = None
     stream: str | None = None
+    sample: int | None = None
+    byte: int | None = None
+
+    @classmethod
+    def at(cls, place: str, *, kind: str, message: str, stream: str | None = None) -> "Defect":
+        """A fault of a file, or of a Place in one."""
+        if not isinstance(place, Place):
+            return cls(file=place, kind=kind, message=message, stream=stream)
+        told = message if place.row is not None else f"{place.what}: {message}"
+        return cls(
+            file=place.file, kind=kind, message=told,
+            row=place.row, stream=stream, sample=place.sample, byte=place.byte,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"

@@ -149,7 +149,7 @@ class FieldData(ABC):
                 picture = record.load(row)
                 pixels = pixels_from_file(picture) if isinstance(picture, bytes) else pixels_from_image(picture)
             except (ArchiveError, OSError) as error:
-                self._report(Defect(file=record.names[row] or name, kind="damaged_picture", message=str(error)))
+                self._report(Defect.at(record.names[row] or name, kind="damaged_picture", message=str(error)))
                 continue
             yield int(record.stamp_ns[row]), pixels
 
@@ -164,7 +164,7 @@ class FieldData(ABC):
             try:
                 points = record.load(row)
             except (ArchiveError, OSError) as error:
-                self._report(Defect(file=record.names[row] or name, kind="damaged_cloud", message=str(error)))
+                self._report(Defect.at(record.names[row] or name, kind="damaged_cloud", message=str(error)))
                 continue
             yield int(record.stamp_ns[row]), points
 

@@ -13,7 +13,7 @@ import msgpack
 from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, ZipFiles, begins_as_zip
 from fieldplay_archive.logs.index.cache import keep_index, kept_index, state_of_log
 from fieldplay_archive.logs.index.file_index import FileIndex
-from fieldplay_archive.logs.index.scan import index_of_log
+from fieldplay_archive.logs.index.scan import byte_of_fault, index_of_log
 from fieldplay_archive.logs.index.window import CHUNK
 from fieldplay_archive.logs.log_files import InflatedFile, LogFiles, open_log_file
 from fieldplay_archive.logs.messagepack.values import FAULTS, settings_from_bytes
@@ -58,7 +58,7 @@ class Log(AbstractContextManager["Log"]):
             if index.is_settings and not index.faults:
                 self._read_settings(name, report)
             for kind, message in index.faults:
-                report(Defect(file=name, kind=kind, message=message))
+                report(Defect(file=name, kind=kind, message=message, byte=byte_of_fault(message)))
             for part in index.parts:
                 found.setdefault(part.stream, []).append(FilePart(name, part))
                 _compare_lengths(name, part.stream, len(part), part.logged.count if part.has_meta else None, report)

@@ -37,6 +37,10 @@ class Tables:
         table, block = self._places[index]
         return table.rows(block)
 
+    def table_of(self, index: int) -> Table:
+        """The table that a block belongs to."""
+        return self._places[index][0]
+
     def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
         """All rows with first_ns <= time <= last_ns, in the order of time."""
         rows = joined(self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables])
@@ -69,6 +73,10 @@ class TableStream:
 
     def load(self, index: int) -> Record:
         return self._convert(self._tables.rows(index))
+
+    def file(self, index: int) -> str:
+        """The name of the file that a span is of."""
+        return self._tables.table_of(index).name
 
 
 class GroupStream:

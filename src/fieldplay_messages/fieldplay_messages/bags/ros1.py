@@ -159,7 +159,7 @@ class Ros1Bag(Bag):
             yield chunk[begin + 4 : end]
 
     def tell_damaged(self, block: int, message: str) -> None:
-        self.report(Defect(file=self.name, kind="damaged_chunk", message=message))
+        self.report(Defect(file=self.name, kind="damaged_chunk", message=message, byte=block))
 
     def close(self) -> None:
         self.parts.close()

@@ -26,7 +26,7 @@ def feed_of_clouds(
             name = record.names[row]
             if name not in reported:
                 reported.add(name)
-                report(Defect(file=name, kind="damaged_cloud", stream=spec.id, message=str(error)))
+                report(Defect.at(name, kind="damaged_cloud", stream=spec.id, message=str(error)))
             raise ArchiveError(str(error)) from error
 
     def records(index: int) -> Clouds:

@@ -67,13 +67,13 @@ class _Shared:
         if camera is not None and size != (camera.width, camera.height):
             expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
             message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
-            self.report(Defect(file=name, kind="picture_size", stream=self.stream, message=message))
+            self.report(Defect.at(name, kind="picture_size", stream=self.stream, message=message))
 
     def refuse(self, name: str, fault: str) -> None:
         """Report a picture, once."""
         if name not in self.reported:
             self.reported.add(name)
-            self.report(Defect(file=name, kind="damaged_picture", stream=self.stream, message=fault))
+            self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=fault))
 
 
 Make = Callable[[_Shared, Pictures, int, str], Pieces | None]  # a message of a row, in a frame

@@ -231,7 +231,7 @@ def _samples(stream: LogStream, first: int, last: int, *, report: Report) -> lis
     except ArchiveError as error:
         if last - first == 1:
             place = stream.place(first)
-            message = f"{place.what}: {error}; its row has a time alone"
-            report(Defect(file=place.file, kind="unreadable_sample", message=message, stream=stream.name))
+            message = f"{error}; its row has a time alone"
+            report(Defect.at(place, kind="unreadable_sample", message=message, stream=stream.name))
             return [{}]
     return [sample for row in range(first, last) for sample in _samples(stream, row, row + 1, report=report)]

@@ -66,13 +66,12 @@ class RecordStream(_Spans):
         if index not in self._told:
             self._told.add(index)
             for row, fault in sorted(rows.faults.items()):
-                place = self._log.place(int(part.row[row]))
-                self._tell(place.file, "damaged_sample", f"{place.what}: {fault}")
+                self._tell(self._log.place(int(part.row[row])), "damaged_sample", fault)
         return record.only(rows.good)
 
 
 def _names(log: LogStream, part: LeavingRows) -> tuple[str, ...]:
-    return tuple(str(log.place(row)) for row in part.row.tolist())
+    return tuple(log.place(row) for row in part.row.tolist())
 
 
 class PictureStream(_Spans):

@@ -17,7 +17,7 @@ from fieldplay_archive.logs.index.times import INNER, TIMES
 from fieldplay_archive.logs.messagepack.values import plain_name
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import LATEST_US, MICROSECONDS
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Place, Report
 from fieldplay_messages.streams import Span
 
 Stamps = NDArray[np.int64]
@@ -35,8 +35,8 @@ class Teller:
     stream: str
     notes: list[str] = field(default_factory=list)
 
-    def __call__(self, file: str, kind: str, message: str) -> None:
-        self.report(Defect(file=file, kind=kind, stream=self.stream, message=message))
+    def __call__(self, place: str, kind: str, message: str) -> None:
+        self.report(Defect.at(place, kind=kind, stream=self.stream, message=message))
 
     def warn(self, text: str) -> None:
         text = f"{WARNING}{text}"
@@ -154,8 +154,8 @@ def times_of(log: LogStream, *, by_log: bool, plausible_ns: tuple[int, int], tel
             blocks[first:last] = _summary(leaves, rows[first:last] - begin)
     if found.lost:
         got = "none" if found.got_ns == NO_TIME else f"{found.got_ns} ns"
-        where = f"{found.lost} of {len(log)} samples have none such, the first: {log.place(found.first_lost)}, {got}"
-        tell(log.parts[0].file, "no_time", f"{log.name}: expected a time of this century; {where}")
+        message = f"expected a time of this century, got {got}; {found.lost} of {len(log)} samples have none such"
+        tell(log.place(found.first_lost), "no_time", message)
     is_ordered = bool(blocks["is_ordered"].all() and (blocks["low"][1:] >= blocks["high"][:-1]).all())
     times = RowTimes(log=log, by_log=found.differs, blocks=blocks)
     if is_ordered and not found.lost:
@@ -212,9 +212,8 @@ def _tell_own(log: LogStream, tell: Teller) -> None:
     if not broken:
         return
     count += len(broken) - len(looked_at)
-    place = log.place(broken[0])
-    message = f"{log.name}: expected each sample's own time, {count} of {len(log)} have none that is one, the first: "
-    tell(place.file, "no_own_time", f"{message}{place.what}; they are stamped with the time of logging")
+    message = f"expected each sample's own time, {count} of {len(log)} have none that is one"
+    tell(log.place(broken[0]), "no_own_time", f"{message}; they are stamped with the time of logging")
 
 
 def _lost_rows(log: LogStream) -> tuple[list[int], int]:
@@ -261,6 +260,6 @@ def _tell_logged(log: LogStream, tell: Teller) -> None:
                 at = begin - first + int(np.argmax(is_broken)) if is_broken.any() and not broken else at
                 broken += int(is_broken.sum())
         if broken:
-            message = f"{log.name}.meta: expected times of logging, {broken} of {count} are none, the first "
-            tell(file, "no_log_time", f"{message}that of sample {at}; the samples' own stand in")
+            message = f"expected times of logging, {broken} of {count} are none; the samples' own stand in"
+            tell(Place(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
         first += len(part)

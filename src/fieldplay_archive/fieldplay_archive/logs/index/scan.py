@@ -26,6 +26,7 @@ from fieldplay_archive.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, plai
 from fieldplay_messages.errors import ArchiveError
 
 META = ".meta"
+NEAR = "corrupt near byte "
 COLUMN = re.compile(r"(?P<stream>[^.]*\.[^/.]+)(?P<meta>\.meta)?/(?P<field>.+)")  # of a flattened log
 LONGEST_TEXT = 1 << 16
 ITEM = "expected an item of MessagePack"
@@ -67,7 +68,7 @@ class _Scan:
 
     def _fault(self, error: BaseException) -> tuple[str, str]:
         begin, end = self._begin, self._window.end
-        near, is_cut = f"corrupt near byte {begin}:", isinstance(error, msgpack.exceptions.OutOfData)
+        near, is_cut = f"{NEAR}{begin}:", isinstance(error, msgpack.exceptions.OutOfData)
         if isinstance(error, ArchiveError | OSError):
             return "corrupt_log", f"{near} {self._place}: {error}"
         rest = self._window.bytes_between(begin, end) if self._is_sample else b""
@@ -257,3 +258,9 @@ class _Scan:
                 columns[name] = items.column(is_cut=True)
         column = items.column(is_cut=False)
         columns[name] = replace(column, begins=np.array([begin]), is_constant=True) if is_constant else column
+
+
+def byte_of_fault(message: str) -> int | None:
+    """The byte that the fault of a log names, if it names one."""
+    found = re.match(rf"{NEAR}(\d+)", message)
+    return None if found is None else int(found[1])

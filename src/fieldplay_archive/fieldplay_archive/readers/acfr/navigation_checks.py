@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive, spread
+from fieldplay_archive.archive import Archive, file_of_span, spread
 from fieldplay_archive.readers.acfr import navigation as turns
 from fieldplay_archive.readers.acfr.navigation import ANGLES, NAV, PLACE, RATES, VELOCITY, grid_of
 from fieldplay_archive.tables.rows import TableRows
@@ -154,7 +154,8 @@ def check_skid_steer(archive: Archive) -> None:
     archive.notes.append(f"measured: {text} ({fit.rows} rows, {fit.slipping:.0%} of them slipping)")
     if fit.wheel_radius_m.value < 0 or (fit.track_m and fit.track_m.value < 0):
         message = f"{text}: one below 0 means that the wheels turn the other way, or that left is right"
-        archive.defects(Defect(file=archive.root.name, kind="wheel_sense", stream="payload_wheels", message=message))
+        file = file_of_span(archive, "payload_wheels", 0)
+        archive.defects(Defect(file=file, kind="wheel_sense", stream="payload_wheels", message=message))
 
 
 def _shown(estimate: Estimate) -> str:

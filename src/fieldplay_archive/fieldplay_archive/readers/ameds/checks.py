@@ -30,11 +30,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, and the setting that it speaks for, if it speaks for one."""
+    """What was measured, and the setting that it speaks for, if it speaks for one, with the kind of the table."""
 
     text: str
     parameter: str = ""
     fits: str | float | None = None
+    table: str = "gnss_imu"
 
 
 Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Measurement]]
@@ -52,7 +53,8 @@ def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
                 cure = f"; {measurement.parameter}={chosen} does not fit"
                 if measurement.fits is not None:
                     cure += f", --set {measurement.parameter}={measurement.fits} would"
-                archive.defects(Defect(file=archive.root.name, kind="unit_mismatch", message=measurement.text + cure))
+                file = tables[measurement.table].tables[0].name
+                archive.defects(Defect(file=file, kind="unit_mismatch", message=measurement.text + cure))
 
 
 def _blocks(tables: Tables) -> Iterator[TableRows]:
@@ -162,7 +164,7 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measure
             slope = _slope(twist["yaw_rate"], body["z"])
             fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
             yield Measurement(
-                f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits
+                f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits, key
             )
 
 
@@ -177,7 +179,8 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measur
     steer = _apart_deg(estimate, motor, "steer", [sign * steer_deg for sign in constants["steer_signs"]])
     zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
-    yield Measurement(f"steering angles are {zero:+.2f} deg beside those of the ticks", "steering_zero_deg", fits)
+    text = f"steering angles are {zero:+.2f} deg beside those of the ticks"
+    yield Measurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
     drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
     beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
     yield Measurement(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, file_of_span
 from fieldplay_archive.spec import PoseCheck
 from fieldplay_archive.tables.rows import TableRows
 from fieldplay_kinematics.axes import quaternion_from_fixed_xyz, quaternion_from_moving_xyz
@@ -131,7 +131,8 @@ def check_poses(archive: Archive) -> None:
         far = best.millimetres > CLOSE_MM or best.degrees > CLOSE_DEG
         if far or best.angles != chosen or best.joints != "as numbered":
             message = f"the poses of {check.child} and those of the joints fit best with {best}, chosen is {chosen}"
-            archive.defects(Defect(file=archive.root.name, kind="pose_mismatch", stream=check.stream, message=message))
+            file = file_of_span(archive, check.stream, 0)
+            archive.defects(Defect(file=file, kind="pose_mismatch", stream=check.stream, message=message))
 
 
 def _readings(archive: Archive, check: PoseCheck) -> Iterator[PoseReading]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive, spread
+from fieldplay_archive.archive import Archive, file_of_span, spread
 from fieldplay_kinematics.lander_arm import SCOOP_AND_IDC, tool_names
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, SETS
 from fieldplay_kinematics.lander_arm_tcp import JOINTS, POTS, TOOL, ArmReading, Compute, bent, straight
@@ -44,10 +44,11 @@ MOST_SPANS = 12
 class Apart:
     """Of rows with a pose of the archive: ours less the archive's in mm (n, 3), between the approach axes in mrad (n,).
 
-    The tools' numbers are `tools` (n,), and the way down along gravity is `down` (3,).
+    The tools' numbers are `tools` (n,), the spans that rows are of `span` (n,); the way down by gravity is `down` (3,).
     """
 
     tools: NDArray[np.uint8]
+    span: NDArray[np.intp]
     place_mm: Array
     axis_mrad: Array
     down: Array
@@ -56,8 +57,17 @@ class Apart:
         """The rows with these tools."""
         kept = np.isin(self.tools, codes)
         return Apart(
-            tools=self.tools[kept], place_mm=self.place_mm[kept], axis_mrad=self.axis_mrad[kept], down=self.down
+            tools=self.tools[kept],
+            span=self.span[kept],
+            place_mm=self.place_mm[kept],
+            axis_mrad=self.axis_mrad[kept],
+            down=self.down,
         )
+
+    @property
+    def worst_span(self) -> int:
+        """The span of the row that lies farthest apart."""
+        return int(self.span[np.argmax(np.linalg.norm(self.place_mm, axis=1))])
 
     @property
     def median_mm(self) -> float:
@@ -92,7 +102,7 @@ def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apa
         return None
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     down = reading.model(-1).arm.down
-    return Apart(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], down=down)
+    return Apart(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], span=columns[3], down=down)
 
 
 def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> ArmReading:
@@ -120,8 +130,8 @@ def spans_of_tools(stream: Stream, tools: States) -> list[int]:
 
 def _of_span(
     reading: ArmReading, compute: Compute, streams: tuple[Stream, Stream], *, index: int
-) -> Iterator[tuple[NDArray[np.uint8], Array, Array]]:
-    """Of the joints and the archive's poses: the tools' numbers, and how far the poses lie apart in place and axis."""
+) -> Iterator[tuple[NDArray[np.uint8], Array, Array, NDArray[np.intp]]]:
+    """Of the joints and the archive's poses: the tools' numbers, how far they lie apart in place and axis, the span."""
     rows, poses = reading.rows(streams[0].load(index)), streams[1].load(index)
     if not isinstance(poses, records.Pose):
         raise TypeError(f"expected poses, got {type(poses).__name__}")
@@ -133,7 +143,8 @@ def _of_span(
         axes = rotation_from_quaternion(poses.orientation_xyzw[theirs])[:, :, 2]
         across = np.linalg.norm(np.cross(axes, found[ours, :3, 2]), axis=1)
         angle = np.arctan2(across, (axes * found[ours, :3, 2]).sum(axis=1))
-        yield rows.tools[ours], (found[ours, :3, 3] - poses.position_m[theirs]) * 1e3, angle * 1e3
+        apart_mm = (found[ours, :3, 3] - poses.position_m[theirs]) * 1e3
+        yield rows.tools[ours], apart_mm, angle * 1e3, np.full(len(ours), index)
 
 
 def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | None:
@@ -155,7 +166,7 @@ def _check_numbering(archive: Archive, settings: Mapping[str, Any]) -> str | Non
     )
     if best != settings["tool_numbering"]:
         message = f"tools 2 and 3 fit tool_numbering={best}, chosen is {settings['tool_numbering']}"
-        _report(archive, "tool_numbering_mismatch", message)
+        _report(archive, "tool_numbering_mismatch", message, found[best])
     return best
 
 
@@ -174,7 +185,8 @@ def _check_lengths(archive: Archive, settings: Mapping[str, Any], numbering: str
     how = "" if fits else "; none of them fits"
     archive.notes.append(f"measured: the places of the tools that are known by the arm's lengths of {told}{how}")
     if fits and far[chosen] > far[best] + BETTER_MM:
-        _report(archive, "arm_lengths_mismatch", f"the tools' places fit dh_set={best} ({told}), chosen is {chosen}")
+        message = f"the tools' places fit dh_set={best} ({told}), chosen is {chosen}"
+        _report(archive, "arm_lengths_mismatch", message, known[chosen])
 
 
 def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
@@ -190,11 +202,13 @@ def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
                 told += f"; the archive has it {along:.2f} mm higher than it hangs here"
             archive.notes.append(f"measured: {told}")
             if of_tool.median_mm > CLOSE_MM:
-                _report(archive, "pose_mismatch", told, stream=f"archived_{variant}")
+                _report(archive, "pose_mismatch", told, of_tool, stream=f"archived_{variant}")
 
 
-def _report(archive: Archive, kind: str, message: str, stream: str = "archived_tool_enc") -> None:
-    archive.defects(Defect(file=archive.root.name, kind=kind, stream=stream, message=message))
+def _report(archive: Archive, kind: str, message: str, apart: Apart, *, stream: str = "archived_tool_enc") -> None:
+    """Report what is measured in several files, of the one where it is worst."""
+    file = file_of_span(archive, stream, apart.worst_span)
+    archive.defects(Defect(file=file, kind=kind, stream=stream, message=message))
 
 
 def check_rotors(archive: Archive) -> None:
@@ -203,17 +217,18 @@ def check_rotors(archive: Archive) -> None:
     if "rotor" not in archive.spec.constants or motors is None:
         return
     rotor = rotor_from_settings(archive.spec.constants["rotor"])
-    found: dict[str, list[Array]] = {}
+    found: dict[str, list[tuple[int, Array]]] = {}
     for index in spread(len(motors.spans), MOST_SPANS):
         for joint, apart in _rotors_of_span(archive, rotor, motors, index=index):
-            found.setdefault(joint, []).append(apart)
+            found.setdefault(joint, []).append((index, np.abs(apart)))
     for joint, parts in found.items():
-        apart = np.abs(np.concatenate(parts))
+        apart = np.concatenate([part for _, part in parts])
         told = f"rotor of {joint} by its current: {np.median(apart):.2f} deg C ({apart.max():.2f} at most)"
         archive.notes.append(f"measured: {told} in {len(apart)} rows")
         if np.median(apart) > CLOSE_DEG_C:
-            stream = ROTOR.format(joint)
-            archive.defects(Defect(file=archive.root.name, kind="rotor_mismatch", stream=stream, message=told))
+            stream, worst = ROTOR.format(joint), max(parts, key=lambda part: float(np.max(part[1])))[0]
+            file = file_of_span(archive, MOTORS, worst)
+            archive.defects(Defect(file=file, kind="rotor_mismatch", stream=stream, message=told))
 
 
 def _rotors_of_span(archive: Archive, rotor: Rotor, motors: Stream, *, index: int) -> Iterator[tuple[str, Array]]:

@@ -88,10 +88,6 @@ class DistinctTables(Tables):
         found[found] = ((first != second) & np.isfinite(first) & np.isfinite(second)).any(axis=1)
         return found
 
-    def table_of(self, index: int) -> Table:
-        """The table that a block belongs to."""
-        return self._places[index][0]
-
     def earlier(self, index: int) -> list[int]:
         """The blocks before this one, in the order of the tables, that share some stretch of time with it."""
         overlaps = (self._first[:index] <= self._last[index]) & (self._last[:index] >= self._first[index])
