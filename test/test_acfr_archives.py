@@ -72,7 +72,7 @@ def test_a_calibration_set_plays_its_lasers_from_the_copies_for_matlab(tmp_path:
     assert detected_spec(copies.root).name == "acfr"
     assert plain(messages_of(copies.root, lasers)) == plain(messages_of(logs.root, lasers))
     with open_dataset(copies.root) as archive:
-        missing = [defect.stream for defect in archive.defects.kept if defect.kind == "missing_file"]
+        missing = [defect.stream for defect in archive.missing]
         assert not {"nav", "radar_ranges", "radar_spectrum", "payload"} & set(missing)
 
 
@@ -90,7 +90,7 @@ def test_what_is_missing_is_told_and_the_rest_plays(whole: TinyAcfr, tmp_path: P
     root = tmp_path / "29-DynamicDayTriangleClear"
     shutil.copytree(whole.root, root, ignore=shutil.ignore_patterns("Nav", "LaserPort", "Video*", "RadarSpectrum"))
     with open_dataset(root) as archive:
-        missing = {defect.stream: defect.file for defect in archive.defects.kept if defect.kind == "missing_file"}
+        missing = {defect.stream: defect.file for defect in archive.missing}
     assert missing["laser_port"] == "LaserPort/RangeBearingQAsciiData.txt"
     assert missing["nav"] == "Nav/NavQAsciiData.txt"
     assert missing["visual_camera_image_raw"] == "VideoVisual" and missing["ir_camera_image_raw"] == "VideoIR"
@@ -106,7 +106,7 @@ def test_the_set_for_range_sensors_needs_no_spectrum_and_a_static_one_no_payload
     archive.write_nav()
     archive.write_radar()
     with open_dataset(archive.root) as opened:
-        missing = {defect.stream for defect in opened.defects.kept if defect.kind == "missing_file"}
+        missing = {defect.stream for defect in opened.missing}
     assert not {"radar_spectrum", "payload", "nav", *(f"laser_{name}" for name in ("port", "starboard"))} & missing
 
 

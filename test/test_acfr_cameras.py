@@ -180,7 +180,7 @@ def test_pictures_without_a_log_do_not_play_and_the_log_is_missed(archive: TinyA
 def test_a_calibration_set_misses_the_log_of_the_camera_that_it_has(ir_set: TinyAcfr) -> None:
     def missed() -> set[str | None]:
         with open_dataset(ir_set.root) as opened:
-            return {defect.stream for defect in opened.defects.kept if defect.kind == "missing_file"}
+            return {defect.stream for defect in opened.missing}
 
     calibration(ir_set)
     before = missed()

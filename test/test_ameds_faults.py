@@ -1,6 +1,7 @@
 """Archives with one fault each: it is reported once, with its place, and everything else plays."""
 
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -194,9 +195,6 @@ FAULTS: dict[str, Fault] = {
     "a table that cannot be read": imu_table(link(NAME_OF_IMU, "/proc/self/mem"), "Input/output", in_zip=False),
     "a table that is a link to nothing": imu_table(link(NAME_OF_IMU, "gone.csv"), "No such file", in_zip=False),
     "a table that is a pipe": imu_table(instead(os.mkfifo), "expected a file, got a pipe", in_zip=False),
-    "a table that is a folder": one(
-        instead(Path.mkdir), "GnssImu*.csv", None, "missing_file", "got none", lost=each(IMU, EVERY)
-    ),
     "time twice": one(
         cell(6, 0, b"1656931512.04"), NAME_OF_IMU, 6, "duplicate_time", "the time is that of the row before"
     ),
@@ -344,9 +342,16 @@ def test_a_fault_in_a_zip_is_reported_with_the_same_place(
 
 
 @pytest.mark.parametrize("name", OF_FILE)
-def test_files_that_are_missing_are_reported_and_all_else_plays(
+def test_files_that_are_missing_are_no_defect_unless_all_are_asked_for(
     name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(few_pictures, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))
-    missing = (f"{name.removesuffix('.csv')}*.{ENDS.get(name, 'csv')}", None, "missing_file", "the rest plays")
-    require_convert(capsys, tmp_path / "AMEDS", [missing], each(OF_FILE[name], EVERY))
+    file, archive = f"{name.removesuffix('.csv')}*.{ENDS.get(name, 'csv')}", tmp_path / "AMEDS"
+    require_convert(capsys, archive, [], each(OF_FILE[name], EVERY))
+    if name.endswith(".csv"):
+        (archive / name).mkdir()  # which is no table
+    assert checked(capsys, archive)[0] == 0
+    code, out, _ = run(capsys, "check", "--json", "--complete", archive)
+    (defect,) = json.loads(out)["defects"]
+    assert (code, defect["file"], defect["kind"]) == (1, file, "missing_file")
+    assert f"  note: {file}: expected files for" in run(capsys, "info", archive)[1]

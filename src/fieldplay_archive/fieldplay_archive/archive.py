@@ -106,9 +106,15 @@ class Archive(AbstractContextManager["Archive"]):
     streams: dict[str, Stream] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     defects: DefectLog = field(default_factory=DefectLog)
+    missing: list[Defect] = field(default_factory=list)  # files of the dataset; no defects unless all are asked for
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
+
+    def lack(self, file: str, message: str, *, stream: str | None = None) -> None:
+        """Note a file of the dataset that is not there, as in a download of a part of it."""
+        self.missing.append(Defect(file=file, kind="missing_file", stream=stream, message=message))
+        self.notes.append(str(self.missing[-1]))
 
     @property
     def warnings(self) -> list[str]:
@@ -202,13 +208,13 @@ def _columns_of(table: Table) -> set[str]:
 
 
 def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
-    """The names of the files of one kind; that there are none is reported, or noted where it is usual."""
+    """The names of the files of one kind; that there are none is noted."""
     names = files.matching(wanted.files, wanted.folder)
     if not names and wanted.optional:
         archive.notes.append(f"no file for '{key}'")
     elif not names:
         message = f"expected files for '{key}' of this name, got none; the rest plays"
-        archive.defects(Defect(file=wanted.shown, kind="missing_file", stream=key, message=message))
+        archive.lack(wanted.shown, message, stream=key)
     return names
 
 

@@ -30,7 +30,7 @@ def open_dataset(
     archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
     if not archive.streams and not even_empty:
         archive.close()
-        reasons = [f"\n  {defect}" for defect in archive.defects.kept if defect.kind != "missing_file"][:REASONS]
+        reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
         raise ArchiveError(f"{path}: nothing of {spec.name} in it that can be read{''.join(reasons)}")
     return archive
 

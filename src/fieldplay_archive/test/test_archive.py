@@ -87,10 +87,12 @@ def test_a_table_that_cannot_be_read_is_reported_and_the_others_serve(opened: Op
     assert opened.archive.defects.kept[1].message == "cannot be read: No such file or directory"
 
 
-def test_a_table_that_is_missing_is_reported_or_noted_where_that_is_usual(opened: Opened) -> None:
+def test_a_table_that_is_missing_is_noted_and_no_defect(opened: Opened) -> None:
     assert open_tables(opened.archive, opened.write()) == {}
-    assert found(opened.archive) == [("imu*.csv", None, "missing_file")]
-    assert opened.archive.notes == ["no file for 'spare'"]
+    assert found(opened.archive) == []
+    assert [(each.file, each.kind) for each in opened.archive.missing] == [("imu*.csv", "missing_file")]
+    noted = ["imu*.csv: expected files for 'imu' of this name, got none; the rest plays", "no file for 'spare'"]
+    assert sorted(opened.archive.notes) == noted
 
 
 def test_numbers_out_of_their_range_are_reported_and_kept(opened: Opened) -> None:

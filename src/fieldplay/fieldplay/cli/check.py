@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, and how its defects are told."""
     add_archive(parser)
     add_json(parser)
+    parser.add_argument("--complete", action="store_true", help="files of the dataset that are not there count, too")
     parser.set_defaults(failed=NOT_PLAYABLE)
 
 
@@ -30,6 +31,8 @@ def run(chosen: argparse.Namespace) -> int:
             if playable:
                 with progress_bar("checking", "rows") as bar:
                     data.check(progress=bar)
+            for defect in archive.missing if chosen.complete or not playable else ():
+                archive.defects(defect)
             for line in archive.warnings:
                 tell(line)
             _print_check(chosen, archive, playable)

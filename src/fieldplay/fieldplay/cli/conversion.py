@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
     parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
     add_overwrite(parser, "replace an existing bag once the new one is complete")
-    parser.add_argument("--strict", action="store_true", help="write nothing if there is any defect at all")
+    parser.add_argument("--strict", action="store_true", help="write nothing if anything is broken")
 
 
 def run(chosen: argparse.Namespace) -> int:

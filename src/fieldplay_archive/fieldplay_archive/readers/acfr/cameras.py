@@ -137,7 +137,7 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
         wanted_files = " and ".join(wanted.shown for wanted in kinds.values())
         message = f"expected a folder with {wanted_files}, got none; the rest plays"
         place = kinds[log_key].folder
-        archive.defects(Defect(file=place, kind="missing_file", stream=stream_id(camera), message=message))
+        archive.lack(place, message, stream=stream_id(camera))
     images = {last_part(name).lower(): name for name in found[images_key]}
     entries = [entry for log in found[log_key] for entry in _entries(archive, files, log, stream=stream_id(camera))]
     names, stamps = [], []

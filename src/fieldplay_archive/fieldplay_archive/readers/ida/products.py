@@ -103,7 +103,7 @@ def read_labels(archive: Archive, files: Files) -> Labels:
                 labels.of_file[place.lower()] = (file, label)
             elif label.product_class not in COLLECTIONS:
                 message = f"expected the file {described.name} that the label describes beside it, got none"
-                archive.defects(Defect(file=file, kind="missing_file", message=message))
+                archive.lack(file, message)
     return labels
 
 
