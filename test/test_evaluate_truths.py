@@ -184,6 +184,21 @@ def test_an_archive_s_truth_is_compared_with_the_sample_s(
     assert found["pairs"] >= 1999
 
 
+def test_a_file_may_be_of_any_frame_of_the_robot(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """As a lidar odometry's: tf tells where the lidar sits and how it is turned."""
+    base_t_lidar = np.diag([-1.0, -1.0, 1.0, 1.0])
+    base_t_lidar[:3, 3] = [-0.549, 0, 1.470]
+    truth = sampled_ameds.archive.with_name("ameds.truth.csv")
+    lidar = written(tmp_path / "lidar.tum", way_of_file(truth).trajectory.of_frame(base_t_lidar))
+    words = sampled_ameds.bag, lidar, "gnss/odom", "--align", "none", "--truth-max-std", 0.02
+    found, told = evaluated(capsys, *words, "--estimate-frame", "lidar")
+    assert ate(found) < 0.02 and not told
+    assert np.linalg.norm(np.array(found["lever"])[:3, 3]) == pytest.approx(np.hypot(0.549, 1.470))
+    assert ate(evaluated(capsys, *words)[0]) > 1
+
+
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [

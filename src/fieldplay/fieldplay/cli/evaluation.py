@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
     )
+    parser.add_argument(
+        "--estimate-frame", metavar="FRAME", help="the robot's frame whose poses ESTIMATE has, where it does not say so"
+    )
     parser.add_argument("--tum", type=Path, metavar="DIR", help="write both, and the estimate as aligned, for evo")
     add_json(parser)
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
@@ -103,6 +107,8 @@ def run(chosen: argparse.Namespace) -> int:
     ways = _ways(chosen).window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
     ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
+    if chosen.estimate_frame is not None:
+        ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
     lever = _lever(chosen.lever)
     found = compared(ways, settings, lever=lever, tell=note, finds_offset=chosen.offset is AUTO)
     _tell_doubts(found, chosen.lengths)

@@ -9,7 +9,7 @@ from fieldplay_messages.stamps import NS_PER_S
 
 REACH_S, COARSE, FINE = 1.0, 100, 20  # how far is looked, in how many steps to each side, and then around the best
 MOST_STEPS = 2000
-STEP_S = 0.5  # over which motions are compared
+STEP_S = 2.0  # over which motions are compared: over shorter ones the noise of the poses outweighs them
 LEAST_STEPS = 20
 LEAST_ANGLE_RAD, LEAST_WAY_M = 1e-9, 1e-9
 LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says nothing
@@ -18,7 +18,7 @@ LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says
 def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:
     """The seconds to be added to the estimate's times that make its motions the truth's; both of one frame.
 
-    Motions over half a second are compared, so neither an alignment nor drift matters: lengths of the ways, and where
+    Motions over two seconds are compared, so neither an alignment nor drift matters: lengths of the ways, and where
     both have an orientation angles of turn. Looked at are offsets up to reach_s to each side.
     """
     is_fewer = len(estimate) < len(truth)
@@ -54,7 +54,7 @@ def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, re
 
 
 def _steps(stamp_ns: Stamps) -> tuple[Stamps, Stamps]:
-    """Rows at which motions begin and end, half a second apart or the next row that is farther."""
+    """Rows at which motions begin and end, so far apart or the next row that is farther."""
     ends = np.searchsorted(stamp_ns, stamp_ns + round(STEP_S * NS_PER_S))
     begins = np.flatnonzero(ends < len(stamp_ns))
     begins = begins[:: max(1, len(begins) // MOST_STEPS)]
