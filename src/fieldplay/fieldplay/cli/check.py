@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from fieldplay.cli.arguments import add_archive, add_json, opened
+from fieldplay.cli.bags import is_for_bags
 from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay.data.bag_data import BagData
 from fieldplay_archive.archive import Archive
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -24,6 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Every defect of an archive; one that cannot be opened at all is one defect."""
+    if is_for_bags(chosen):
+        return _check_bag(chosen)
     try:
         with opened(chosen, even_empty=True) as data:
             archive = data.archive
@@ -43,6 +47,21 @@ def run(chosen: argparse.Namespace) -> int:
         defect = Defect(file=chosen.archive.name, kind="unreadable_archive", message=str(error))
         _print_json({"dataset": chosen.dataset, "archive": str(chosen.archive), "playable": False}, [defect])
         return NOT_PLAYABLE
+
+
+def _check_bag(chosen: argparse.Namespace) -> int:
+    """Every defect of a bag of ROS 2."""
+    with BagData(chosen.archive) as bag:
+        with progress_bar("checking", "messages") as bar:
+            defects = list(dict.fromkeys(bag.check(progress=bar)))
+        playable = bool(bag.topics)
+    if chosen.json:
+        _print_json({"dataset": None, "archive": str(chosen.archive), "playable": playable}, defects)
+    else:
+        for defect in defects:
+            print_line(f"{defect.kind}: {defect}")
+        print_line(f"{chosen.archive}: {_counted(len(defects))}{'' if playable else ', nothing that can be played'}")
+    return NOT_PLAYABLE if not playable else DEFECTS if defects else NO_DEFECT
 
 
 def _print_check(chosen: argparse.Namespace, archive: Archive, playable: bool) -> None:

@@ -116,11 +116,20 @@ def as_json(archive: Archive, found: Sequence[StreamSummary]) -> dict[str, Any]:
 def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{archive.root}: {archive.spec.title}"
+    skipped = archive.spec.skip_gaps_s
+    yield from stream_lines(found, f"  Hz are those between gaps of more than {skipped:g} s" if skipped else "")
+    if archive.notes:
+        yield ""
+        yield from (f"  note: {note}" for note in archive.notes)
+
+
+def stream_lines(found: Sequence[StreamSummary], remark: str = "") -> Iterator[str]:
+    """How long it is, and a table of its topics."""
     yield from _span_lines(found)
-    if archive.spec.skip_gaps_s:
-        yield f"  Hz are those between gaps of more than {archive.spec.skip_gaps_s:g} s"
+    if remark:
+        yield remark
     yield ""
-    width = max(len(summary.topic) for summary in found)
+    width = max((len(summary.topic) for summary in found), default=0)
     topics = Counter(summary.topic for summary in found)
     yield f"  {'topic':{width}}  {'messages':>9}  {'Hz':>8}  {'gap s':>8}  type"
     for summary in found:
@@ -128,9 +137,6 @@ def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
         gap = "-" if summary.max_gap_s is None else _gap_text(summary.max_gap_s)
         of = f" (with {summary.id.removesuffix(BESIDE[MOVING])})" if topics[summary.topic] > 1 else ""
         yield f"  {summary.topic:{width}}  {summary.count:>9}  {rate:>8}  {gap:>8}  {summary.type}{of}"
-    if archive.notes:
-        yield ""
-        yield from (f"  note: {note}" for note in archive.notes)
 
 
 def _span_lines(found: Sequence[StreamSummary]) -> Iterator[str]:

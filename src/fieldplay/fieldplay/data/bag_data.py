@@ -36,6 +36,10 @@ class BagData(FieldData):
     def topics(self) -> Mapping[str, TopicInfo]:
         return {name: self._info(name) for name in self._bag.indexed}
 
+    def stamps(self, topic: str) -> NDArray[np.int64]:
+        """The log times of a topic's messages (n,)."""
+        return self._bag.indexed[topic].places.stamp_ns
+
     @property
     def defects(self) -> Sequence[Defect]:
         return self._defects
