@@ -176,7 +176,7 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audi
     (tmp_path / "qos.yaml").write_text(yaml.safe_dump(deep))
     for topic, kind in kinds.items():
         audience.listen(message_class(kind), topic, LATCHED if topic == "/tf_static" else MANY)
-    parameters = {"rate": 10, "images": "compressed", "wait_for_subscribers": len(expected) - 1}
+    parameters = {"rate": 10, "images": "compressed", "joints_tf": False, "wait_for_subscribers": len(expected) - 1}
     with playing(tiny_ameds.root, **parameters, qos_overrides=tmp_path / "qos.yaml") as process:
         code, output = process.end()
     assert code == 0, output

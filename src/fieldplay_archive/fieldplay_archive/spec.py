@@ -214,6 +214,7 @@ class DatasetSpec:
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )
+    tf_instead: tuple[str, ...] = ()  # switches of tf of what places a frame where no odometry can be computed
     tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 
     def __post_init__(self) -> None:

@@ -141,6 +141,7 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
                 "frame_prefix": str(values["frame_prefix"]),
                 "urdf": str(model) if spec.robot else "",
                 "map_tf": bool(values["map_tf"] and values["kinematics"]),
+                "joints_tf": not values["kinematics"],
             }
         ],
     )

@@ -143,6 +143,7 @@ class AckermannOdometry(Computation):
     """Odometry of a base with steered front wheels on odom and tf, and the way that it came on path."""
 
     name = "ackermann_odometry"
+    places_joints = True
     remembers = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),

@@ -62,6 +62,7 @@ class JointTransforms(Computation):
     """On tf every link whose joint has a position, or follows one that has, at each row of joint states."""
 
     name = "joint_transforms"
+    places_joints = True
     settings = (
         Setting("robot_description", "", "the text of a URDF"),
         Setting("urdf", "", "a file with the text of a URDF, where robot_description is empty"),

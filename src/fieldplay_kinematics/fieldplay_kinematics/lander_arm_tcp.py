@@ -126,6 +126,7 @@ class LanderArmTcp(Computation):
     """
 
     name = "lander_arm"
+    places_joints = True
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("frame", "payload", "frame of the arm's base"),

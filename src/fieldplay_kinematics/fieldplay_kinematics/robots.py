@@ -1,6 +1,7 @@
 """What is computed of a robot's joints, with the settings of its dataset's description."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,10 @@ STEERS = tuple(f"steer_{wheel}" for wheel in WHEELS)
 UNKNOWN_VARIANCE = 1e6
 LENGTHS = ("length_m", "width_m", "swivel_m", "wheel_drop_m")
 LONGEST_STEP_S = 1.0  # where a description does not tell
+SLOW_STEP_NS = 200_000_000  # joints that are measured more often need no holding for pictures
+LONGEST_HOLD_NS = 2_000_000_000
+BEFORE_NEXT_NS = 10_000_000  # the next measurement has the last word about its own time
+STANDS_RAD = 2e-3
 
 
 def base_from_settings(settings: Mapping[str, Any]) -> SteeredBase:
@@ -125,6 +130,7 @@ class WheelPoses(Computation):
     """Poses of four steered wheels from their joints (drive_1..4, steer_1..4), on wheels/poses and tf."""
 
     name = "wheel_poses"
+    places_joints = True
     settings = (
         PREFIX,
         Setting("frame", "base_link", "frame of the base"),
@@ -236,6 +242,8 @@ class ArmTcp(Computation):
     """The end of an arm and its links from its joints, on ARM/tcp and tf, ARM being the setting `arm`."""
 
     name = "arm_tcp"
+    places_joints = True
+    remembers = True  # whether the arm stands
     settings = (
         Setting("arm", "arm", "name of the arm, before its topics"),
         PREFIX,
@@ -256,6 +264,7 @@ class ArmTcp(Computation):
         self._tcp = Output(topic=f"{arm}/tcp", type="geometry_msgs/msg/PoseStamped", frame=self._frames[0])
         self.inputs = (Input(name="joints", topic=f"{arm}/joint_states", msgtype=JOINTS),)
         self.outputs = (self._tcp, ON_TF)
+        self._before: tuple[int, Array] | None = None
 
     def step(self, name: str, record: records.Record) -> Made:
         joints, positions = with_positions(record, self.warn)
@@ -263,4 +272,24 @@ class ArmTcp(Computation):
             raise ValueError(f"expected {len(self._rows)} joints, got {positions.shape[1]}")
         steps, end = arm_from_joints(self._rows, positions)
         yield self._tcp, pose_record(joints.stamp_ns, end)
-        yield ON_TF, transforms_record(self._frames[:-1], self._frames[1:], joints.stamp_ns, steps)
+        if not len(joints):
+            return
+        self.follow(joints.stamp_ns)
+        rows, stamp_ns = self._with_holds(joints.stamp_ns, positions)
+        found = transforms_record(self._frames[:-1], self._frames[1:], stamp_ns, steps[rows])
+        yield ON_TF, replace(found, order_ns=joints.leaves_ns[rows])
+
+    def _with_holds(self, stamp_ns: NDArray[np.int64], positions: Array) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """The rows (m,) that are sent and their times (m,): that of an arm which stands holds until the next is due."""
+        earlier_ns, earlier = (stamp_ns[0], positions[0]) if self._before is None else self._before
+        self._before = int(stamp_ns[-1]), positions[-1]
+        steps_ns = np.diff(stamp_ns, prepend=earlier_ns)
+        moved = np.abs(np.diff(positions, axis=0, prepend=earlier[None])).max(axis=1)
+        stands = (steps_ns >= SLOW_STEP_NS) & (steps_ns <= LONGEST_HOLD_NS) & (moved <= STANDS_RAD)
+        rows = np.repeat(np.arange(len(stamp_ns)), 1 + stands)
+        is_hold = np.diff(rows, prepend=-1) == 0
+        return rows, stamp_ns[rows] + np.where(is_hold, steps_ns[rows] - BEFORE_NEXT_NS, 0)
+
+    def reset(self) -> None:
+        super().reset()
+        self._before = None

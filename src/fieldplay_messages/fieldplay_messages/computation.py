@@ -98,6 +98,7 @@ class Computation(ABC):
     each: ClassVar[str] = ""
     remembers: ClassVar[bool] = False  # what came before, so that it starts anew where time jumps back
     asks_links: ClassVar[bool] = False
+    places_joints: ClassVar[bool] = False  # its frames on tf follow from joint states alone, the odometry's apart
     inputs: Sequence[Input]
     outputs: Sequence[Output]
     period_ns: int | None = None

@@ -40,6 +40,7 @@ PARAMETERS = {
     ),
     "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
     "frame_prefix": Parameter("", "Before all frames."),
+    "joints_tf": Parameter(True, "Publish the frames that joint states alone determine, unless nodes do."),
     "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
     "stamps": Parameter("archive", "The times in the messages: the 'archive' its own, or 'now'."),
     "on_end": Parameter("exit", "What to do at the end: exit or pause."),
@@ -68,6 +69,7 @@ def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> P
         namespace=namespace,
         frame_prefix=given["frame_prefix"],
         map_tf=given["map_tf"],
+        joints_tf=given["joints_tf"],
         parameters=dataset_parameters(values["dataset_parameters"]),
     )
     return PlayOptions(

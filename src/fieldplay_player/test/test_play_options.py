@@ -38,7 +38,7 @@ def test_options_without_sense_are_refused(options: dict[str, Any], message: str
 
 def test_the_defaults_of_the_node_are_those_of_playing_but_raw_pictures_and_a_wait_that_ends() -> None:
     options = options_of_parameters(DEFAULTS, None)
-    assert options == PlayOptions(selection=Selection(images="raw"), wait_timeout_s=30.0)
+    assert options == PlayOptions(selection=Selection(images="raw", joints_tf=True), wait_timeout_s=30.0)
 
 
 def test_values_of_parameters_become_options() -> None:
@@ -54,6 +54,7 @@ def test_values_of_parameters_become_options() -> None:
         topics="5",
         images="both",
         namespace="rover",
+        joints_tf=True,
         parameters={"gyro_unit": "rad/s", "steering_zero_deg": 90},
     )
     assert (options.rate, options.clock_hz, options.skip_gaps_s) == (2.0, 100.0, 5.0)

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from playback_stage import ARCHIVE, MS, Stage
-
 from fieldplay_player.works import DueMessage
+from helpers.playback_stage import ARCHIVE, MS, Stage
 
 
 def stage_on_the_truth(**options: Any) -> Stage:

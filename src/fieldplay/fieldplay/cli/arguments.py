@@ -135,6 +135,7 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,
         derived=getattr(chosen, "derived", False),  # of convert alone
+        joints_tf=True,
         tf=dict(chosen.tf),
     )
 

@@ -8,6 +8,7 @@ from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.derived import omissions
+from fieldplay_archive.outlets.frame_trees import told_of_trees
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_messages.errors import UsageError
 
@@ -57,5 +58,8 @@ def run(chosen: argparse.Namespace) -> int:
             for line in (*archive.warnings, *archive.defects.in_short()):
                 tell(line)
         topics = sum(1 for count in written.counts if count)
+        trees = told_of_trees(archive, selection)
+        if trees:
+            tell(trees)
         print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
     return 0

@@ -5,8 +5,14 @@ from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import robot_file
-from fieldplay_archive.outlets.derived import Place, feeds_of_derived
-from fieldplay_archive.outlets.moving_frames import check_switches, feed_of_moving_frame, sends_odom_tf, streams_on_tf
+from fieldplay_archive.outlets.derived import Place, feeds_of_derived, feeds_of_joints
+from fieldplay_archive.outlets.moving_frames import (
+    ODOM_TF,
+    check_switches,
+    feed_of_moving_frame,
+    sends_odom_tf,
+    streams_on_tf,
+)
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
 from fieldplay_kinematics.extrinsics import Edge
@@ -51,6 +57,9 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
                 feeds.append(feed_of_moving_frame(stream, spec, MOVING))
     if selection.derived:
         feeds += feeds_of_derived(archive, _place_of_derived(archive, selection, window))
+    elif selection.joints_tf:
+        place = _place_of_derived(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
+        feeds += feeds_of_joints(archive, replace(place, first_ns=window.archive_ns))
     wanted = re.compile(selection.topics)
     chosen = [feed for feed in feeds if feed.standing or wanted.search(feed.topic)]
     if not any(feed.stream for feed in chosen):

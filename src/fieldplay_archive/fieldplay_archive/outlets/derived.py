@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,13 @@ class FedStream:
 
 def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
     """All that can be computed of the streams that the archive has."""
+    return _feeds_of_specs(archive, archive.spec.derived, place)
+
+
+def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Place) -> list[Feed]:
     found: list[Feed] = []
     specs = {stream.id: stream for stream in archive.spec.streams}
-    for spec in archive.spec.derived:
+    for spec in chosen:
         if all(name in archive.streams for name in spec.streams):
             sources = [
                 FedStream(archive.streams[name], FrameNames(specs[name].frame, specs[name].child_frame))
@@ -82,6 +87,12 @@ def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
             spec = spec.with_parameters(archive.parameters)
             found += feeds_of_computation(spec, sources, place, asked=archive.parameters)
     return found
+
+
+def feeds_of_joints(archive: Archive, place: Place) -> list[Feed]:
+    """On /tf the frames that joint states alone determine."""
+    specs = [spec for spec in archive.spec.derived if KINDS[spec.kind].places_joints]
+    return [feed for feed in _feeds_of_specs(archive, specs, place) if feed.topic == TF]
 
 
 def feeds_of_computation(
@@ -207,9 +218,14 @@ class _Run:
         self._beside = {entry.name: _Beside(streams[entry.name], first_ns, entry.latched) for entry in beside}
         self._kept: dict[int, dict[str, Record]] = {}
         self._begun_ns: int | None = None
+        self._lock = Lock()
 
     def record(self, topic: str, index: int) -> Record:
-        """What a span became on a topic."""
+        """What a span became on a topic; a player's readings ask in threads of their own."""
+        with self._lock:
+            return self._record(topic, index)
+
+    def _record(self, topic: str, index: int) -> Record:
         if index not in self._kept:
             if self._stream.spans[index].first_ns != self._begun_ns:
                 self._kept.clear()

@@ -31,6 +31,11 @@ def is_computed(spec: DatasetSpec) -> bool:
     return any(derived.odom_tf for derived in spec.derived)
 
 
+def computes_odometry(archive: Archive) -> bool:
+    """Whether the archive has what an odometry is computed of."""
+    return any(d.odom_tf and set(d.streams) <= set(archive.streams) for d in archive.spec.derived)
+
+
 def live_switches(spec: DatasetSpec) -> dict[str, bool]:
     """The switches as the player takes them alone: it computes nothing, and knows of a node only if it is told."""
     return {name: is_on and not (name == ODOM_TF and is_computed(spec)) for name, is_on in switches(spec).items()}
@@ -57,8 +62,9 @@ def streams_on_tf(archive: Archive, selection: Selection, placed: set[str]) -> l
     if sends_odom_tf(spec, selection):
         placed |= {d.child_frames[0] for d in spec.derived if d.odom_tf and set(d.streams) <= set(archive.streams)}
     found = []
+    instead = spec.tf_instead if computes_odometry(archive) else ()
     for stream in spec.streams:
-        is_on = bool(stream.tf) and given.get(stream.tf, True)
+        is_on = bool(stream.tf) and given.get(stream.tf, True) and stream.tf not in instead
         if is_on and stream.id in archive.streams and stream.child_frame not in placed:
             placed.add(stream.child_frame)
             found.append(stream.id)

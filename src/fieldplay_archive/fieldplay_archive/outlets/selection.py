@@ -18,6 +18,7 @@ class Selection:
     namespace: str | None = None
     frame_prefix: str = ""
     map_tf: bool = False  # map -> odom in the static tree, for an odometry that starts with the selection
+    joints_tf: bool = False  # the frames that joint states alone determine
     derived: bool = False  # also what the kinematics nodes would publish
     tf: Mapping[str, bool] = field(default_factory=dict)  # switches of the dataset's tf; see moving_frames
     parameters: Mapping[str, Any] = field(default_factory=dict)

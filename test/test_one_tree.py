@@ -1,0 +1,87 @@
+"""One tree by default: frames that joint states alone determine are on /tf in a plain `convert`, and it is told."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fieldplay.cli.main import main
+from fieldplay_archive.datasets import open_dataset
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
+from fieldplay_archive.outlets.frame_trees import roots_of_feeds
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages import records
+from fieldplay_samples.sample import SampleOptions, write_sample
+from helpers.tiny_ameds import START, TinyAmeds
+from helpers.tiny_rosario import TinyRosario
+
+Told = Callable[..., str]
+
+
+@pytest.fixture
+def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    """What `convert` says of trees."""
+
+    def convert(archive: Path, *options: str) -> str:
+        assert main(["convert", str(archive), str(tmp_path / "bag"), "--overwrite", *options]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        return "".join(line for line in lines if line.startswith("frames: "))
+
+    return convert
+
+
+def times_on_tf(archive: Path, child: str, **chosen: Any) -> list[int]:
+    """When a frame has its place, in ms since the archive's begin."""
+    with open_dataset(archive) as opened:
+        feeds = [feed for feed in feeds_of_archive(opened, Selection(**chosen)) if feed.topic == "/tf"]
+        loaded = [feed.records(index) for feed in feeds for index in range(len(feed.spans))]
+    found = [part for part in loaded if isinstance(part, records.Transforms) and child in part.children]
+    return [(int(stamp) - START * 10**9) // 10**6 for part in found for stamp in part.stamp_ns]
+
+
+def test_wheels_arms_and_cameras_hang_below_the_base(tiny_ameds: TinyAmeds, told: Told) -> None:
+    assert told(tiny_ameds.root) == "frames: one tree, root base_link; --derived puts map above"
+    assert told(tiny_ameds.root, "--derived") == "frames: one tree, root map"
+    assert times_on_tf(tiny_ameds.root, "wheel_1", joints_tf=True)
+    assert not times_on_tf(tiny_ameds.root, "wheel_1")
+
+
+def test_what_no_joint_states_place_is_a_tree_of_its_own_and_told(tiny_ameds: TinyAmeds, told: Told) -> None:
+    (tiny_ameds.root / "MainArmJointAngles.csv").unlink()
+    assert "2 trees, roots base_link, main_arm_end" in told(tiny_ameds.root)
+    assert told(tiny_ameds.root, "--derived").endswith("roots main_arm_end, map; nothing in the archive joins them")
+
+
+def test_an_arm_that_stands_has_its_place_until_its_next_measurement(tiny_ameds: TinyAmeds) -> None:
+    moving = tiny_ameds.seconds * 1000
+    assert times_on_tf(tiny_ameds.root, "main_arm_end", joints_tf=True) == [0, 1000, 1990]
+    assert moving - 1990 < 34  # a picture's time
+    tiny_ameds.write("MainArmJointAngles.csv", 1, lambda t: [0.3 + 0.1 * t, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
+    assert times_on_tf(tiny_ameds.root, "main_arm_end", joints_tf=True) == [0, 1000]
+
+
+def test_without_wheels_the_ins_places_the_base(tiny_ameds: TinyAmeds, told: Told) -> None:
+    assert not times_on_tf(tiny_ameds.root, "base_link", joints_tf=True)
+    for path in tiny_ameds.root.glob("Platform*"):
+        path.unlink()
+    assert told(tiny_ameds.root) == "frames: one tree, root map"
+    assert len(times_on_tf(tiny_ameds.root, "base_link", joints_tf=True)) > 100
+    assert told(tiny_ameds.root, "--no-tf", "nav_tf") == "frames: one tree, root base_link"
+
+
+def test_a_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
+    archive = TinyRosario(tmp_path / "sequence01")
+    archive.write_all()
+    with open_dataset(archive.root) as opened:
+        assert roots_of_feeds(feeds_of_archive(opened, Selection(joints_tf=True))) == ["base_link"]
+        assert roots_of_feeds(feeds_of_archive(opened, Selection(derived=True)))[-1:] in (["odom"], ["map"])
+
+
+@pytest.mark.parametrize("dataset", ["ida"])
+def test_a_lander_s_arm_and_its_tools_are_one_tree(dataset: str, tmp_path: Path) -> None:
+    write_sample(dataset, tmp_path / "archive", SampleOptions(seconds=2))
+    with open_dataset(tmp_path / "archive") as opened:
+        plain = roots_of_feeds(feeds_of_archive(opened, Selection(joints_tf=True)))
+        assert plain == roots_of_feeds(feeds_of_archive(opened, Selection(derived=True)))
+        assert len(plain) == 1
