@@ -10,7 +10,6 @@ import msgpack
 import pytest
 
 from helpers import tiny_sherpatt as tiny
-from helpers.broken import checked
 from helpers.sherpatt_messages import defects_of, messages_of, notes_of
 
 Change = Callable[[dict[str, Any]], None]
@@ -205,21 +204,6 @@ def test_pictures_play_though_the_first_is_unsound(name: str, fault: str, tmp_pa
     assert kind == "damaged_picture" and f"x_Logger.msg: sample 0 of {name} at byte " in text
     topic = "stereo/left/image_raw" if name == tiny.LEFT else "task/camera"
     assert [message.encoding for _, message in messages_of(path)[topic]] == ["mono8"] * (tiny.COUNT - 1)
-
-
-def test_the_place_of_a_defect_is_in_fields_of_its_own(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, copied: Path
-) -> None:
-    broken = invalid(tiny.START_US + tiny.STEP_US)
-    path = written(tmp_path, CAMERA, "Frame", [tiny.frame(tiny.START_US), broken])
-    _, found = checked(capsys, path)
-    (defect,) = (defect for defect in found["defects"] if defect["kind"] == "damaged_picture")
-    assert (defect["file"], defect["sample"], defect["row"]) == ("x_Logger.msg", 1, None)
-    assert path.read_bytes()[defect["byte"] :].startswith(msgpack.packb(broken))
-    (copied / ODOMETRY).write_bytes((copied / ODOMETRY).read_bytes()[:-40])
-    _, found = checked(capsys, copied)
-    (cut,) = (defect for defect in found["defects"] if defect["kind"] == "truncated_log")
-    assert cut["file"] == ODOMETRY and f"near byte {cut['byte']}:" in cut["message"]
 
 
 @pytest.mark.parametrize("first", [None, 5, {}, {"left": invalid(tiny.START_US), "right": None, "baseline": 0.1}])

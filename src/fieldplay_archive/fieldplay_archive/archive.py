@@ -19,7 +19,7 @@ from fieldplay_archive.tables.dialect import unit_of_digits
 from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import RowsSpec, Table, Watch
 from fieldplay_archive.tables.table_format import ExpectedUnit
-from fieldplay_archive.tables.table_streams import Tables, TableStream
+from fieldplay_archive.tables.table_streams import GroupStream, Tables, TableStream
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -87,7 +87,11 @@ class DefectLog:
 def file_of_span(archive: "Archive", stream: str, index: int) -> str:
     """The name of the file that a span of a stream is of; the archive's own where it is of no file alone."""
     found = archive.streams.get(stream)
-    return found.file(index) if isinstance(found, TableStream) and index < len(found.spans) else archive.root.name
+    return (
+        found.file(index)
+        if isinstance(found, TableStream | GroupStream) and index < len(found.spans)
+        else archive.root.name
+    )
 
 
 def place_of(defect: Defect) -> str:

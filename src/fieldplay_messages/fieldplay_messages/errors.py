@@ -39,6 +39,9 @@ class Place(str):
         place.file, place.what, place.row, place.sample, place.byte = file, what, row, sample, byte
         return place
 
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.file, self.what
+
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:

@@ -94,6 +94,10 @@ class GroupStream:
         self._convert = convert
         self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
 
+    def file(self, index: int) -> str:
+        """The name of the file that a span is of."""
+        return self._tables.table_of(index).name
+
     def load(self, index: int) -> Record:
         own = self._choose(self._tables.rows(index))
         if not len(own):

@@ -183,7 +183,7 @@ def report_unpaired(archive: Archive, streams: Mapping[str, Stream]) -> None:
     for key, other in ((LEFT, RIGHT), (RIGHT, LEFT)):
         for stamp_ns in sorted(names[key].keys() - names[other].keys()):
             message = f"expected a picture of the {other} camera at the same time, got none; it plays alone"
-            archive.defects(Defect(file=names[key][stamp_ns], kind="unpaired_picture", stream=key, message=message))
+            archive.defects(Defect.at(names[key][stamp_ns], kind="unpaired_picture", stream=key, message=message))
 
 
 def _names_by_time(stream: Stream) -> dict[int, str]:
