@@ -123,7 +123,7 @@ def _remissions(rows: SampleRows, count: NDArray[np.int64]) -> Floats | None:
         return None
     for row, own in enumerate(found):
         if len(own) not in (0, count[row]):
-            rows.faults.setdefault(row, f"remission: expected {count[row]} numbers, one a range, got {len(own)}")
+            rows.notes.add("scans whose remission is not one number for each range leave without intensities")
             found[row] = own[:0]
     return _one_matrix([own if len(own) else np.full(size, np.nan) for own, size in zip(found, count, strict=True)])
 
@@ -132,7 +132,7 @@ def _remission(rows: SampleRows, row: int, value: object) -> Floats:
     try:
         return np.zeros(0) if value is None else np.asarray(value, np.float64).reshape(-1)
     except (TypeError, ValueError, OverflowError):
-        rows.faults.setdefault(row, "remission: expected numbers, got other things")
+        rows.notes.add("scans whose remission is no list of numbers leave without intensities")
         return np.zeros(0)
 
 
