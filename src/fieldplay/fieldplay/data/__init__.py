@@ -7,6 +7,7 @@ from typing import Any
 from fieldplay.data.archive_data import open_archive_data
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
+from fieldplay_messages.bags.metadata import METADATA
 from fieldplay_messages.bags.reader import is_bag
 from fieldplay_messages.errors import UsageError
 
@@ -18,5 +19,8 @@ def open_data(
     if dataset is None and is_bag(path):
         if parameters:
             raise UsageError(f"{path}: parameters (--set) are for archives: a bag has none")
-        return BagData(path)
+        bag = BagData(path)
+        if (path / METADATA).is_file() or bag.topics:
+            return bag
+        bag.close()  # its file is only called as those of bags are
     return open_archive_data(path, dataset, parameters, derived=derived)

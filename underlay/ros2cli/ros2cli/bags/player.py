@@ -172,6 +172,9 @@ class _Sink:
         """Send a message as it lies in the bag."""
         self._publishers[feed].publish(data)
 
+    def jump(self, stamp_ns: int) -> None:
+        """Whom a bag's messages go to sees a jump by their times, and by /clock."""
+
     def clock(self, stamp_ns: int) -> None:
         """Send the time of the play head."""
         if self._clock is not None:
