@@ -11,7 +11,7 @@ from pyproj import Geod, Proj, Transformer
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.readers.acfr import navigation as turns
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import UsageError
 from helpers import tiny_acfr_places as places
 from helpers.acfr_checked import inspected, noted
 from helpers.archive_messages import messages_of, notes_of, xyz, xyzw
@@ -77,7 +77,7 @@ def test_the_origin_may_be_chosen_and_nothing_is_lost_far_from_it(archive: TinyA
     odom = written(archive, map_origin="0,0,100.5")["nav/odom"]
     np.testing.assert_allclose(xyz(odom.pose.pose.position), [EAST_56, NORTH, 512.0], rtol=0, atol=1e-9)
     for text in ("0,0", "here", "0,0,nan"):
-        with pytest.raises(ArchiveError, match="parameter map_origin: expected 'first' or east,north,up in metres"):
+        with pytest.raises(UsageError, match="parameter map_origin: expected 'first' or east,north,up in metres"):
             notes_of(archive.root, map_origin=text)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.data.bag_data import BagData
-from fieldplay_messages.bags.reader import is_bag
+from fieldplay_messages.bags.reader import looks_like_bag
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.stamps import NS_PER_S
@@ -18,7 +18,7 @@ from fieldplay_messages.stamps import NS_PER_S
 
 def is_for_bags(chosen: argparse.Namespace) -> bool:
     """Whether a bag is asked about, rather than an archive of a dataset."""
-    found = chosen.dataset is None and is_bag(chosen.archive)
+    found = chosen.dataset is None and looks_like_bag(chosen.archive)
     if found and chosen.set:
         raise UsageError(f"{chosen.archive}: parameters (--set) are for archives: a bag has none")
     return found

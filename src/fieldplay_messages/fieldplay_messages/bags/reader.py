@@ -24,6 +24,7 @@ from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
 from fieldplay_messages.progress import Progress
 
 STORAGES: Mapping[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
+MAGICS = {".mcap": b"\x89MCAP", ".db3": b"SQLite format 3\0"}  # with which the files begin
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
 BATCH, BATCH_BYTES = 2048, 4 << 20
@@ -35,6 +36,19 @@ def is_bag(path: Path) -> bool:
     if path.is_dir():
         return (path / METADATA).is_file() or any(_is_storage(inner) for inner in path.iterdir())
     return _is_storage(path)
+
+
+def looks_like_bag(path: Path) -> bool:
+    """Whether a path is a bag by what it holds: others may call their files so, too."""
+    inner = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
+    return is_bag(path) and ((path / METADATA).is_file() or any(_begins_as_storage(file) for file in inner))
+
+
+def _begins_as_storage(path: Path) -> bool:
+    if not _is_storage(path):
+        return False
+    with path.open("rb") as file:
+        return path.suffix == ".zstd" or file.read(len(MAGICS[path.suffix])) == MAGICS[path.suffix]
 
 
 def _is_storage(path: Path) -> bool:
