@@ -56,7 +56,7 @@ def world():
     executor.add_node(node)
     thread = threading.Thread(target=executor.spin)
     thread.start()
-    yield SimpleNamespace(node=node, sent=sent, heard=heard, hear=hear, wait=wait, timer=timer)
+    yield SimpleNamespace(node=node, sent=sent, heard=heard, hear=hear, wait=wait, timer=timer, chatter=chatter)
     executor.shutdown()
     thread.join()
     node.destroy_node()
@@ -73,8 +73,9 @@ def recorded(world, start_many, tmp_path_factory):
     }
     outputs = {name: [process.read_until("Subscribed to topic") for _ in range(2)] for name, process in running.items()}
     assert all("Subscribed to topic '/" in output for both in outputs.values() for output in both), outputs
+    world.wait(lambda: world.chatter.get_subscription_count() >= len(running))
     begin = len(world.sent)
-    world.wait(lambda: len(world.sent) > begin + MANY)
+    world.wait(lambda: len(world.sent) > begin + 5 * MANY)  # they may know of the talker a little later than it of them
     ends = {}
     for name, process in running.items():
         process.interrupt_group()
