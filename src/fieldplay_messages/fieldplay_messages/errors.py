@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 class UserError(Exception):
@@ -39,8 +40,9 @@ class Place(str):
         place.file, place.what, place.row, place.sample, place.byte = file, what, row, sample, byte
         return place
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        return self.file, self.what
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied: a text alone would lose the parts."""
+        return Place, (self.file, self.what), self.__dict__
 
 
 @dataclass(frozen=True, kw_only=True)

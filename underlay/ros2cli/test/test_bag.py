@@ -13,8 +13,6 @@ from rosbag2_interfaces.srv import Resume
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-pytest.importorskip("fieldplay_player")  # the bags of the stand-in are fieldplay's
-
 PATIENCE_S = 30.0
 LASTING = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 MANY = 20

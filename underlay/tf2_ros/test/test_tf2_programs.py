@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from geometry_msgs.msg import TransformStamped
+from scipy.spatial.transform import Rotation
 
 from tf2_ros_programs.echo import text_of
 
@@ -88,13 +89,12 @@ def test_wrong_usage_is_told(start, words):
 
 
 def test_angles_are_those_of_scipy():
-    rotation = pytest.importorskip("scipy.spatial.transform").Rotation
     angles = np.array([0.3, -1.1, 2.5])
     message = TransformStamped()
     turn = message.transform.rotation
-    turn.x, turn.y, turn.z, turn.w = map(float, rotation.from_euler("xyz", angles).as_quat())
+    turn.x, turn.y, turn.z, turn.w = map(float, Rotation.from_euler("xyz", angles).as_quat())
     lines = text_of(message, 6).splitlines()
     told = [float(number) for number in lines[3].split("[")[1].rstrip("]").split(",")]
     assert told == pytest.approx(angles, abs=1e-6)
     matrix = np.array([[float(number) for number in line.split()] for line in lines[6:]])
-    assert matrix[:3, :3] == pytest.approx(rotation.from_euler("xyz", angles).as_matrix(), abs=1e-6)
+    assert matrix[:3, :3] == pytest.approx(Rotation.from_euler("xyz", angles).as_matrix(), abs=1e-6)
