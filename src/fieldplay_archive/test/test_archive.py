@@ -8,7 +8,7 @@ import pytest
 from fieldplay_archive.archive import KEPT_PER_KIND, Archive, DefectLog, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, open_files
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, TableFiles
-from fieldplay_messages.errors import Defect, Place, UsageError, UserError
+from fieldplay_messages.errors import Defect, FaultPlace, UsageError, UserError
 from fieldplay_messages.spec import StreamSpec
 
 START = 1656931512
@@ -174,7 +174,7 @@ def test_each_file_has_a_line_however_many_defects_another_has() -> None:
 
 
 def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
-    place = Place("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
+    place = FaultPlace("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
     defect = Defect.at(place, kind="damaged_picture", message="cut", stream="cam")
     assert (defect.file, defect.stream, defect.sample, defect.byte, defect.row) == ("a.msg", "cam", 1, 4988, None)
     assert str(defect) == "a.msg: sample 1 of /cam.frame at byte 4988: cut"

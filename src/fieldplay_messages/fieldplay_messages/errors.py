@@ -21,7 +21,7 @@ class BagError(UserError):
     """A bag that cannot be written, or messages that no bag can hold."""
 
 
-class Place(str):
+class FaultPlace(str):
     """Where a row is that is one of many in its file, for people as a text, for programs its parts.
 
     `what` says it within the file; `row` is the line of a text file, `sample` and `byte` are of a log.
@@ -35,14 +35,14 @@ class Place(str):
 
     def __new__(
         cls, file: str, what: str, *, row: int | None = None, sample: int | None = None, byte: int | None = None
-    ) -> "Place":
+    ) -> "FaultPlace":
         place = super().__new__(cls, f"{file}: {what}")
         place.file, place.what, place.row, place.sample, place.byte = file, what, row, sample, byte
         return place
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How it is copied: a text alone would lose the parts."""
-        return Place, (self.file, self.what), self.__dict__
+        return FaultPlace, (self.file, self.what), self.__dict__
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +62,8 @@ class Defect:
 
     @classmethod
     def at(cls, place: str, *, kind: str, message: str, stream: str | None = None) -> "Defect":
-        """A fault of a file, or of a Place in one."""
-        if not isinstance(place, Place):
+        """A fault of a file, or of a FaultPlace in one."""
+        if not isinstance(place, FaultPlace):
             return cls(file=place, kind=kind, message=message, stream=stream)
         told = message if place.row is not None else f"{place.what}: {message}"
         return cls(

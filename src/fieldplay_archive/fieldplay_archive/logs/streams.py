@@ -14,7 +14,7 @@ from fieldplay_archive.logs.messagepack.values import arrays_from_bytes, plain_f
 from fieldplay_archive.logs.packed_bits.samples import Packing, packing_of
 from fieldplay_archive.logs.timed_rows import FilePart, PartRows, TimedRows, mean_bytes
 from fieldplay_archive.logs.types.table import PLAIN, canonical_type, kind_of
-from fieldplay_messages.errors import ArchiveError, Place
+from fieldplay_messages.errors import ArchiveError, FaultPlace
 
 LOOKED_AT, MOST_LOOKED_AT = 20, 1000  # samples, for one that has fields; the more if they are not plain numbers,
 MOST_BYTES = 4 << 20  # and as far as those have no more bytes
@@ -68,13 +68,13 @@ class LogStream(TimedRows):
             return
         yield from range(LOOKED_AT, LOOKED_AT + int(np.searchsorted(sizes, MOST_BYTES, side="right")))
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> FaultPlace:
         """Where a sample is, for a message."""
         (rows,) = self._part_rows(row, row + 1)
         file, part = self.parts[rows.place]
         byte = None if part.columns else int(self._places(rows)[0])
         where = "" if byte is None else f" at byte {byte}"
-        return Place(file, f"sample {rows.low} of {self.name}{where}", sample=int(rows.low), byte=byte)
+        return FaultPlace(file, f"sample {rows.low} of {self.name}{where}", sample=int(rows.low), byte=byte)
 
     def sample(self, row: int, *, arrays: bool = False) -> Any:
         """One sample as plain data; with `arrays`, long lists of numbers are NumPy arrays."""

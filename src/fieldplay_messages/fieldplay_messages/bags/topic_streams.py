@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay_messages.bags.topics import TopicReader
 from fieldplay_messages.cdr.columns import Decoder, FieldNumbers, numbers_of_messages
 from fieldplay_messages.cdr.layout import layout_of_message
-from fieldplay_messages.errors import ArchiveError, Defect, Place, Report
+from fieldplay_messages.errors import ArchiveError, Defect, FaultPlace, Report
 from fieldplay_messages.records import Pictures, Pixels, Record
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
@@ -154,7 +154,7 @@ class TopicPictures:
 
     def load(self, index: int) -> Pictures:
         stamp_ns = self.topic.stamps(index)
-        names = tuple(Place(self._bag, f"{self.topic.name} at {ns / NS_PER_S:.6f} s") for ns in stamp_ns.tolist())
+        names = tuple(FaultPlace(self._bag, f"{self.topic.name} at {ns / NS_PER_S:.6f} s") for ns in stamp_ns.tolist())
         return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: self._pixels(index, row), packed=False)
 
     def _pixels(self, index: int, row: int) -> Pixels:

@@ -17,7 +17,7 @@ from fieldplay_archive.logs.index.times import INNER, TIMES
 from fieldplay_archive.logs.messagepack.values import plain_name
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.timed_rows import LATEST_US, MICROSECONDS
-from fieldplay_messages.errors import ArchiveError, Defect, Place, Report
+from fieldplay_messages.errors import ArchiveError, Defect, FaultPlace, Report
 from fieldplay_messages.streams import Span
 
 Stamps = NDArray[np.int64]
@@ -261,5 +261,5 @@ def _tell_logged(log: LogStream, tell: Teller) -> None:
                 broken += int(is_broken.sum())
         if broken:
             message = f"expected times of logging, {broken} of {count} are none; the samples' own stand in"
-            tell(Place(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
+            tell(FaultPlace(file, f"sample {at} of {log.name}.meta", sample=at), "no_log_time", message)
         first += len(part)

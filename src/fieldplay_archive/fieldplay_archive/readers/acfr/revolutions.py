@@ -13,7 +13,7 @@ from fieldplay_archive.tables.dialect import COUNT
 from fieldplay_archive.tables.rows import TableRows, joined
 from fieldplay_archive.tables.table import Table
 from fieldplay_archive.tables.table_streams import Tables
-from fieldplay_messages.errors import Defect, Place, Report
+from fieldplay_messages.errors import Defect, FaultPlace, Report
 from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
@@ -137,7 +137,7 @@ class RevolutionStream:
     def load(self, index: int) -> Record:
         turns, table = self._parts[index]
         stamps = np.array([turn.first_ns for turn in turns], np.int64)
-        names = tuple(Place(table.name, f"the revolution at {turn.first_ns / NS_PER_S:.6f} s") for turn in turns)
+        names = tuple(FaultPlace(table.name, f"the revolution at {turn.first_ns / NS_PER_S:.6f} s") for turn in turns)
         return self._make(stamps, names, lambda row: rows_of_revolution(table, turns[row]))
 
 
