@@ -23,8 +23,8 @@ from launch import LaunchDescription
 
 TRUTH = "/ameds/gnss/odom"
 SPEED_M_S, HEADING_DEG, SECONDS = 2.0, 30.0, 40
-JUMPS_S = (12, 3, 25, 28, 8)  # forward, back, forward, a little forward, back
-LONGEST_S = 10  # no two jumps of the other direction lead so near to each other
+JUMPS_S = (12, 1, 25, 33, 8)  # forward, back, forward, a little forward, back
+LONGEST_S = 6  # of what is played after a jump; no two jumps lead so near to each other
 M_PER_RAD = 6_371_000.0
 
 

@@ -84,3 +84,17 @@ def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage:
     stage.wait(lambda: len(stage.odometry) == 4)
     ways = [np.hypot(found.pose.pose.position.x, found.pose.pose.position.y) for found in stage.odometry]
     assert ways[0] == ways[2] == 0 and ways[1] == pytest.approx(ways[3]) and ways[1] > 0.2
+
+
+def test_what_was_sent_before_a_jump_counts_though_one_topic_lags_behind_another(stage: Stage) -> None:
+    stage.start()
+    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    stage.wait(jumps.get_subscription_count)
+    for second in range(50):  # the speeds lag: an executor takes one message of a topic in each round
+        stage.speeds.publish(JointState())
+        stage.drive(second)
+    jumps.publish(Time(sec=START_S + 100))
+    stage.drive(100)
+    stage.wait(lambda: len(stage.odometry) == 51)
+    way = [np.hypot(found.pose.pose.position.x, found.pose.pose.position.y) for found in stage.odometry]
+    assert way[49] > 1 and way[50] == 0

@@ -25,6 +25,7 @@ from fieldplay_messages.feeds.feed import message_bytes
 from tf2_ros import Buffer, TransformException, TransformListener
 
 NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data come by different ways
+JUMPED = "the player jumped: starting anew"
 NEW_CLOCK = "the source of time changed: starting anew"
 JUMP = "player/jump"  # where the player beside it tells that its play head has jumped
 QUIET_S = 5.0  # between two warnings of one kind
@@ -57,6 +58,7 @@ class ComputationNode(Node):
         self._jumps = jump_handle(self, self._forget) if any(kind.remembers for kind in kinds) else None
         self._told_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
         self._since_ns = 0  # what was sent before is of another place
+        self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
         if self._jumps is not None:
             self._hears_of_jumps = self.create_subscription(
                 Time, JUMP, self._hear_of_jump, QoSProfile(depth=10), raw=True
@@ -66,7 +68,7 @@ class ComputationNode(Node):
             for entry in one.inputs:
                 heard.setdefault((entry.topic, entry.msgtype), []).append((one, entry))
         self._has_states = any(entry.latched for readers in heard.values() for _, entry in readers)
-        self._waiting: deque[tuple[Inlet, bytes, int]] = deque()
+        self._waiting: deque[Sent] = deque()
         self._next_round = self.create_guard_condition(self._take_up)
         self._heard = [self._subscribed(Inlet(msgtype, readers)) for (_, msgtype), readers in heard.items()]
 
@@ -99,13 +101,25 @@ class ComputationNode(Node):
         while the message that follows it is not.
         """
         while self._waiting:
-            self._take(*self._waiting.popleft())
+            if self._told_ns and self._waiting[0][2] >= self._told_ns[0]:
+                if older := [one for one in self._waiting if one[2] < self._told_ns[0]]:
+                    self._wait_for_more(older)
+                    return
+                self._start_anew(self._told_ns.popleft())
+            else:
+                self._take(*self._waiting.popleft())
+
+    def _wait_for_more(self, older: "list[Sent]") -> None:
+        """Take what was sent before a jump; there may be more of it, by a topic that lags behind another."""
+        self._waiting = deque(one for one in self._waiting if one[2] >= self._told_ns[0])
+        for one in older:
+            self._take(*one)
+        self._next_round.trigger()
 
     def _take(self, inlet: "Inlet", data: bytes, sent_ns: int) -> None:
-        while self._told_ns and sent_ns >= self._told_ns[0]:
-            self._start_anew(self._told_ns.popleft())
         if sent_ns < self._since_ns and not inlet.readers[0][1].latched:
             return
+        self._taken_ns = sent_ns
         try:
             decoded = inlet.decoded(data, sent_ns if self._has_states else 0)
         except ValueError as error:
@@ -125,16 +139,19 @@ class ComputationNode(Node):
 
     def _warn(self, text: str) -> None:
         if text == JUMPED_BACK:
+            self._anew_ns = self._taken_ns
             self.get_logger().warning(text)
         else:
             self.get_logger().warning(text, throttle_duration_sec=QUIET_S)
 
     def _hear_of_jump(self, _: bytes, info: Any) -> None:
-        self._told_ns.append(info[SENT])
+        if self._anew_ns < info[SENT]:  # else the messages told it themselves
+            self._told_ns.append(info[SENT])
 
     def _start_anew(self, since_ns: int) -> None:
         """The play head has jumped: nothing goes on from what came before."""
         self._since_ns = since_ns
+        self.get_logger().info(JUMPED)
         for one in self.computations:
             if one.remembers:
                 one.reset()
@@ -159,6 +176,9 @@ class Inlet:
         if found is None:
             raise ValueError("its bytes cannot be read")
         return found
+
+
+Sent = tuple[Inlet, bytes, int]  # a message of a topic, and when it was sent
 
 
 class Links:
