@@ -10,6 +10,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 PATIENCE_S = 30.0
+NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
 class Audience:
@@ -24,12 +25,18 @@ class Audience:
         self.changed = threading.Condition()
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
-        self._thread = threading.Thread(target=self._executor.spin)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._listen)
         self._thread.start()
 
+    def _listen(self) -> None:
+        while not self._ends.is_set():
+            self._executor.spin_once(NOTICE_S)
+
     def close(self) -> None:
-        self._executor.shutdown()
+        self._ends.set()
         self._thread.join()
+        self._executor.shutdown()
         self.node.destroy_node()
         rclpy.shutdown(context=self.context)
 

@@ -19,6 +19,7 @@ from fieldplay_bringup.demo.heard import Heard
 QUEUE = 2000
 SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete
 PATIENCE_S = 60.0
+NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
 class Audience:
@@ -78,12 +79,19 @@ def listening(topics: Mapping[str, str], latched: frozenset[str]) -> Iterator[Au
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     listener = Audience(node, topics, latched)
-    thread = threading.Thread(target=executor.spin)
+    ends = threading.Event()
+
+    def listen() -> None:
+        while not ends.is_set():
+            executor.spin_once(NOTICE_S)
+
+    thread = threading.Thread(target=listen)
     thread.start()
     try:
         yield listener
     finally:
-        executor.shutdown()
+        ends.set()
         thread.join()
+        executor.shutdown()
         node.destroy_node()
         rclpy.try_shutdown(context=context)
