@@ -13,6 +13,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         ("bin", ["scripts/fieldplay"]),
     ],
-    package_data={NAME: ["py.typed", "cdff/description/*.yaml", "report/html/*.css"]},
+    package_data={NAME: ["py.typed", "report/html/*.css"]},
     zip_safe=True,
 )

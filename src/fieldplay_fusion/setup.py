@@ -13,7 +13,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
     ],
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", "descriptors/*.yaml", "dfn/*.yaml"]},
     entry_points={"console_scripts": [f"{node} = {NAME}.nodes.programs:{node}" for node in NODES]},
     zip_safe=True,
 )

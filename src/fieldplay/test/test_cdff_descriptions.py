@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fieldplay.cdff.description.catalogue import published, with_own
-from fieldplay.cdff.description.checks import check_description
-from fieldplay.cdff.description.model import Description, End
-from fieldplay.cdff.description.reader import description_of_text
+from fieldplay_fusion.descriptors.catalogue import published, with_own
+from fieldplay_fusion.descriptors.checks import check_description
+from fieldplay_fusion.descriptors.model import Description, End
+from fieldplay_fusion.descriptors.reader import description_of_text
 from fieldplay_messages.errors import ArchiveError, Defect
 from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
 

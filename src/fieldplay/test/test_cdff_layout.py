@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay.cdff.description.catalogue import published
-from fieldplay.cdff.description.reader import description_of_text
 from fieldplay.cdff.diagrams.graph import INPUT, OUTPUT, STEP, Box, Graph, GraphEdge, Mark, graph_of
 from fieldplay.cdff.diagrams.layers import (
     BETWEEN,
@@ -20,6 +18,8 @@ from fieldplay.cdff.diagrams.layers import (
     ordered_layers,
 )
 from fieldplay.cdff.diagrams.layout import layout_of
+from fieldplay_fusion.descriptors.catalogue import published
+from fieldplay_fusion.descriptors.reader import description_of_text
 from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 Pairs = list[tuple[int, int]]

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fieldplay.cdff.description.catalogue import Catalogue
-from fieldplay.cdff.description.model import DFPC, Description, Operation, ProcessingChain
-from fieldplay.cdff.description.port_types import InputFeed, feed_faults, type_faults
 from fieldplay.cdff.diagrams.graph import (
     DIFFERENT,
     INPUT,
@@ -32,6 +29,9 @@ from fieldplay.cdff.diagrams.shapes import (
     fitting,
     text_width,
 )
+from fieldplay_fusion.descriptors.catalogue import Catalogue
+from fieldplay_fusion.descriptors.model import DFPC, Description, Operation, ProcessingChain
+from fieldplay_fusion.descriptors.port_types import InputFeed, feed_faults, type_faults
 
 MARGIN, HEAD, LEGEND, NOTE = 28.0, 70.0, 40.0, 18.0
 LEAST_WIDTH = 480.0

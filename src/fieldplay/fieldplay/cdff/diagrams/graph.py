@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fieldplay.cdff.description.catalogue import Catalogue, Dfn
-from fieldplay.cdff.description.implementations import ON_INPUT
-from fieldplay.cdff.description.model import DFPC, Description, End, Port, ProcessingChain, Step
-from fieldplay.cdff.description.port_types import InputFeed, do_differ, type_faults
 from fieldplay.cdff.diagrams.shapes import text_width
+from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn
+from fieldplay_fusion.descriptors.implementations import ON_INPUT
+from fieldplay_fusion.descriptors.model import DFPC, Description, End, Port, ProcessingChain, Step
+from fieldplay_fusion.descriptors.port_types import InputFeed, do_differ, type_faults
 
 INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
 KNOWN, UNUSED, WRONG, DIFFERENT = "known", "unused", "wrong", "different"  # of ports; the last by its type

@@ -5,18 +5,19 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fieldplay.cdff.description.catalogue import Catalogue, published, with_own
-from fieldplay.cdff.description.checks import check_description
-from fieldplay.cdff.description.model import DFN, DFPC, Description, ProcessingChain
-from fieldplay.cdff.description.port_types import TYPES_DIFFER, InputFeed, feed_faults, feeds_of_log
-from fieldplay.cdff.description.reader import description_of_file
 from fieldplay.cdff.diagrams.diagram import picture_of
 from fieldplay.cdff.diagrams.shapes import Drawing
 from fieldplay.cdff.diagrams.svg import svg_of
+from fieldplay.cdff.log_feeds import feeds_of_log
 from fieldplay.cli.arguments import require_file_place
 from fieldplay.cli.cdff.logs import opened_with_faults, tell_faults
 from fieldplay.cli.terminal import note, print_line
 from fieldplay.report.html.ticks import many
+from fieldplay_fusion.descriptors.catalogue import Catalogue, published, with_own
+from fieldplay_fusion.descriptors.checks import check_description
+from fieldplay_fusion.descriptors.model import DFN, DFPC, Description, ProcessingChain
+from fieldplay_fusion.descriptors.port_types import TYPES_DIFFER, InputFeed, feed_faults
+from fieldplay_fusion.descriptors.reader import description_of_file
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.outputs import write_whole
 

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from fieldplay.cdff.description.catalogue import Catalogue
-from fieldplay.cdff.description.implementations import ON_INPUT
-from fieldplay.cdff.description.lines import nearest
-from fieldplay.cdff.description.model import DFPC, Connection, Description, End, ProcessingChain, Step
-from fieldplay.cdff.description.port_types import TYPES_DIFFER, named, type_faults
+from fieldplay_fusion.descriptors.catalogue import Catalogue
+from fieldplay_fusion.descriptors.implementations import ON_INPUT
+from fieldplay_fusion.descriptors.lines import nearest
+from fieldplay_fusion.descriptors.model import DFPC, Connection, Description, End, ProcessingChain, Step
+from fieldplay_fusion.descriptors.port_types import TYPES_DIFFER, named, type_faults
 from fieldplay_messages.errors import Defect, Report
 
 NEAR = 0.75  # as difflib measures

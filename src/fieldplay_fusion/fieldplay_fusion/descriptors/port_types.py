@@ -1,20 +1,23 @@
-"""Which streams of a log feed a chain, and whether types at both ends of connections and of feeds are the same."""
+"""Whether types at both ends of connections, and of what feeds an input, are the same."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fieldplay.cdff.description.catalogue import Catalogue
-from fieldplay.cdff.description.model import PREFIX, Connection, Description, End, ProcessingChain
-from fieldplay.cdff.log_choice import chosen_streams
-from fieldplay_archive.logs.log import Log
-from fieldplay_archive.logs.streams import LogStream
-from fieldplay_archive.logs.types.table import BITS, canonical_type
-from fieldplay_messages.errors import UsageError
+from fieldplay_fusion.descriptors.catalogue import Catalogue
+from fieldplay_fusion.descriptors.model import PREFIX, Connection, Description, End, ProcessingChain
 
 TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
 PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
-PART = re.compile(r"[/.]")
+MARSHALLED = re.compile("_m$")
+ASN1 = re.compile("^asn[1l]scc")
+NO_LETTER = re.compile("[^a-zA-Z0-9]")
+FAMILIES = {
+    "frame": ("image",), "gpssolution": ("solution",), "double": ("float", "doublet", "floatt", "float32", "float64"),
+    "int": ("int8t", "int16t", "int32t", "uint8t", "uint16t", "int8", "int16", "int32", "uint8", "uint16", "short"),
+    "long": ("int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "unsignedint"), "bool": ("boolean",),
+}  # fmt: skip
+SPELLINGS = {spelling: kind for kind, spellings in FAMILIES.items() for spelling in spellings}
 
 
 class InputFeed(NamedTuple):
@@ -72,44 +75,6 @@ def named(end: End) -> str:
 
 def _plain(text: str) -> str:
     """A type without what spellings add: /base/samples/RigidBodyState_m is asn1SccRigidBodyState, float is double."""
-    return canonical_type(PLAIN.sub("", text.removeprefix(PREFIX))).casefold()
-
-
-def feeds_of_log(log: Log, description: Description, words: Sequence[str]) -> dict[str, InputFeed]:
-    """The feeds by input, of words as PORT=STREAM and by names: leftImage is fed by /unit/left/image.
-
-    UsageError where a word fits no input or no stream. Where several streams are called as an input, none is taken.
-    """
-    named = dict(_given(log, description, word) for word in words)
-    for port in description.inputs:
-        called = [name for name in log.streams if _letters(port.name) in _endings(name)]
-        if len(called) == 1:
-            named.setdefault(port.name, called[0])
-    return {port: InputFeed(name, _type_of(log.streams[name])) for port, name in named.items()}
-
-
-def _given(log: Log, description: Description, word: str) -> tuple[str, str]:
-    port, equals, stream = word.partition("=")
-    if not (port and equals and stream):
-        raise UsageError(f"--stream: expected PORT=STREAM, got '{word}'")
-    inputs = [each.name for each in description.inputs]
-    if port not in inputs:
-        raise UsageError(f"--stream: {description.name} has no input {port}; it has {', '.join(inputs) or 'none'}")
-    return port, chosen_streams(log, [stream])[0]
-
-
-def _endings(name: str) -> Iterator[str]:
-    """A name without its signs, then without its first part, and so on."""
-    parts = PART.split(name)
-    return (_letters("".join(parts[begin:])) for begin in range(len(parts)))
-
-
-def _letters(name: str) -> str:
-    return "".join(sign for sign in name if sign.isalnum()).casefold()
-
-
-def _type_of(stream: LogStream) -> str:
-    """The type as the log has it, of packed bits that of what is packed; "" where nothing tells."""
-    if stream.packing is not None:
-        return stream.packing.kind
-    return "" if stream.kind == BITS else stream.type or stream.kind
+    own = MARSHALLED.sub("", re.split(r"/|::", PLAIN.sub("", text.removeprefix(PREFIX)))[-1])
+    plain = ASN1.sub("", NO_LETTER.sub("", own).casefold())
+    return SPELLINGS.get(plain, plain)

@@ -7,9 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from fieldplay.cdff.description.implementations import CHAIN, chain_of_value, chain_with_unlisted, end_of, unique_steps
-from fieldplay.cdff.description.lines import Fields, YamlReader, YamlValue, items_of, text_of
-from fieldplay.cdff.description.model import (
+from fieldplay_fusion.descriptors.implementations import (
+    CHAIN,
+    chain_of_value,
+    chain_with_unlisted,
+    end_of,
+    unique_steps,
+)
+from fieldplay_fusion.descriptors.lines import Fields, YamlReader, YamlValue, items_of, text_of
+from fieldplay_fusion.descriptors.model import (
     DFN,
     DFPC,
     PREFIX,

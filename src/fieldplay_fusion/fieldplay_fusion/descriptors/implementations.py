@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from fieldplay.cdff.description.lines import Fields, YamlValue, items_of, text_of
-from fieldplay.cdff.description.model import Connection, End, ProcessingChain, Step
+from fieldplay_fusion.descriptors.lines import Fields, YamlValue, items_of, text_of
+from fieldplay_fusion.descriptors.model import Connection, End, ProcessingChain, Step
 
 ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
 CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")

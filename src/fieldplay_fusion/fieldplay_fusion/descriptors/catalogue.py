@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from fieldplay.cdff.description.lines import nearest
-from fieldplay.cdff.description.model import Description
+from fieldplay_fusion.descriptors.lines import nearest
+from fieldplay_fusion.descriptors.model import Description
 
 FILE = Path(__file__).with_name("dfns.yaml")
 
