@@ -53,10 +53,10 @@ class WhilePlaying(unittest.TestCase):
             launched.check_same(topic, heard[topic], expected[topic])
 
     def test_the_tf_tree_is_complete_and_has_one_root(self, root: Path, folder: Any) -> None:
-        written = derived_messages(root, Path(folder.name) / "tree", ["/tf"])
+        written = derived_messages(root, Path(folder.name) / "tree", ["/tf", "/tf_static"])
         parents = launched.parents_in(message for part in written.values() for message in part)
-        self.assertEqual(set(parents.values()) - set(parents), {"odom"})
-        self.assertEqual(set(parents), {"base_link", "imu", "gps", "left_camera", "right_camera"} | JOINTS)
+        self.assertEqual(set(parents.values()) - set(parents), {"map"})
+        self.assertEqual(set(parents), {"odom", "base_link", "imu", "gps", "left_camera", "right_camera"} | JOINTS)
 
     def test_the_robot_s_model_is_offered(self) -> None:
         self.assertIn('<robot name="rosario">', launched.model_offered(self.audience))

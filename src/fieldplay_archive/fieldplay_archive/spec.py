@@ -186,6 +186,21 @@ class PoseCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MapOfFixes:
+    """Fixes of an antenna whose first good one is the map's origin, and by whose way a computed odometry stands in it.
+
+    `least_status` is that of a good one, in the numbers of NavSatStatus. The heading is that of the first `way_m`; of
+    less than `least_way_m` there is none.
+    """
+
+    stream: str
+    frame: str
+    least_status: int
+    way_m: float
+    least_way_m: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
     """A dataset: how its archive is recognised and read, and what becomes of it."""
 
@@ -210,6 +225,7 @@ class DatasetSpec:
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
+    map_of_fixes: MapOfFixes | None = None  # where the archive has no such stream
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never

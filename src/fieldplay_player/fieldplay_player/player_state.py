@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
-from fieldplay_archive.outlets.derived import omissions
+from fieldplay_archive.outlets.omissions import omissions
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.options import PlayOptions
@@ -65,7 +65,7 @@ def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options
     how = f" at {options.rate:g} times its pace" if options.rate != 1 else ""
     how += ", again and again" if options.loop else ""
     plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {topics} topics{how}"
-    return "; ".join([plays, *omissions(archive)])
+    return "; ".join([plays, *omissions(archive, options.selection)])
 
 
 def ending(status: Status, log: DefectLog) -> list[str]:

@@ -7,9 +7,9 @@ from fieldplay.cli.arguments import add_archive, add_overwrite, add_selection, o
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_archive.outlets.checks import check_settings
-from fieldplay_archive.outlets.derived import omissions
 from fieldplay_archive.outlets.frame_trees import told_of_trees
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
+from fieldplay_archive.outlets.omissions import omissions
 from fieldplay_messages.errors import UsageError
 
 
@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
                     strict=chosen.strict,
                     progress=progress,
                 )
-            for line in omissions(archive) if chosen.derived else []:
+            for line in omissions(archive, selection) if chosen.derived else []:
                 tell(line)
         finally:
             for line in (*archive.warnings, *archive.defects.in_short()):

@@ -6,7 +6,7 @@ import numpy as np
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import DATA, feeds_of_archive
-from fieldplay_archive.outlets.derived import omissions
+from fieldplay_archive.outlets.omissions import omissions
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.feed import Feed
@@ -35,7 +35,7 @@ def check_settings(archive: Archive) -> None:
     """Measure in samples of the data whether the dataset's parameters fit them, and note what cannot be computed."""
     for dataset_check in archive.checks:
         dataset_check(archive)
-    archive.notes += omissions(archive)
+    archive.notes += omissions(archive, Selection(derived=True))
 
 
 def _all(feed: Feed) -> range:

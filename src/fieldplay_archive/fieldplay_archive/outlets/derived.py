@@ -116,26 +116,6 @@ def feeds_of_computation(
     ]
 
 
-def omissions(archive: Archive) -> list[str]:
-    """A line for each comparison one side of which the archive lacks; where it has neither, nobody expects it."""
-    lines = []
-    for spec in archive.spec.derived:
-        there = [name in archive.streams and bool(archive.streams[name].spans) for name in spec.streams]
-        if spec.kind == OdometryEvaluation.name and any(there) and not all(there):
-            names = [_topic(archive, spec, name) for name in spec.streams]
-            missing = " nor ".join(name for name, is_there in zip(names, there, strict=True) if not is_there)
-            why = f"as it compares {' with '.join(names)}, and there is no {missing}"
-            lines.append(f"{spec.topic}: not computed, {why}")
-    return lines
-
-
-def _topic(archive: Archive, spec: DerivedSpec, name: str) -> str:
-    """The topic of a stream; of one that is not there, as the settings have it."""
-    topics = {stream.id: stream.topic for stream in archive.spec.streams}
-    given = [text for text in spec.settings.values() if isinstance(text, str) and text.replace("/", "_") == name]
-    return topics.get(name) or next(iter(given), name)
-
-
 def _settings(spec: DerivedSpec, place: Place) -> dict[str, Any]:
     """As a node would have them; of several of one kind this is the one that is named as the topic."""
     kind = KINDS[spec.kind]

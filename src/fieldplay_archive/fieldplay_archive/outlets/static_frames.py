@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.fix_map import edge_from_fixes
 from fieldplay_archive.outlets.moving_frames import ODOM_TF
-from fieldplay_archive.spec import DatasetSpec
+from fieldplay_archive.spec import DatasetSpec, DerivedSpec
 from fieldplay_kinematics.extrinsics import Edge, edges_from_published
 from fieldplay_kinematics.transforms import (
     Array,
@@ -54,16 +55,47 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
     spec = archive.spec
     truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
     odometry = [derived for derived in spec.derived if derived.odom_tf]
-    able = [derived for derived in odometry if all(name in archive.streams for name in derived.streams)]
+    able = _computed_odometry(archive)
+    if able and spec.map_of_fixes is not None:
+        found = _map_edge_of_fixes(archive, able[0], first_ns)
+        return [found] if isinstance(found, Edge) else []
     if truth is None:
         return []
     if not able:
         return _map_edges_of_archived(archive, truth) if not odometry else []
-    begins_ns = max(_first_time(archive.streams[name], first_ns) for name in able[0].streams)
-    pose = _pose_at(archive.streams[truth.id], begins_ns)
+    pose = _pose_at(archive.streams[truth.id], _begin_of_odometry(archive, able[0], first_ns))
     if pose is None:
         return []
     return [Edge(truth.frame, able[0].frame, transform_from_rotation(_level(pose), pose[:3, 3]))]
+
+
+def why_no_map(archive: Archive, first_ns: int) -> str:
+    """A line where an odometry is computed from first_ns on, but the fixes cannot place it in the map; else none."""
+    able = _computed_odometry(archive)
+    found = _map_edge_of_fixes(archive, able[0], first_ns) if able and archive.spec.map_of_fixes else ""
+    return f"map -> {able[0].frame}: not sent: {found}" if isinstance(found, str) and found else ""
+
+
+def _computed_odometry(archive: Archive) -> list[DerivedSpec]:
+    """The odometry that the archive has the streams for."""
+    return [spec for spec in archive.spec.derived if spec.odom_tf and set(spec.streams) <= set(archive.streams)]
+
+
+def _map_edge_of_fixes(archive: Archive, odometry: DerivedSpec, first_ns: int) -> Edge | str:
+    """By the fixes of the antenna; or why there is none."""
+    told = archive.spec.map_of_fixes
+    if told is None:
+        return "the dataset has no map of fixes"
+    antenna = next(stream.frame for stream in archive.spec.streams if stream.id == told.stream)
+    base_T_antenna = _static_transform(static_edges(archive.spec), odometry.child_frames[0], antenna)
+    if base_T_antenna is None:
+        return f"no static frames join {odometry.child_frames[0]} and {antenna}"
+    begin_ns = _begin_of_odometry(archive, odometry, first_ns)
+    return edge_from_fixes(archive, told, odometry, begin_ns, base_T_antenna)
+
+
+def _begin_of_odometry(archive: Archive, odometry: DerivedSpec, first_ns: int) -> int:
+    return max(_first_time(archive.streams[name], first_ns) for name in odometry.streams)
 
 
 def _map_edges_of_archived(archive: Archive, truth: StreamSpec) -> list[Edge]:
