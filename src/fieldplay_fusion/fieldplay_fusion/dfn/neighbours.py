@@ -1,0 +1,138 @@
+"""What points of a cloud have about them: neighbours, cells, surfaces."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from fieldplay_fusion.dfn.values import Array, Cloud
+
+AT_ONCE = 20_000  # points whose neighbours are held at a time
+NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is as far too
+
+Places = NDArray[np.intp]
+
+
+class Edges(NamedTuple):
+    """Pairs of a point (its place among those asked for) and a neighbour, in this order, and their distances in m."""
+
+    of: Places
+    to: Places
+    distances: Array
+
+
+class Cells(NamedTuple):
+    """Points by the cell they lie in, cells in lexicographic order: places, and where each cell's begin among them."""
+
+    order: Places
+    starts: Places
+    counts: Places
+
+
+def finite(cloud: Cloud, name: str, least: int = 1) -> Cloud:
+    """The points that are numbers; ValueError where these are too few."""
+    is_number: NDArray[np.bool_] = np.asarray(np.isfinite(cloud.points).all(axis=1))
+    if np.count_nonzero(is_number) < least:
+        raise ValueError(
+            f"{name}: expected {least} or more points, got {np.count_nonzero(is_number)} of {len(cloud)} with numbers"
+        )
+    return cloud if is_number.all() else cloud.taken(is_number)
+
+
+def joined(clouds: Sequence[Cloud]) -> Cloud:
+    """The points of all; of what is known of points only what all have."""
+    names = [
+        name for name in ("normals", "intensity", "colors") if all(getattr(cloud, name) is not None for cloud in clouds)
+    ]
+    parts = {name: np.concatenate([getattr(cloud, name) for cloud in clouds]) for name in names}
+    points = np.concatenate([cloud.points for cloud in clouds])
+    return Cloud(points=points, stamp_ns=max(cloud.stamp_ns for cloud in clouds), **parts)
+
+
+def cells_of(indices: NDArray[np.int64]) -> Cells:
+    """Rows (n, k) of whole numbers put together where they are the same."""
+    least = indices.min(axis=0)
+    span = indices.max(axis=0) - least + 1
+    if np.prod(span.astype(float)) >= 2**62:
+        raise ValueError(f"expected points nearer to each other, got {' x '.join(map(str, span))} cells")
+    keys = np.ravel_multi_index(tuple((indices - least).T), tuple(span))
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    return Cells(order, starts, np.diff(starts, append=len(keys)))
+
+
+def voxel_means(cloud: Cloud, size: float) -> Cloud:
+    """One point for each cell of edges of `size` m from the origin: the mean of all in it."""
+    cells = cells_of(np.floor(cloud.points / size).astype(np.int64))
+
+    def mean(values: NDArray[np.generic]) -> Array:
+        counts = cells.counts.reshape(-1, *[1] * (values.ndim - 1))
+        found: Array = np.add.reduceat(values[cells.order].astype(float), cells.starts) / counts
+        return found
+
+    normals = None if cloud.normals is None else mean(cloud.normals)
+    return Cloud(
+        points=mean(cloud.points),
+        normals=None if normals is None else normals / np.maximum(np.linalg.norm(normals, axis=1), 1e-12)[:, None],
+        intensity=None if cloud.intensity is None else mean(cloud.intensity).astype(np.float32),
+        colors=None if cloud.colors is None else np.rint(mean(cloud.colors)).astype(np.uint8),
+        stamp_ns=cloud.stamp_ns,
+    )
+
+
+def edges_within(tree: cKDTree, points: Array, radius: float) -> Edges:
+    """All points of a tree within a radius of each of these points, itself too where it is one of them."""
+    found = cKDTree(points).sparse_distance_matrix(tree, radius * NEAR, output_type="ndarray")
+    order = np.lexsort((found["j"], found["i"]))
+    return Edges(*(found[name][order] for name in "ijv"))
+
+
+def starts_of(edges: Edges, count: int) -> Places:
+    """Where the edges of each of `count` points begin, and the end."""
+    places: Places = np.searchsorted(edges.of, np.arange(count + 1))
+    return places
+
+
+def moments(offsets: Array, starts: Places) -> tuple[Array, Array]:
+    """Means (n, 3) and mean products (n, 3, 3) of rows (m, 3), each from one start to the next (n + 1,)."""
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(offsets, axis=0)])
+    products = np.cumsum((offsets[:, :, None] * offsets[:, None]).reshape(-1, 9), axis=0)
+    products = np.concatenate([np.zeros((1, 9)), products])
+    counts = np.maximum(np.diff(starts), 1)[:, None]
+    means = (sums[starts[1:]] - sums[starts[:-1]]) / counts
+    return means, ((products[starts[1:]] - products[starts[:-1]]) / counts).reshape(-1, 3, 3)
+
+
+def surfaces_of(
+    points: Array, *, nearest: int = 0, radius: float = 0.0, sensor: Array | None = None, threads: int = 1
+) -> tuple[Array, Array]:
+    """Normals (n, 3) turned towards the sensor (3,), else the origin, and curvatures (n,), of points (n, 3).
+
+    They follow from the points within the radius, or from the nearest ones; a point with fewer than 3 has NaN.
+    """
+    tree = cKDTree(points)
+    towards = (np.zeros(3) if sensor is None else sensor) - points
+    normals, curvatures = np.full(points.shape, np.nan), np.full(len(points), np.nan)
+    for first in range(0, len(points), AT_ONCE):
+        chunk = slice(first, first + AT_ONCE)
+        own = points[chunk]
+        if radius > 0:
+            edges = edges_within(tree, own, radius)
+            starts = starts_of(edges, len(own))
+            means, products = moments(points[edges.to] - own[edges.of], starts)
+            enough = np.diff(starts) >= 3
+            covariances = products - means[:, :, None] * means[:, None]
+        else:
+            _, near = tree.query(own, np.arange(1, min(nearest, len(points)) + 1), workers=threads)
+            offsets = points[near] - own[:, None]
+            offsets -= offsets.mean(axis=1, keepdims=True)
+            covariances = np.einsum("nki,nkj->nij", offsets, offsets) / near.shape[1]
+            enough = np.full(len(own), near.shape[1] >= 3)
+        lengths, axes = np.linalg.eigh(covariances)
+        away = np.einsum("ni,ni->n", axes[:, :, 0], towards[chunk]) < 0
+        normals[chunk] = np.where(enough[:, None], np.where(away[:, None], -axes[:, :, 0], axes[:, :, 0]), np.nan)
+        whole = np.maximum(lengths.sum(axis=1), np.finfo(float).tiny)
+        curvatures[chunk] = np.where(enough, np.maximum(lengths[:, 0], 0) / whole, np.nan)
+    return normals, curvatures
