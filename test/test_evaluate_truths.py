@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fieldplay.cli.evaluation import TUM_NAMES
 from fieldplay.cli.main import main
 from fieldplay.evaluation.pose_files import way_of_file
 from fieldplay.evaluation.ways import Ways, compared
@@ -226,3 +227,60 @@ def test_two_words_must_be_files(capsys: pytest.CaptureFixture[str], tmp_path: P
     with pytest.raises(SystemExit):
         main(["evaluate", str(written(tmp_path / "a.tum", drive(1, 10))), "gnss/odom"])
     assert "gnss/odom: without ARCHIVE both are files of poses" in capsys.readouterr().err
+
+
+@pytest.fixture
+def three_files(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Two estimates of a drive, the second late, and its truth."""
+    files = [written(tmp_path / f"{name}.tum", drive(30, 10, late)) for name, late in (("good", 0), ("late", 0.4))]
+    return files[0], files[1], written(tmp_path / "truth.tum", drive(30, 100))
+
+
+def test_of_several_estimates_each_has_a_row_and_is_judged_as_if_alone(
+    three_files: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good, late, truth = three_files
+    words = ["--start", "1", "--tum", str(tmp_path / "out")]
+    assert main(["evaluate", str(good), str(late), str(truth), *words, "--json"]) == 0
+    of_both = json.loads(capsys.readouterr().out)
+    assert [found["estimate"]["topic"] for found in of_both] == [str(good), str(late)]
+    assert sorted(path.name for path in (tmp_path / "out" / "late").iterdir()) == sorted(TUM_NAMES)
+    alone, _ = evaluated(capsys, good, truth, "--start", "1")
+    assert of_both[0] == alone
+    assert ate(of_both[1]) > 10 * ate(of_both[0])
+    assert main(["evaluate", str(good), str(late), str(truth)]) == 0
+    first, *_, heads, row, other = capsys.readouterr().out.splitlines()
+    assert first == f"2 estimates against {truth}"
+    assert heads.split()[:4] == ["pairs", "way,", "m", "ATE,"] and "offset" not in heads
+    assert [line.split()[0] for line in (row, other)] == [str(good), str(late)]
+    assert {len(line) for line in (heads, row, other)} == {len(heads)}
+
+
+def test_one_that_cannot_be_judged_leaves_the_others_alone(
+    three_files: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good, _, truth = three_files
+    never = tmp_path / "never.tum"
+    never.write_text("".join(f"{second} 0 0 0 0 0 0 1\n" for second in range(9)))
+    assert main(["evaluate", str(never), str(good), str(truth), "--json"]) == 1
+    out, err = capsys.readouterr()
+    failed, found = json.loads(out)
+    assert failed["estimate"] == {"topic": str(never)} and failed["error"] in err
+    assert found["pairs"] > 100
+    assert main(["evaluate", str(never), str(good), str(truth)]) == 1
+    assert set(capsys.readouterr().out.splitlines()[-2].split()[1:]) == {"-"}
+
+
+def test_topics_and_files_may_stand_together_and_a_plot_is_of_one(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "gnss/odom", "--tum", str(tmp_path)])
+    capsys.readouterr()
+    words = ["evaluate", str(sampled_ameds.bag), "wheels/odom", str(tmp_path / "estimate.tum"), "gnss/odom"]
+    assert main([*words, "--json"]) == 0
+    by_topic, by_file = json.loads(capsys.readouterr().out)
+    assert ate(by_file) == pytest.approx(ate(by_topic), rel=1e-3)
+    with pytest.raises(SystemExit) as end:
+        main([*words, "--plot", str(tmp_path / "errors.html")])
+    assert end.value.code == 2
+    assert "--plot: expected one ESTIMATE, got 2" in capsys.readouterr().err

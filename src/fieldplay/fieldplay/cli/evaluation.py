@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +24,14 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.evaluation.pose_files import ENDINGS, is_pose_file
-from fieldplay.evaluation.text import as_json, lines_of
-from fieldplay.evaluation.ways import Compared, Ways, chosen_topic, compared, read_ways, ways_of_files
+from fieldplay.evaluation.text import as_json, as_json_of_several, lines_of, lines_of_several
+from fieldplay.evaluation.ways import Compared, Failed, Ways, chosen_topic, compared, read_ways, ways_of_files
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import RecordSource
 from fieldplay_archive.datasets import derived_by, truth_max_std_of
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.offsets import usual_period_s
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
@@ -44,13 +46,15 @@ TUM_NAMES = ("estimate.tum", "truth.tum", "estimate_aligned.tum")
 EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
 PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
-Either may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of two files no ARCHIVE is needed.
-The two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
+Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of files alone no ARCHIVE is needed.
+Of several ESTIMATEs there is a row for each.
+Two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
 
   fieldplay evaluate etna.zip wheels/odom gnss/odom
   fieldplay evaluate sequence01 odom ground_truth/odom --align yaw --plot errors.html
   fieldplay evaluate some_bag tf:odom.base_link dgps/odom --lengths 1,2,5,10 --tum trajectories
   fieldplay evaluate etna.zip kiss_icp.tum gnss/odom --offset auto
+  fieldplay evaluate etna.zip wheels/odom kiss_icp.tum rko_lio.tum gnss/odom
 """
 
 
@@ -58,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser, may_lack=True)
-    parser.add_argument("estimate", metavar="ESTIMATE", help="topic or file of what is to be judged")
+    parser.add_argument("estimate", metavar="ESTIMATE", nargs="+", help="topics or files of what is to be judged")
     parser.add_argument("truth", metavar="TRUTH", help="topic or file of what it is judged by")
     add_window(parser)
     parser.add_argument(
@@ -94,7 +98,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--estimate-frame", metavar="FRAME", help="the robot's frame whose poses ESTIMATE has, where it does not say so"
     )
-    parser.add_argument("--tum", type=Path, metavar="DIR", help="write both, and the estimate as aligned, for evo")
+    parser.add_argument(
+        "--tum",
+        type=Path,
+        metavar="DIR",
+        help="write both, and the estimate as aligned, for evo; of several ESTIMATEs a folder for each below DIR",
+    )
     add_json(parser)
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
     add_overwrite(parser, "replace what is at DIR and OUT")
@@ -103,30 +112,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
     settings = _settings(chosen)
+    _take_archive_for_estimate(chosen)
     _require_places(chosen)
-    ways = _ways(chosen).window(chosen.start, chosen.duration)
-    limit_m = chosen.truth_max_std
-    ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
-    if chosen.estimate_frame is not None:
-        ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
-    lever = _lever(chosen.lever)
-    found = compared(ways, settings, lever=lever, tell=note, finds_offset=chosen.offset is AUTO)
-    _tell_doubts(found, chosen.lengths)
-    _write(chosen, found)
+    all_ways = _ways(chosen)
+    if len(all_ways) > 1:
+        return _run_several(chosen, all_ways, settings)
+    found = _judged(chosen, all_ways[0], settings, tell=note)
+    _tell_doubts(found, chosen.lengths, tell=note)
+    _write(chosen, found, chosen.tum)
     for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
         print_line(line)
     return 0
 
 
-def _ways(chosen: argparse.Namespace) -> Ways:
-    """The two as they are read."""
+def _run_several(chosen: argparse.Namespace, all_ways: Sequence[Ways], settings: EvaluationSettings) -> int:
+    """A row for each estimate; one that cannot be judged leaves the others alone."""
+    all_found: list[Compared | Failed] = []
+    for ways, folder in zip(all_ways, _folders(chosen), strict=True):
+        tell = partial(_note_of, ways.estimate.topic)
+        try:
+            found = _judged(chosen, ways, settings, tell=tell)
+        except FusionError as error:
+            tell(str(error))
+            all_found.append(Failed(ways=ways, reason=str(error)))
+        else:
+            _tell_doubts(found, chosen.lengths, tell=tell)
+            _write(chosen, found, folder)
+            all_found.append(found)
+    lines = [json.dumps(as_json_of_several(all_found), indent=2)] if chosen.json else lines_of_several(all_found)
+    for line in lines:
+        print_line(line)
+    return int(any(isinstance(found, Failed) for found in all_found))
+
+
+def _note_of(topic: str, text: str) -> None:
+    note(text if text.startswith(topic) else f"{topic}: {text}")
+
+
+def _judged(
+    chosen: argparse.Namespace, ways: Ways, settings: EvaluationSettings, *, tell: Callable[[str], None]
+) -> Compared:
+    """One estimate beside the truth, in the time and the frames that are asked for."""
+    ways = ways.window(chosen.start, chosen.duration)
+    limit_m = chosen.truth_max_std
+    ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
+    if chosen.estimate_frame is not None:
+        ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
+    return compared(ways, settings, lever=_lever(chosen.lever), tell=tell, finds_offset=chosen.offset is AUTO)
+
+
+def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
+    """What stands first is no archive where it and all others are files of poses."""
+    words = [*chosen.estimate, chosen.truth]
+    if chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *words])):
+        chosen.estimate.insert(0, str(chosen.archive))
+        chosen.archive = None
+
+
+def _ways(chosen: argparse.Namespace) -> list[Ways]:
+    """Each estimate with the truth, as they are read."""
     if chosen.archive is None:
-        for word in (chosen.estimate, chosen.truth):
+        words = [*chosen.estimate, chosen.truth]
+        for word in words:
             if not is_pose_file(word):
-                raise UsageError(f"{word}: without ARCHIVE both are files of poses ({', '.join(ENDINGS)})")
-        return ways_of_files(Path(chosen.estimate), Path(chosen.truth))
+                each = "both" if len(words) == 2 else "all"
+                raise UsageError(f"{word}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
+        return ways_of_files(list(map(Path, chosen.estimate)), Path(chosen.truth))
     with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
-        ways = read_ways(source, names[0], names[1], progress=bar)
+        ways = read_ways(source, names[:-1], names[-1], progress=bar)
         for line in _problems(source, names):
             note(line)
     return ways
@@ -152,19 +205,36 @@ def _require_places(chosen: argparse.Namespace) -> None:
     if chosen.plot is not None:
         overwrite = chosen.overwrite or is_report(chosen.plot)
         require_file_place(chosen.archive, chosen.plot, (SUFFIX, PICTURE), overwrite=overwrite)
-    if chosen.tum is not None and os.path.lexists(chosen.tum) and not chosen.tum.is_dir():
-        raise UsageError(f"{chosen.tum}: expected a folder, got a file")
-    for name in TUM_NAMES if chosen.tum is not None else ():
-        require_place(chosen.archive, chosen.tum / name, overwrite=chosen.overwrite)
+    if chosen.plot is not None and len(chosen.estimate) > 1:
+        raise UsageError(f"--plot: expected one ESTIMATE, got {len(chosen.estimate)}")
+    if chosen.tum is None:
+        return
+    for folder in (chosen.tum, *_folders(chosen)):
+        if os.path.lexists(folder) and not folder.is_dir():
+            raise UsageError(f"{folder}: expected a folder, got a file")
+    for folder in _folders(chosen):
+        for name in TUM_NAMES:
+            require_place(chosen.archive, folder / name, overwrite=chosen.overwrite)
+
+
+def _folders(chosen: argparse.Namespace) -> list[Path]:
+    """Where the files of each estimate go: DIR itself, or of several a folder that is called as the estimate."""
+    words, tum = chosen.estimate, chosen.tum or Path()
+    if len(words) == 1:
+        return [tum]
+    names: list[str] = []
+    for word in words:
+        name = Path(word).stem if is_pose_file(word) else word.strip("/").replace("/", "_").replace(":", "_")
+        names.append(name if name not in names else f"{name}_{len(names) + 1}")
+    return [tum / name for name in names]
 
 
 @contextmanager
-def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, tuple[str, str]]]:
-    """What is to be read, and the names of the two in it."""
+def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
+    """What is to be read, and the names in it, that of the truth last."""
     with opened_source(chosen) as source:
         hint = _why_missing if isinstance(source, BagSource) else _no_hint
-        names = [chosen_topic(word, source.topics, hint=hint) for word in (chosen.estimate, chosen.truth)]
-        yield source, (names[0], names[1])
+        yield source, [chosen_topic(word, source.topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
 
 
 def _why_missing(word: str) -> str:
@@ -185,20 +255,20 @@ def _problems(source: RecordSource, names: Sequence[str]) -> Iterator[str]:
             yield f"{finding.place}: {finding.message}{f', and {more} more' if more else ''}"
 
 
-def _tell_doubts(found: Compared, wanted_m: Sequence[float]) -> None:
+def _tell_doubts(found: Compared, wanted_m: Sequence[float], *, tell: Callable[[str], None]) -> None:
     """Say if one topic is compared with itself, and over which lengths nothing can be told."""
     if found.ways.estimate.topic == found.ways.truth.topic:
-        note(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
+        tell(f"ESTIMATE and TRUTH are both {found.ways.truth.topic}: it is compared with itself")
     settings, period_s = found.evaluation.settings, usual_period_s(found.ways.estimate.trajectory)
     if found.is_offset_found and abs(settings.offset_s) > period_s / 2:
-        note(
+        tell(
             f"the estimate's times fit the truth's {settings.offset_s:+g} s later, more than half of its period of "
             f"{period_s:.3g} s: does it stamp the end of a scan with its begin?"
         )
     there = {each.length_m for each in found.evaluation.over_lengths if len(each.errors)}
     missing = [f"{length:g}" for length in wanted_m if length not in there]
     if missing:
-        note(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
+        tell(f"--lengths: the truth's way of {found.evaluation.travelled_m[-1]:.4g} m holds no {', '.join(missing)} m")
 
 
 def _lever(offset_m: Sequence[float] | None) -> Array | None:
@@ -209,12 +279,12 @@ def _lever(offset_m: Sequence[float] | None) -> Array | None:
     return lever
 
 
-def _write(chosen: argparse.Namespace, found: Compared) -> None:
-    """The files that were asked for."""
+def _write(chosen: argparse.Namespace, found: Compared, folder: Path) -> None:
+    """The files that were asked for, those of TUM into a folder."""
     if chosen.tum is not None:
         ways = (found.ways.estimate.trajectory, found.ways.truth.trajectory, found.aligned)
         for name, way in zip(TUM_NAMES, ways, strict=True):
-            write_whole(chosen.tum / name, _tum(way))
+            write_whole(folder / name, _tum(way))
     if chosen.plot is not None:
         from fieldplay.evaluation import figures
 

@@ -1,12 +1,12 @@
 """What was found of two ways, as lines of a table and as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from fieldplay.evaluation.ways import Compared, TruthClaims
+from fieldplay.evaluation.ways import Compared, Failed, TruthClaims
 from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay_fusion.evaluation.alignment import SIM3
 from fieldplay_fusion.evaluation.evaluation import Evaluation
@@ -78,14 +78,52 @@ def lines_of(found: Compared) -> Iterator[str]:
     if evaluation.settings.offset_s or found.is_offset_found:
         how = "found where the motions fit" if found.is_offset_found else "as asked for"
         yield f"  times of the estimate: {evaluation.settings.offset_s:+g} s, {how}"
-    rows = [("", *HEADS), *(row.cells for row in rows_of(evaluation))]
+    yield from _table([("", *HEADS), *(row.cells for row in rows_of(evaluation))])
+    if not evaluation.has_orientation:
+        yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of a name and numbers, one below the other."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for name, *cells in rows:
         yield (
             "  " + name.ljust(widths[0]) + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, widths[1:], strict=True))
         )
-    if not evaluation.has_orientation:
-        yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
+
+
+def lines_of_several(all_found: Sequence[Compared | Failed]) -> Iterator[str]:
+    """A row for each estimate: the root mean squares of what it is usually judged by."""
+    there = [found for found in all_found if isinstance(found, Compared)]
+    yield f"{len(all_found)} estimates against {all_found[0].ways.truth.topic}"
+    if not there:
+        return
+    if there[0].ways.claims is not None:
+        yield f"  {_claims_text(there[0].ways.claims)}"
+    yield f"  rmse of each error; laid upon the truth: {there[0].evaluation.settings.alignment}"
+    lengths_m = sorted({length for found in there for length in found.evaluation.lengths_m})
+    heads = ["pairs", "way, m", "offset, s", "ATE, m", "max, m", "ATE, deg"]
+    heads += [f"% over {length:g} m" for length in lengths_m]
+    rows = [_row_of(found, lengths_m) if isinstance(found, Compared) else ["-"] * len(heads) for found in all_found]
+    kept = [0, *(1 + column for column in range(len(heads)) if any(row[column] != "-" for row in rows))]
+    named = [[found.ways.estimate.topic, *row] for found, row in zip(all_found, rows, strict=True)]
+    yield from _table([[row[column] for column in kept] for row in [["", *heads], *named]])
+
+
+def _row_of(found: Compared, lengths_m: Sequence[float]) -> list[str]:
+    """The numbers of an estimate, `-` for what is not known."""
+    evaluation = found.evaluation
+    told = {one.name: one for one in told_of_evaluation(evaluation)}
+    ate, over = told[ATE], [told.get(f"{LENGTH} over {length:g} m") for length in lengths_m]
+    statistics = [ate.rotation, *(None if one is None else one.translation for one in over)]
+    return [
+        str(len(evaluation.pairs)),
+        number_text(evaluation.estimate_m, 4),
+        f"{evaluation.settings.offset_s:+g}" if evaluation.settings.offset_s or found.is_offset_found else "-",
+        f"{ate.translation.rmse:.4g}",
+        f"{ate.translation.most:.4g}",
+        *("-" if one is None else f"{one.rmse:.4g}" for one in statistics),
+    ]
 
 
 def _frames_text(found: Compared) -> str:
@@ -106,6 +144,16 @@ def _claims_text(claims: TruthClaims) -> str:
     if not claims.max_std_m:
         return f"{told}; all of it is believed"
     return f"{told}; {claims.left_out} of {claims.poses} poses beyond {claims.max_std_m:g} m left out"
+
+
+def as_json_of_several(all_found: Sequence[Compared | Failed]) -> list[dict[str, Any]]:
+    """One for each estimate; of one that could not be judged, why."""
+    return [as_json(found) if isinstance(found, Compared) else _failed_json(found) for found in all_found]
+
+
+def _failed_json(failed: Failed) -> dict[str, Any]:
+    ways = failed.ways
+    return {"estimate": {"topic": ways.estimate.topic}, "truth": {"topic": ways.truth.topic}, "error": failed.reason}
 
 
 def as_json(found: Compared) -> dict[str, Any]:

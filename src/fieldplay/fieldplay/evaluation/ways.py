@@ -126,9 +126,9 @@ def wanted_topics(names: Sequence[str]) -> list[str]:
     return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
 
 
-def read_ways(source: RecordSource, estimate: str, truth: str, *, progress: Progress) -> Ways:
-    """Read a source once; the two are topics, tf:PARENT.CHILD, or files."""
-    names, wanted = (estimate, truth), wanted_topics((estimate, truth))
+def read_ways(source: RecordSource, estimates: Sequence[str], truth: str, *, progress: Progress) -> list[Ways]:
+    """Read a source once, for each estimate beside the truth; they are topics, tf:PARENT.CHILD, or files."""
+    wanted = wanted_topics((*estimates, truth))
     frames = Frames()
     tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
@@ -139,13 +139,15 @@ def read_ways(source: RecordSource, estimate: str, truth: str, *, progress: Prog
             kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
             for framed in records_of_poses(batch):
                 kept.add(*framed)
-    ways = [_chosen_way(name, rows, frames) for name in names]
-    return Ways(estimate=ways[0], truth=ways[1], frames=frames, begin_ns=source.begin_ns)
+    *found, true = (_chosen_way(name, rows, frames) for name in (*estimates, truth))
+    return [Ways(estimate=way, truth=true, frames=frames, begin_ns=source.begin_ns) for way in found]
 
 
-def ways_of_files(estimate: Path, truth: Path) -> Ways:
-    """Two files of poses."""
-    return Ways(estimate=way_of_file(estimate), truth=way_of_file(truth))
+def ways_of_files(estimates: Sequence[Path], truth: Path) -> list[Ways]:
+    """Files of poses; the data begin with the first of them."""
+    *found, true = (way_of_file(path) for path in (*estimates, truth))
+    begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
+    return [Ways(estimate=way, truth=true, begin_ns=begin_ns) for way in found]
 
 
 def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames) -> Way:
@@ -213,6 +215,14 @@ class Compared:
     def aligned(self) -> Trajectory:
         """All of the estimate, also what has no pair, as the truth's frame in the truth's parent."""
         return replace(self.moved, poses=self.evaluation.alignment.of_poses(self.moved.poses))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Failed:
+    """Two ways that could not be compared, and why."""
+
+    ways: Ways
+    reason: str
 
 
 def compared(
