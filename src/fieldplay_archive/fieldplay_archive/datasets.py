@@ -1,7 +1,6 @@
 """The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
 
 import os
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, last_part, open_files
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
 from fieldplay_messages.errors import ArchiveError
 
@@ -26,8 +25,9 @@ def open_dataset(
     """
     if not path.exists():
         raise ArchiveError(f"{path}: there is no such folder or file")
-    spec = spec_of_dataset(dataset) if dataset else detected_spec(path)
-    archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
+    with listed_once():
+        spec = spec_of_dataset(dataset) if dataset else detected_spec(path)
+        archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
     if not archive.streams and not even_empty:
         archive.close()
         reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
@@ -90,8 +90,7 @@ def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
 
 def _name_score(spec: DatasetSpec, files: Files) -> int:
     """How many of a dataset's patterns the names of the files match."""
-    names = [last_part(name) for name in files.names]
-    return sum(_matches(names, pattern) for pattern in spec.detect)
+    return sum(bool(files.matching(pattern)) for pattern in spec.detect)
 
 
 def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str]) -> str:
@@ -102,11 +101,6 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
     hint = how_to_unpack(path, names) or "--dataset names one"
     return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
-
-
-def _matches(names: list[str], pattern: str) -> bool:
-    expression = re.compile(pattern, re.IGNORECASE)
-    return any(expression.fullmatch(name) for name in names)
 
 
 def _opened(path: Path) -> Files:

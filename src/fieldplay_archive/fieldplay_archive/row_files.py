@@ -103,7 +103,7 @@ def timed_files(
 ) -> tuple[list[str], NDArray[np.int64]]:
     """The files of one kind and their times (n,), without those whose name holds none that can be."""
     names = matching_files(archive, files, key, archive.spec.rows[key])
-    texts = [name.encode("utf-8", "replace").decode() for name in names]  # a name need not be text
+    texts = names if all(map(str.isascii, names)) else [_as_text(name) for name in names]
     try:
         stamp_ns, good = stamps_from_names(texts, fraction=fraction)
     except ArchiveError as error:
@@ -129,12 +129,17 @@ def timed_files(
     return found, stamp_ns
 
 
+def _as_text(name: str) -> str:
+    """A name need not be text."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -> Iterator[Defect]:
     """The files of a folder that have the time of another there, or come after a gap."""
-    folders: dict[str, list[int]] = {}
-    for row in np.argsort(stamp_ns, kind="stable").tolist():
-        folders.setdefault(names[row].rpartition("/")[0], []).append(row)
-    for rows in folders.values():
+    known: dict[str, int] = {}
+    folder = np.array([known.setdefault(name.rpartition("/")[0], len(known)) for name in names], np.int32)
+    order = np.lexsort((stamp_ns, folder))
+    for rows in np.split(order, np.flatnonzero(np.diff(folder[order])) + 1) if names else ():
         times = stamp_ns[rows]
         for place in np.flatnonzero(np.diff(times) == 0).tolist():
             message = f"the time in the name is that of {names[rows[place]]}"

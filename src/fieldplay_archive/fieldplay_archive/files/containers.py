@@ -13,10 +13,13 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from fieldplay_archive.files.inflation import READ_SIZE, SeekableMember
+from fieldplay_archive.files.names import NameTable
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
@@ -67,8 +70,9 @@ def _why_no_zip(path: Path) -> str:
 class Files(AbstractContextManager["Files"], ABC):
     """The files of an archive by their name: the path below its root, with forward slashes."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.names = sorted(names)
+    def __init__(self, names: list[str] | NameTable) -> None:
+        self.table = names if isinstance(names, NameTable) else NameTable(sorted(names))
+        self.names = self.table.names
 
     @abstractmethod
     def open(self, name: str) -> io.BufferedReader:
@@ -87,12 +91,7 @@ class Files(AbstractContextManager["Files"], ABC):
 
         With `folder`, those that lie, at any depth, in a folder whose name matches this one.
         """
-        expression = re.compile(pattern, re.IGNORECASE)
-        names = [name for name in self.names if expression.fullmatch(last_part(name))]
-        if not folder:
-            return names
-        inside = re.compile(folder, re.IGNORECASE)
-        return [name for name in names if any(inside.fullmatch(part) for part in folders_of(name))]
+        return self.table.matching(pattern, folder)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -103,14 +102,31 @@ class Files(AbstractContextManager["Files"], ABC):
         """Let go of what is open."""
 
 
-def folders_of(name: str) -> list[str]:
-    """The names of the folders that a file lies in, the outermost first."""
-    return name.replace("\\", "/").split("/")[:-1]
+@dataclass(frozen=True)
+class _Listed:
+    """What has been gone through: the names below folders, and open zips that nobody uses at the moment."""
+
+    folders: dict[Path, NameTable] = field(default_factory=dict)
+    zips: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
 
 
-def last_part(name: str) -> str:
-    """A file's own name; some zips have backslashes between the parts."""
-    return name.replace("\\", "/").rpartition("/")[2]
+_listed: ContextVar[_Listed | None] = ContextVar("listed", default=None)
+
+
+@contextmanager
+def listed_once() -> Iterator[None]:
+    """Within it a folder or a zip is gone through once, though several ask for its files one after the other.
+
+    A folder with faults is gone through each time, so that everybody is told.
+    """
+    listed = _Listed()
+    token = _listed.set(listed)
+    try:
+        yield
+    finally:
+        _listed.reset(token)
+        for left in listed.zips.values():
+            left.close()
 
 
 class FolderFiles(Files):
@@ -118,7 +134,16 @@ class FolderFiles(Files):
 
     def __init__(self, root: Path, report: Report) -> None:
         self.root = root
-        super().__init__(list(_names_below(root, report)))
+        listed = _listed.get()
+        if listed is not None and root in listed.folders:
+            super().__init__(listed.folders[root])
+            return
+        faults: list[Defect] = []
+        super().__init__(list(_names_below(root, faults.append)))
+        for fault in faults:
+            report(fault)
+        if listed is not None and not faults:
+            listed.folders[root] = self.table
 
     def open(self, name: str) -> io.BufferedReader:
         with _told():
@@ -172,20 +197,23 @@ def _names_below(root: Path, report: Report) -> Iterator[str]:
         if (status.st_dev, status.st_ino) in seen:
             continue
         seen.add((status.st_dev, status.st_ino))
-        for entry in entries:
-            name = f"{folder}/{entry.name}" if folder else entry.name
-            if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():
-                pending.append(name)
+        above = f"{folder}/" if folder else ""
+        yield from [above + entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        for entry in (entry for entry in entries if not entry.is_file(follow_symlinks=False)):
+            if os.path.isdir(entry.path):
+                pending.append(above + entry.name)
             else:
-                yield name
+                yield above + entry.name
 
 
 class ZipFiles(Files):
     """The members of a zip, read where they are."""
 
     def __init__(self, path: Path, report: Report) -> None:
+        listed = _listed.get()
+        known = listed.zips.pop(path, None) if listed is not None else None
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._zip = known or zipfile.ZipFile(path)
         except ZIP_FAULTS as error:
             cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
             hint = how_to_unpack(path, [path.name]) if not cut else ""
@@ -221,11 +249,17 @@ class ZipFiles(Files):
         return self._zip.getinfo(name).file_size
 
     def close(self) -> None:
-        self._zip.close()
+        listed = _listed.get()
+        if listed is None or self.path in listed.zips:
+            self._zip.close()
+        else:  # whoever asks for it next goes on with it
+            listed.zips[self.path] = self._zip
 
 
 def leaves_archive(name: str) -> bool:
     """Whether a member's path would lie outside the archive's root if it were unpacked."""
+    if ".." not in name and not name.startswith(("/", "\\")) and name[1:2] != ":":
+        return False  # which is said at once of each of very many members
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", name))
 

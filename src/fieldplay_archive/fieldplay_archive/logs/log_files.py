@@ -8,8 +8,9 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, cast
 
-from fieldplay_archive.files.containers import Files, last_part
+from fieldplay_archive.files.containers import Files
 from fieldplay_archive.files.inflation import InflateError, Inflating, RunningSum
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.logs.index.blocks import KeptBlocks
 from fieldplay_messages.errors import ArchiveError
 

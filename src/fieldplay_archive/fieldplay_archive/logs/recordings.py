@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay_archive.files.containers import last_part
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_messages.stamps import NS_PER_S

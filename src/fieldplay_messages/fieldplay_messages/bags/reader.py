@@ -3,6 +3,7 @@
 A bag may be damaged or compressed, as a whole or message by message: what can be read is given, what cannot is told.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
 from fieldplay_messages.progress import Progress
 
 STORAGES: Mapping[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
+STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
 MAGICS = {".mcap": b"\x89MCAP", ".db3": b"SQLite format 3\0"}  # with which the files begin
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
@@ -34,14 +36,22 @@ FILE_BITS = 48  # of a block's place: above them stands which of the bag's files
 def is_bag(path: Path) -> bool:
     """Whether a path is to be read as a bag: it has metadata of one, or is or holds a storage file."""
     if path.is_dir():
-        return (path / METADATA).is_file() or any(_is_storage(inner) for inner in path.iterdir())
+        return (path / METADATA).is_file() or bool(_storages_in(path))
     return _is_storage(path)
 
 
 def looks_like_bag(path: Path) -> bool:
     """Whether a path is a bag by what it holds: others may call their files so, too."""
-    inner = [path] if path.is_file() else list(path.iterdir()) if path.is_dir() else []
-    return is_bag(path) and ((path / METADATA).is_file() or any(_begins_as_storage(file) for file in inner))
+    if path.is_dir():
+        return (path / METADATA).is_file() or any(_begins_as_storage(file) for file in _storages_in(path))
+    return _begins_as_storage(path)
+
+
+def _storages_in(folder: Path) -> list[Path]:
+    """The storage files of a folder, which may have very many others."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(STORAGE_ENDINGS)]
+    return [path for path in sorted(folder / name for name in names) if _is_storage(path)]
 
 
 def _begins_as_storage(path: Path) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive, matching_files, plausible_ns
-from fieldplay_archive.files.containers import Files, last_part
+from fieldplay_archive.files.containers import Files
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.formats.bmp import GREY, pixels_from_bmp
 from fieldplay_archive.readers.acfr.calibration import IR, VISUAL, cameras_as_wanted, fitted_camera
 from fieldplay_archive.readers.acfr.sets import has_cameras

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive, matching_files
-from fieldplay_archive.files.containers import Files, folders_of, last_part
+from fieldplay_archive.files.containers import Files
+from fieldplay_archive.files.names import folders_of, last_part
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
 

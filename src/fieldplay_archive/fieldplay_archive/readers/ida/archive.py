@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, plausible_ns
-from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, last_part, open_files
+from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, open_files
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.formats.pds4 import label_from_xml
 from fieldplay_archive.readers.ida import products as products_of_ida
 from fieldplay_archive.readers.ida.calibration import (

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, last_part
+from fieldplay_archive.files.containers import Files
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.formats.pds4 import Label, LabelledFile, label_from_xml
 from fieldplay_messages.errors import ArchiveError, Defect
 

@@ -7,7 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles, last_part
+from fieldplay_archive.files.containers import Files, FolderFiles, ListedFiles
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.readers.rosario.nmea import BOM, LINE
 from fieldplay_messages.bags.ros1 import PART, name_of_bag
 from fieldplay_messages.errors import ArchiveError

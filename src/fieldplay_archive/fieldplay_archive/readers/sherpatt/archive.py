@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
-from fieldplay_archive.files.containers import Files, ListedFiles, last_part
+from fieldplay_archive.files.containers import Files, ListedFiles
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.logs.archive_streams.maker import MadeStream, StreamMaker
 from fieldplay_archive.logs.archive_streams.records import RecordStream
 from fieldplay_archive.logs.archive_streams.topics import StreamTopics

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, last_part
+from fieldplay_archive.files.containers import Files
+from fieldplay_archive.files.names import last_part
 from fieldplay_archive.formats.geotiff import Indices, Raster, open_raster
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_kinematics.axes import rotated
