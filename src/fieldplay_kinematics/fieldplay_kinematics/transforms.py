@@ -44,6 +44,14 @@ def rotation_from_vector(vector: ArrayLike) -> Array:
     return rotation_from_quaternion(np.concatenate([vector * np.sinc(half / np.pi) / 2, np.cos(half)], axis=-1))
 
 
+def vector_from_rotation(rotation: ArrayLike) -> Array:
+    """Vectors (..., 3) along the axes of rotations (..., 3, 3), as long as their angles in rad, at most half a turn."""
+    quaternion = quaternion_from_rotation(rotation)
+    sine = np.linalg.norm(quaternion[..., :3], axis=-1, keepdims=True)
+    angle = 2 * np.arctan2(sine, quaternion[..., 3:])
+    return quaternion[..., :3] * np.where(sine > 0, angle / np.maximum(sine, 1e-300), 2.0)
+
+
 def transform_from_rotation(rotation: ArrayLike, translation: ArrayLike) -> Array:
     """Transforms from rotations (..., 3, 3) and translations (..., 3), which broadcast."""
     rotation, translation = np.asarray(rotation, float), np.asarray(translation, float)

@@ -16,7 +16,7 @@ from fieldplay_kinematics.lander_arm_flexure import (
     payload_from_phases,
 )
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
-from fieldplay_kinematics.transforms import rotation_from_vector
+from fieldplay_kinematics.transforms import rotation_from_vector, vector_from_rotation
 from helpers.lander_arm_settings import arm_settings
 
 SETTINGS = arm_settings()
@@ -166,3 +166,5 @@ def test_rotations_from_vectors_are_those_of_scipy_small_ones_too() -> None:
     vectors = np.random.default_rng(3).normal(0, 1, (20, 3)) * np.logspace(-12, 0.4, 20)[:, None]
     vectors[0] = 0.0
     np.testing.assert_allclose(rotation_from_vector(vectors), Rotation.from_rotvec(vectors).as_matrix(), atol=1e-15)
+    vectors = vectors[np.linalg.norm(vectors, axis=1) < np.pi]
+    np.testing.assert_allclose(vector_from_rotation(rotation_from_vector(vectors)), vectors, rtol=1e-9, atol=1e-20)
