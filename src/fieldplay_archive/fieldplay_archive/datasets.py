@@ -10,6 +10,7 @@ from typing import Any
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
+from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
 
 DATASETS = "datasets"
@@ -116,13 +117,6 @@ def dataset_files() -> dict[str, Path]:
         for path in sorted(folder.glob("*.yaml")):
             found.setdefault(path.stem, path)
     return found
-
-
-def config_folders() -> Iterator[Path]:
-    """The folders `config` that may be there: those installed, then that of the source."""
-    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        yield Path(prefix, "share", "fieldplay_bringup", "config")
-    yield Path(__file__).resolve().parents[3] / "config"
 
 
 def robot_file(name: str) -> Path | None:

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from fieldplay_fusion.descriptors.catalogue import published
+from fieldplay_fusion.descriptors.catalogue import known
 from fieldplay_fusion.dfn.step import Parameter, parameters, settings_of, step_of, steps
 from fieldplay_fusion.dfn.values import Cloud
 from fieldplay_messages.errors import UsageError
@@ -46,7 +46,7 @@ def test_values_keep_to_their_limits_and_types() -> None:
 
 
 def test_every_step_is_published_and_can_be_made_as_it_is() -> None:
-    catalogue = published().dfns
+    catalogue = known().dfns
     for (dfn, implementation), kind in steps().items():
         assert implementation in catalogue[dfn].implementations, (dfn, implementation)
         assert kind().settings == settings_of(implementation, {})

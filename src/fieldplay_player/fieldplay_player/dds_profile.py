@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fieldplay_archive.datasets import config_folders
+from fieldplay_messages.config import config_folders
 
 VARIABLES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 FILE = "fastdds.xml"

@@ -1,7 +1,7 @@
 """The processing steps that the framework publishes, by name, and what may be meant by other names."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,10 +25,16 @@ class Dfn:
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """All steps by name, other names of them, and the steps by the names of those who do them."""
+    """All steps by name, and other names of them, of who does them, and of their ports by step and side."""
 
     dfns: Mapping[str, Dfn]
     aliases: Mapping[str, str]
+    implementation_aliases: Mapping[str, str] = field(default_factory=dict)
+    port_aliases: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+
+    def port(self, dfn: str, name: str, *, is_source: bool) -> str:
+        """The published name of a step's port."""
+        return self.port_aliases.get(dfn, {}).get("out" if is_source else "in", {}).get(name, name)
 
     def meant(self, name: str) -> Dfn | None:
         """The step of this name, or the one that may be meant."""
@@ -42,12 +48,28 @@ class Catalogue:
 @lru_cache(maxsize=1)
 def published() -> Catalogue:
     """The steps that come with the framework."""
+    return _catalogue("dfns")
+
+
+@lru_cache(maxsize=1)
+def known() -> Catalogue:
+    """The steps that come with the framework, and those of our own that hold them together."""
+    return _catalogue("dfns", "own")
+
+
+def _catalogue(*parts: str) -> Catalogue:
     data = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     dfns = {
         name: Dfn(name=name, inputs=own["in"], outputs=own["out"], implementations=tuple(own["by"]))
-        for name, own in data["dfns"].items()
+        for part in parts
+        for name, own in data[part].items()
     }
-    return Catalogue(dfns=dfns, aliases=data["aliases"])
+    return Catalogue(
+        dfns=dfns,
+        aliases=data["aliases"],
+        implementation_aliases=data["implementation_aliases"],
+        port_aliases=data["port_aliases"],
+    )
 
 
 def with_own(catalogue: Catalogue, descriptions: Iterable[Description]) -> Catalogue:
@@ -61,4 +83,4 @@ def with_own(catalogue: Catalogue, descriptions: Iterable[Description]) -> Catal
         )
         for each in descriptions
     }
-    return Catalogue(dfns={**catalogue.dfns, **own}, aliases=catalogue.aliases)
+    return replace(catalogue, dfns={**catalogue.dfns, **own})

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from fieldplay_fusion.descriptors.catalogue import Catalogue
+from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn
 from fieldplay_fusion.descriptors.implementations import ON_INPUT
 from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import DFPC, Connection, Description, End, ProcessingChain, Step
@@ -60,13 +60,21 @@ def _faults_of_step(step: Step, listed: Collection[str], catalogue: Catalogue, *
         by = f", an implementation of {meant.name}" if meant and step.dfn in meant.implementations else ""
         hint = f": did you mean {meant.name}?" if meant and not by else ""
         yield step.line, "unknown_dfn", f"{step.dfn}{by} is no published DFN{hint}"
-    elif step.implementation and step.implementation not in known.implementations:
+    elif step.implementation and not _is_done_by(step.implementation, known, catalogue):
         names = known.implementations
         hint = _hint(step.implementation, names) or f"; published are {', '.join(names)}"
         yield step.line, "unknown_implementation", f"{step.dfn} has no implementation {step.implementation}{hint}"
-    if known and step.activation[0] == ON_INPUT and step.activation[1] not in known.inputs:
+    if (
+        known
+        and step.activation[0] == ON_INPUT
+        and catalogue.port(known.name, step.activation[1], is_source=False) not in known.inputs
+    ):
         message = _no_port(step.activation[1], f"{step.dfn} ({step.id})", known.inputs, side="input")
         yield step.line, "unknown_port", f"activation: {message}"
+
+
+def _is_done_by(implementation: str, dfn: Dfn, catalogue: Catalogue) -> bool:
+    return {implementation, catalogue.implementation_aliases.get(implementation)} & {*dfn.implementations} != set()
 
 
 def _faults_of_end(
@@ -84,6 +92,7 @@ def _faults_of_end(
             return
         names = list(dfn.outputs if is_source else dfn.inputs)
         owner = dfn.name if end.step == dfn.name else f"{dfn.name} ({end.step})"
+        names += [name for name in (end.port,) if catalogue.port(dfn.name, name, is_source=is_source) in names]
     if end.port not in names:
         yield connection.line, "unknown_port", _no_port(end.port, owner, names, side=side)
 

@@ -1,21 +1,26 @@
 """The implementations of a description of form 2: their processing steps, when these run, how they are connected."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from fieldplay_fusion.descriptors.lines import Fields, YamlValue, items_of, text_of
 from fieldplay_fusion.descriptors.model import Connection, End, ProcessingChain, Step
 
+GENERAL = "GeneralParameters"
+RESETS = ("jump", "never")  # on which a step that keeps state forgets it
 ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
 CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
 STEP = ("dfn_id", "name", "implementation", "activation")
+FURTHER_OF_CHAIN, FURTHER_OF_STEP = ("parameters",), ("parameters", "optional", "dfpc", "state")  # of runnable ones
 
 
 def chain_of_value(value: YamlValue) -> ProcessingChain:
     """An implementation; of a DFN it is a name alone."""
     if not value.is_map:
         return ProcessingChain(name=value.text("an implementation"), line=value.line)
-    fields = value.fields("an implementation", CHAIN, mandatory=("name",))
+    fields = value.fields("an implementation", CHAIN, mandatory=("name",), further=FURTHER_OF_CHAIN)
     steps = [step for step in map(_step, items_of(fields, "dfns")) if step.id]
     for name, count in Counter(step.id for step in steps).items():
         if count > 1:
@@ -28,6 +33,7 @@ def chain_of_value(value: YamlValue) -> ProcessingChain:
             steps=unique_steps(steps),
             connections=(*connections, *_outer_connections(fields, "output")),
             line=value.line,
+            parameters=groups_of(fields),
         )
     )
 
@@ -46,9 +52,7 @@ def chain_with_unlisted(chain: ProcessingChain) -> ProcessingChain:
             if name and name not in known:
                 lines.setdefault(name, connection.line)
     unlisted = (Step(id=name, dfn=name, line=line, is_listed=False) for name, line in lines.items())
-    return ProcessingChain(
-        name=chain.name, steps=(*chain.steps, *unlisted), connections=chain.connections, line=chain.line
-    )  # fmt: skip
+    return replace(chain, steps=(*chain.steps, *unlisted))
 
 
 def end_of(fields: Fields, name: str) -> End:
@@ -57,15 +61,42 @@ def end_of(fields: Fields, name: str) -> End:
 
 
 def _step(value: YamlValue) -> Step:
-    fields = value.fields("a DFN", STEP, mandatory=("dfn_id", "name"))
-    name = text_of(fields, "name")
+    is_dfpc = value.has("dfpc")
+    mandatory = ("dfn_id", "dfpc" if is_dfpc else "name")
+    fields = value.fields("a DFN", STEP, mandatory=mandatory, further=FURTHER_OF_STEP)
+    name = text_of(fields, mandatory[1])
     return Step(
         id=text_of(fields, "dfn_id") or name,
         dfn=name,
         implementation=text_of(fields, "implementation"),
         activation=_activation(fields["activation"]) if "activation" in fields else ("", ""),
         line=value.line,
+        parameters=groups_of(fields),
+        is_optional=text_of(fields, "optional").lower() == "true",
+        is_dfpc=is_dfpc,
+        reset_on=_reset_on(fields["state"]) if "state" in fields else "",
     )
+
+
+def groups_of(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
+    """Parameters by group and name; those without a group are of the general one."""
+    value = fields.get("parameters")
+    if value is None or value.is_nothing:
+        return {}
+    plain = value.plain()
+    if not isinstance(plain, dict):
+        value.reader.complain(value.line, "wrong_form", f"expected parameters by group and name, got {value.form}")
+        return {}
+    groups = {str(name): dict(own) for name, own in plain.items() if isinstance(own, dict)}
+    flat = {str(name): own for name, own in plain.items() if not isinstance(own, dict)}
+    return {**groups, **({GENERAL: {**flat, **groups.get(GENERAL, {})}} if flat else {})}
+
+
+def _reset_on(value: YamlValue) -> str:
+    when = text_of(value.fields("a state", ("reset",), mandatory=("reset",)), "reset")
+    if when not in ("", *RESETS):
+        value.reader.complain(value.line, "wrong_state", f"reset '{when}': expected {' or '.join(RESETS)}")
+    return when
 
 
 def _activation(value: YamlValue) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -38,15 +38,20 @@ class YamlValue(NamedTuple):
             self.reader.complain(self.line, "wrong_form", f"expected {what} as a list, got {self.form}")
         return []
 
-    def fields(self, what: str, known: Sequence[str], mandatory: Collection[str] = ()) -> Fields:
-        """The fields of a map by their names; those that are not known, missing or there twice are reported."""
+    def fields(
+        self, what: str, known: Sequence[str], mandatory: Collection[str] = (), *, further: Collection[str] = ()
+    ) -> Fields:
+        """The fields of a map by their names; those that are not known, missing or there twice are reported.
+
+        `further` ones are taken too, but are not what others should have written.
+        """
         if not isinstance(self.node, yaml.MappingNode):
             expected = f"expected {what} with {_listed(known)}"
             self.reader.complain(self.line, "wrong_form", f"{expected}, got {self.form}")
             return {}
         found: dict[str, YamlValue] = {}
         for name, line, value in self._pairs():
-            usual = self._usual_name(name, line, what, known=known)
+            usual = name if name in further else self._usual_name(name, line, what, known=known)
             if usual in found:
                 self.reader.complain(line, "double_field", f"{what} has two fields {usual}; the first counts")
             elif usual:
@@ -55,6 +60,10 @@ class YamlValue(NamedTuple):
             if name not in found or found[name].is_nothing:
                 self.reader.complain(self.line, "missing_field", f"{what} has no {name}, which it must have")
         return found
+
+    def plain(self) -> Any:
+        """All of it as Python's own values."""
+        return yaml.constructor.SafeConstructor().construct_document(self.node)
 
     def _pairs(self) -> Iterator[tuple[str, int, "YamlValue"]]:
         """Names of fields, their lines and values."""

@@ -1,7 +1,8 @@
 """What a description says: ports, processing steps, and the chains that an implementation makes of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 DFN, DFPC = "DFN", "DFPC"
 PREFIX = "asn1Scc"
@@ -9,12 +10,13 @@ PREFIX = "asn1Scc"
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """A port; `type` is as written, `line` counts from 1."""
+    """A port; `type` is as written, `line` counts from 1; of a runnable chain `policy` is how an input is fed."""
 
     name: str
     type: str = ""
     doc: str = ""
     line: int = 0
+    policy: str = ""
 
     @property
     def shown_type(self) -> str:
@@ -23,7 +25,11 @@ class Port:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A processing step in a chain: its name there, which DFN it is, who does it, and when (the kind, and on what)."""
+    """A processing step in a chain: its name there, which DFN it is, who does it, and when (the kind, and on what).
+
+    Of a runnable chain: what is set, by group and name, whether it may be left out, on what it forgets all. The step
+    may be a whole chain, `dfpc`.
+    """
 
     id: str
     dfn: str
@@ -31,6 +37,10 @@ class Step:
     activation: tuple[str, str] = ("", "")
     line: int = 0
     is_listed: bool = True
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    is_optional: bool = False
+    is_dfpc: bool = False
+    reset_on: str = ""
 
 
 class End(NamedTuple):
@@ -51,12 +61,16 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessingChain:
-    """The steps of an implementation, and how they are connected."""
+    """The steps of an implementation, and how they are connected.
+
+    `parameters` are those of the chain itself, by group and name: the parameters of its steps that they set.
+    """
 
     name: str
     steps: tuple[Step, ...] = ()
     connections: tuple[Connection, ...] = ()
     line: int = 0
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,3 +98,4 @@ class Description:
     outputs: tuple[Port, ...] = ()
     operations: tuple[Operation, ...] = ()
     chains: tuple[ProcessingChain, ...] = field(default_factory=tuple)
+    topic: str = ""  # below which the outputs of a runnable chain stand

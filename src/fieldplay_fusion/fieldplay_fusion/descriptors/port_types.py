@@ -7,6 +7,7 @@ from typing import NamedTuple
 from fieldplay_fusion.descriptors.catalogue import Catalogue
 from fieldplay_fusion.descriptors.model import PREFIX, Connection, Description, End, ProcessingChain
 
+ANY = "$"  # begins the name of a type that may be any, but the same at each port that has it
 TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
 PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
 MARSHALLED = re.compile("_m$")
@@ -29,7 +30,8 @@ class InputFeed(NamedTuple):
 
 def do_differ(one: str, other: str) -> bool:
     """Whether two types are not the same in any of their spellings; one that is not known says nothing."""
-    return bool(one and other) and _plain(one) != _plain(other)
+    is_known = bool(one and other) and ANY not in (one[:1], other[:1])
+    return is_known and _plain(one) != _plain(other)
 
 
 def type_faults(
@@ -57,15 +59,23 @@ def types_of_ends(
     """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
     dfns = {step.id: catalogue.meant(step.dfn) for step in chain.steps}
 
-    def type_of(end: End, *, is_source: bool) -> str:
+    def type_of(end: End, seen: frozenset[str], *, is_source: bool) -> str:
         if end.step is None:
             ports = description.inputs if is_source else description.outputs
             return next((port.shown_type for port in ports if port.name == end.port), "")
         dfn = dfns[end.step]
         types = {} if dfn is None else dfn.outputs if is_source else dfn.inputs
-        return types.get(end.port, "")
+        name = "" if dfn is None else catalogue.port(dfn.name, end.port, is_source=is_source)
+        found = types.get(name, "")
+        if not found.startswith(ANY) or dfn is None or end.step in seen:
+            return found
+        alike = {port for port, kind in dfn.inputs.items() if kind == found}
+        others = (each for each in chain.connections if each is not connection and each.target.step == end.step)
+        fed = (type_of(each.source, seen | {end.step}, is_source=True) for each in others if each.target.port in alike)
+        return next((kind for kind in fed if kind and not kind.startswith(ANY)), found)
 
-    return type_of(connection.source, is_source=True), type_of(connection.target, is_source=False)
+    none: frozenset[str] = frozenset()
+    return type_of(connection.source, none, is_source=True), type_of(connection.target, none, is_source=False)
 
 
 def named(end: End) -> str:

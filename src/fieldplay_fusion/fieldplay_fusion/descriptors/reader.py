@@ -32,6 +32,7 @@ from fieldplay_messages.errors import ArchiveError, Report
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
 PORT = ("name", "type", "doc")
+FURTHER, FURTHER_OF_PORT = ("topic",), ("policy",)  # of runnable descriptions
 OPERATION = ("name", "doc", "output_type", "inputs")
 ENDS = ("input", "output")
 NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
@@ -55,7 +56,9 @@ def description_of_text(file: str, text: str, report: Report) -> Description:
     """The description in a text; `file` is for what is told."""
     reader = YamlReader(file, text, report)
     content = reader.content()
-    fields = content.fields("the description", TOP, mandatory=("name", "doc")) if content.is_map else {}
+    fields = (
+        content.fields("the description", TOP, mandatory=("name", "doc"), further=FURTHER) if content.is_map else {}
+    )
     if not fields.keys() & {"input_ports", "output_ports", "dfns", "implementations"}:
         raise ArchiveError(f"{file}: expected a description with name, doc and ports, got {content.form}")
     return _description(reader, fields)
@@ -86,6 +89,7 @@ def _description(reader: YamlReader, top: Fields) -> Description:
         outputs=ports["output"],
         operations=tuple(_operation(value) for value in items_of(top, "operations")),
         chains=tuple(chains),
+        topic=text_of(top, "topic"),
     )
 
 
@@ -104,7 +108,7 @@ def _ports(
     connections: list[Connection] = []
     for end, values in outer.items():
         for value in values:
-            fields = value.fields(f"an {end} port", (*PORT, "connections"), mandatory=PORT)
+            fields = value.fields(f"an {end} port", (*PORT, "connections"), mandatory=PORT, further=FURTHER_OF_PORT)
             port = _port(value, fields)
             if port.name in ports[end]:
                 value.reader.complain(port.line, "double_name", f"another {end} port is called {port.name} too")
@@ -120,7 +124,13 @@ def _port(value: YamlValue, fields: Fields) -> Port:
         usual = PREFIX + port_type.removeprefix(MISSPELLED)
         value.reader.complain(value.line, "misspelled_type", f"{port_type} has the letter l in place of 1: {usual}")
         port_type = usual
-    return Port(name=text_of(fields, "name"), type=port_type, doc=text_of(fields, "doc"), line=value.line)
+    return Port(
+        name=text_of(fields, "name"),
+        type=port_type,
+        doc=text_of(fields, "doc"),
+        line=value.line,
+        policy=text_of(fields, "policy"),
+    )
 
 
 def _connections_of_port(end: str, name: str, values: list[YamlValue]) -> Iterator[Connection]:

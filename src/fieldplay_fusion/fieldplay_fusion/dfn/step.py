@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import yaml
 
+from fieldplay_fusion.descriptors.implementations import GENERAL
 from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_messages.errors import UsageError
 
 FOLDER = Path(__file__).parent
-GENERAL = "GeneralParameters"
 LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "above": ("above", lambda value, limit: value > limit),
     "least": ("at least", lambda value, limit: value >= limit),
@@ -86,7 +86,9 @@ class Step:
     dfn: ClassVar[str]
     implementation: ClassVar[str]
     keeps_state: ClassVar[bool] = False  # so that a circle of connections may run through it
+    gives_later: ClassVar[bool] = False  # what it gives goes through the chain with what comes next
     optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
+    camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
     process: Callable[..., Ports]  # what comes out of one set of inputs
 
     def __init__(self, given: Given | None = None, *, threads: int = 1, seed: int = 0) -> None:

@@ -13,7 +13,7 @@ from fieldplay.cli.arguments import require_file_place
 from fieldplay.cli.cdff.logs import opened_with_faults, tell_faults
 from fieldplay.cli.terminal import note, print_line
 from fieldplay.report.html.ticks import many
-from fieldplay_fusion.descriptors.catalogue import Catalogue, published, with_own
+from fieldplay_fusion.descriptors.catalogue import Catalogue, known, with_own
 from fieldplay_fusion.descriptors.checks import check_description
 from fieldplay_fusion.descriptors.model import DFN, DFPC, Description, ProcessingChain
 from fieldplay_fusion.descriptors.port_types import TYPES_DIFFER, InputFeed, feed_faults
@@ -63,12 +63,12 @@ def _png(picture: Drawing) -> bytes:
 
 
 def _catalogue(chosen: argparse.Namespace, description: Description, faults: list[Defect]) -> Catalogue:
-    """The published DFNs, those that are described beside the description, and those that are named."""
+    """The known DFNs, those that are described beside the description, and those that are named."""
     for file in chosen.dfn:
         if not file.is_file():
             raise UsageError(f"{file}: there is no such file")
     beside = list(_beside(chosen.archive, description, faults))
-    return with_own(published(), [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)])
+    return with_own(known(), [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)])
 
 
 def _beside(file: Path, description: Description, faults: list[Defect]) -> Iterator[Description]:

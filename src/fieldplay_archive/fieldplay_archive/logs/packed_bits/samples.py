@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_archive.datasets import config_folders
 from fieldplay_archive.logs.messagepack.values import plain_from_bytes, plain_name
 from fieldplay_archive.logs.packed_bits.values import (
     LARGEST_LIST,
@@ -32,6 +31,7 @@ from fieldplay_archive.logs.packed_bits.values import (
 )
 from fieldplay_archive.logs.types.table import BITS, canonical_type, kind_of
 from fieldplay_archive.spec import LOADER
+from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
 
 FILE = Path("bits", "cdff.yaml")

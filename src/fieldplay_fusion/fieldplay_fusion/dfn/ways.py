@@ -1,0 +1,228 @@
+"""Steps of our own that put steps of a way together, and clouds along it."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from fieldplay_fusion.dfn.step import Ports, Step, implements
+from fieldplay_fusion.dfn.values import Array, Cloud
+from fieldplay_kinematics.transforms import inverse_from_transform, quaternion_from_rotation
+
+MOST_CELLS = 1 << 20  # to each side of the origin
+BITS = 21  # of each of three numbers of a cell
+
+
+@implements("PoseTrack")
+class ComposePose(Step):
+    """scene_T_left of the steps last_T_new, or of estimates of it; the first pair that has a basis is the scene.
+
+    What failed, or is not believed, leaves the pose as it is. `nextPose` and `nextStep` are what is to be expected of
+    the next pair; `accepted` tells whether that is to be compared with this one.
+    """
+
+    keeps_state = True
+    optional = ("basis", "step", "estimate", "success", "quality")
+
+    def configure(self) -> None:
+        self._pose: Array | None = None
+        self._step = np.eye(4)
+        self._failed = 0
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(
+        self,
+        *,
+        trigger: Any,
+        basis: Any = None,
+        step: Array | None = None,
+        estimate: Array | None = None,
+        success: bool | None = None,
+        quality: float | None = None,
+    ) -> Ports:
+        if self._pose is None:
+            if basis is None:
+                return {"success": False, "accepted": False}
+            self._pose = np.eye(4)
+            return self._accepted(1.0)
+        new = step if estimate is None else inverse_from_transform(self._pose) @ estimate
+        fault = self._fault(new, success, quality)
+        if fault or new is None:
+            return self._refused(fault, basis)
+        self._pose, self._step = self._pose @ new, _part(new, 1 / (1 + self._failed))
+        self._failed = 0
+        return self._accepted(quality)
+
+    def _fault(self, new: Array | None, success: bool | None, quality: float | None) -> bool:
+        """Whether a step is not to be believed."""
+        if new is None or success is False or not np.isfinite(new).all():
+            return True
+        own, pairs = self.general, 1 + self._failed
+        expected = np.linalg.matrix_power(self._step, pairs) if self._predicts else np.eye(4)
+        off = inverse_from_transform(expected) @ new
+        limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
+        is_far = any(limit > 0 and value > limit * pairs for limit, value in limits)
+        return is_far or (quality is not None and bool(quality < own["MinimumQuality"]))
+
+    @property
+    def _predicts(self) -> bool:
+        return self.general["Prediction"] == "Constant"
+
+    def _accepted(self, quality: float | None) -> Ports:
+        given = {} if quality is None else {"quality": float(quality)}
+        return {"pose": self._pose, "success": True, "accepted": True, **given, **self._next()}
+
+    def _refused(self, fault: bool, basis: Any) -> Ports:
+        self._failed += 1
+        after = self.general["RestartAfter"]
+        restarts = 0 < after <= self._failed and basis is not None
+        if restarts and self._pose is not None:  # from where it is by now, if it went on as before
+            self._pose = self._pose @ self._next()["nextStep"]
+            self._failed = 0
+        return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
+
+    def _next(self) -> Ports:
+        pose = np.eye(4) if self._pose is None else self._pose
+        step = np.linalg.matrix_power(self._step, 1 + self._failed) if self._predicts else np.eye(4)
+        return {"nextPose": pose @ step, "nextStep": step}
+
+
+@implements("PoseHistory")
+class PoseHistory(Step):
+    """Where the last pairs were taken, seen from the newest, which is one step after the last: (n, 4, 4)."""
+
+    keeps_state = True
+
+    def configure(self) -> None:
+        self._poses: deque[Array] = deque(maxlen=self.general["NumberOfAdjustedStereoPairs"] - 1)
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(self, *, pose: Array, step: Array) -> Ports:
+        if not self._poses or self._poses[0] is not pose:  # after a failure it is the same again
+            self._poses.appendleft(pose)
+        new_t_scene = inverse_from_transform(pose @ step)
+        return {"posesSequence": np.stack([np.eye(4), *(new_t_scene @ each for each in self._poses)])}
+
+
+@implements("MergeGate")
+class MergeGate(Step):
+    """A cloud in the scene when it is to be merged: every so many pairs, after some way, or where little is known."""
+
+    keeps_state = True
+    optional = ("map",)
+
+    def configure(self) -> None:
+        self._pairs, self._pose = 0, np.eye(4)
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(self, *, pointCloud: Cloud, pose: Array, map: Cloud | None = None) -> Ports:
+        is_first = self._pairs == 0
+        self._pairs += 1
+        if not (is_first or self._is_time(pointCloud, pose, map)):
+            return {}
+        self._pairs, self._pose = 1, pose
+        return {"pointCloud": pointCloud}
+
+    def _is_time(self, cloud: Cloud, pose: Array, there: Cloud | None) -> bool:
+        own = self.general
+        if own["CloudUpdateType"] == "Time":
+            return bool(self._pairs > own["CloudUpdateTime"])
+        if own["CloudUpdateType"] == "Distance":
+            moved = inverse_from_transform(self._pose) @ pose
+            turned = 1 - abs(float(quaternion_from_rotation(moved[:3, :3])[3]))
+            is_far = np.linalg.norm(moved[:3, 3]) > own["CloudUpdateTranslationDistance"]
+            return bool(is_far or turned > own["CloudUpdateOrientationDistance"])
+        return _overlap(cloud, there, own["OverlapInlierDistance"]) < float(own["OverlapThreshold"])
+
+
+def _overlap(cloud: Cloud, there: Cloud | None, within: float) -> float:
+    """The share of a cloud's points that have one of another within a distance."""
+    if there is None or not len(there) or not len(cloud):
+        return 0.0
+    distances, _ = cKDTree(there.points).query(cloud.points, distance_upper_bound=within)
+    return float(np.isfinite(distances).mean())
+
+
+@implements("PointCloudAssembly")
+class CloudMap(Step):
+    """All clouds that came, as the means of the points of each cell, in the order of the cells."""
+
+    keeps_state = True
+    optional = ("secondPointCloud", "viewCenter", "viewRadius")
+
+    def configure(self) -> None:
+        self._cells: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._sums = np.zeros((0, 4))  # of x, y, z, intensity
+        self._counts = np.zeros(0)
+        self._has_intensity = True
+        self._clouds = 0
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(
+        self,
+        *,
+        firstPointCloud: Cloud,
+        secondPointCloud: Cloud | None = None,
+        viewCenter: Array | None = None,
+        viewRadius: float | None = None,
+    ) -> Ports:
+        for cloud in (firstPointCloud, *([] if secondPointCloud is None else [secondPointCloud])):
+            self._merge(cloud)
+        self._clouds += 1
+        if (self._clouds - 1) % self.general["OutputEvery"]:
+            return {}
+        radius = self.general["ViewRadius"] if viewRadius is None else viewRadius
+        return {"assembledCloud": self._seen(firstPointCloud.stamp_ns, viewCenter, radius)}
+
+    def _merge(self, cloud: Cloud) -> None:
+        size = self.general["VoxelResolution"]
+        inside = np.abs(cloud.points) < MOST_CELLS * size  # which NaN is not
+        number: NDArray[np.bool_] = np.asarray(inside.all(axis=1), np.bool_)
+        points = cloud.points[number]
+        cells = np.floor(points / size).astype(np.int64) + MOST_CELLS
+        keys = (cells[:, 0] << 2 * BITS) | (cells[:, 1] << BITS) | cells[:, 2]
+        self._has_intensity &= cloud.intensity is not None or not len(points)
+        intensity = np.zeros(len(points)) if cloud.intensity is None else cloud.intensity[number]
+        sums = np.concatenate([self._sums, np.column_stack([points, intensity])])
+        counts = np.concatenate([self._counts, np.ones(len(points))])
+        self._cells, place = np.unique(np.concatenate([self._cells, keys]), return_inverse=True)
+        place = place.ravel()
+        self._sums = np.column_stack([np.bincount(place, column, len(self._cells)) for column in sums.T])
+        self._counts = np.asarray(np.bincount(place, counts, len(self._cells)), np.float64)
+
+    def _seen(self, stamp_ns: int, center: Array | None, radius: float) -> Cloud:
+        which = self._counts >= self.general["MinimumObservations"]
+        means = self._sums[which] / self._counts[which, None]
+        intensity = means[:, 3].astype(np.float32) if self._has_intensity and len(means) else None
+        cloud = Cloud(points=means[:, :3], intensity=intensity, stamp_ns=stamp_ns)
+        if radius <= 0 or center is None:
+            return cloud
+        return cloud.taken(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)
+
+
+def _angle(pose: Array) -> float:
+    """By how much a pose turns, rad."""
+    return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))
+
+
+def _part(step: Array, share: float) -> Array:
+    """A step of several pairs as one of one pair: of shift and turn a share."""
+    if share == 1:
+        return step
+    import cv2
+
+    found = np.eye(4)
+    vector, _ = cv2.Rodrigues(step[:3, :3])
+    found[:3, :3], _ = cv2.Rodrigues(np.asarray(vector) * share)
+    found[:3, 3] = step[:3, 3] * share
+    return found

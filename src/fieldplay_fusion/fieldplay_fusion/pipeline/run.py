@@ -1,0 +1,352 @@
+"""Runs a chain: inputs as they come, steps in a defined order, outputs with the stamps of the inputs."""
+
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+
+from fieldplay_fusion.descriptors.lines import nearest
+from fieldplay_fusion.descriptors.model import End
+from fieldplay_fusion.dfn.step import Given, Ports, Step
+from fieldplay_fusion.pipeline.chains import source_of
+from fieldplay_fusion.pipeline.configuration import Configuration
+from fieldplay_fusion.pipeline.graph import EACH, HOLD, GraphNode, RunnableGraph, graph_of
+from fieldplay_fusion.pipeline.inputs import JUMPED, PairedInputs, StampClock, Together
+from fieldplay_fusion.pipeline.lenses import with_cameras
+from fieldplay_fusion.pipeline.statistics import NumberSeries, RunStatistics, StepStatistics
+from fieldplay_fusion.projection.cameras import CameraModel
+from fieldplay_messages.errors import UsageError, UserError
+
+WARN, STOP = "warn", "stop"
+KEPT_FAILURES = 1000
+FAULTS = (ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, cv2.error)  # of what a step is given
+SUCCESS = "success"
+
+
+class PipelineStopped(UserError):
+    """A step failed again and again, and the pipeline was to stop then."""
+
+
+class PipelineOutput(NamedTuple):
+    """What came out of a port, with the stamp of the inputs."""
+
+    port: str
+    value: Any
+    stamp_ns: int
+
+
+class Failure(NamedTuple):
+    """A step, or an input, that failed: why, at which stamps of the inputs by port, how often in a row by then."""
+
+    step: str
+    message: str
+    stamps: Mapping[str, int]
+    in_a_row: int = 1
+
+    def __str__(self) -> str:
+        stamps = ", ".join(f"{port} {stamp}" for port, stamp in self.stamps.items())
+        return f"{self.step}: {self.message} ({stamps})"
+
+
+class Call(NamedTuple):
+    """A step that was called: what came out, or what failed, and how long it took."""
+
+    node: GraphNode
+    outputs: Ports
+    fault: str
+    wall_s: float
+    own_cpu_s: float  # of the thread that called it
+
+
+@dataclass
+class Wave:
+    """What one set of inputs brings about: values by where they came from, those that are new with it."""
+
+    stamp_ns: int
+    at_s: float
+    new: dict[End, Any]
+    due: frozenset[str] = frozenset()  # steps whose time has come
+    stamps: Mapping[str, int] = field(default_factory=dict)
+
+
+class Pipeline:
+    """A chain that runs: it is fed, and gives at once what comes of that.
+
+    A step that fails is noted in `failures` and gives nothing; those that do not need it go on. Steps that do not need
+    each other run at the same time where there are threads; all results are the same for any number of them.
+    """
+
+    def __init__(
+        self,
+        graph: RunnableGraph,
+        steps: Mapping[str, Step],
+        *,
+        threads: int = 1,
+        most_failures: int = 10,
+        policy: str = WARN,
+    ) -> None:
+        if policy not in (WARN, STOP):
+            raise UsageError(f"expected a policy of {WARN} or {STOP}, got {policy}")
+        self.graph, self.steps, self.threads = graph, dict(steps), max(1, threads)
+        self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
+        self.inputs = {name: port.type for name, port in graph.inputs.items()}
+        self.outputs = dict(graph.outputs)
+        self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
+        self._most_failures, self._policy = most_failures, policy
+        is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
+        self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
+        self.statistics = self._statistics()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._paired = PairedInputs.of(self.graph.inputs)
+        self._clocks = {name: StampClock() for name in self.inputs}
+        self._held: dict[End, Any] = {}  # of inputs that are held
+        self._later: dict[End, Any] = {}  # what steps gave before
+        self._latest: dict[End, Any] = {}  # for steps that run on one port, or at their time
+        self._next_ns: dict[str, int] = {}
+        self._in_a_row: Counter[str] = Counter()
+        runs = [node for node in self.graph.nodes if node.trigger or node.hz]
+        self._kept = {source for node in runs for source in node.inputs.values()}
+        self._fresh_for: dict[str, bool] = {node.id: False for node in runs if node.hz}
+
+    def _statistics(self) -> RunStatistics:
+        return RunStatistics(
+            {node.id: StepStatistics(node.id, node.kind.dfn, node.kind.implementation) for node in self.graph.nodes}
+        )
+
+    def reset(self) -> None:
+        """Forget all that came before; the statistics go on."""
+        for step in self.steps.values():
+            step.reset()
+        self._begin()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool:
+            self._pool.shutdown()
+            self._pool = None
+
+    def __enter__(self) -> "Pipeline":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def feed(self, port: str, value: Any, stamp_ns: int) -> list[PipelineOutput]:
+        """What comes out, now that something is at an input; stamps of a port must go on."""
+        if port not in self.inputs:
+            near = nearest(port, self.inputs)
+            hint = f": did you mean {near}?" if near else f"; it has {', '.join(self.inputs)}"
+            raise UsageError(f"{self.name} has no input {port}{hint}")
+        self.statistics.given[port] = self.statistics.given.get(port, 0) + 1
+        policy = self.graph.inputs[port].policy
+        if policy == HOLD:
+            self._held[End(None, port)] = value
+            return []
+        fault = self._clocks[port].fault(stamp_ns)
+        if fault == JUMPED:
+            self._jump()
+        elif fault:
+            self.statistics.skip(port)
+            self._note(port, fault, {port: stamp_ns})
+            return []
+        if policy == EACH:
+            return self._run([Together({port: value}, stamp_ns, time.monotonic())])
+        return self._run(self._paired.add(port, stamp_ns, value))
+
+    def finish(self) -> list[PipelineOutput]:
+        """What comes out, now that nothing more comes."""
+        return self._run(self._paired.finish()) if self._paired.ports else []
+
+    def _jump(self) -> None:
+        """Time is another now: what waits and what is due is over, and some steps forget what they know."""
+        self._next_ns.clear()
+        for port, waiting in self._paired.waiting.items():
+            self.statistics.drop(port, max(0, len(waiting)))
+        self._paired.clear()
+        for node in self.graph.nodes:
+            if node.reset_on == "jump":
+                self.steps[node.id].reset()
+                for end in [each for each in self._later if each.step == node.id]:
+                    del self._later[end]
+
+    def _run(self, sets: Sequence[Together]) -> list[PipelineOutput]:
+        found: list[PipelineOutput] = []
+        for each in sets:
+            new = {End(None, port): value for port, value in each.values.items()}
+            stamps = dict.fromkeys(each.values, each.stamp_ns)
+            for due_ns, due in self._due(each.stamp_ns):
+                found += self._wave(Wave(due_ns, each.at_s, {}, due, stamps))
+            found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
+            self.statistics.waves += 1
+        self.statistics.dropped.update(self._paired.dropped)
+        self.statistics.unequal = self._paired.unequal
+        return found
+
+    def _due(self, stamp_ns: int) -> list[tuple[int, frozenset[str]]]:
+        """The times before a stamp at which steps run, with those; where nothing new is there, none runs."""
+        due: dict[int, set[str]] = {}
+        for node in self.graph.nodes:
+            if not node.hz:
+                continue
+            period_ns = round(1e9 / node.hz)
+            next_ns = self._next_ns.setdefault(node.id, stamp_ns + period_ns)
+            if next_ns <= stamp_ns:
+                due.setdefault(next_ns, set()).add(node.id)
+                self._next_ns[node.id] = next_ns + period_ns * ((stamp_ns - next_ns) // period_ns + 1)
+        return [(at_ns, frozenset(names)) for at_ns, names in sorted(due.items())]
+
+    def _wave(self, wave: Wave) -> list[PipelineOutput]:
+        """All that one set of inputs brings about: level by level, at last what is given later."""
+        self._latest.update({end: value for end, value in wave.new.items() if end in self._kept})
+        for level in self.graph.levels:
+            ready = [(node, values) for node in level if (values := self._inputs(node, wave)) is not None]
+            for call in self._called(ready):
+                self._take(call, wave)
+            self._check_rows(wave)
+        later = [node for node in self.graph.nodes if node.kind.gives_later]
+        given: dict[End, Any] = {}
+        for node in later:
+            values = self._values(node, wave.new)
+            if len(values) == len(node.inputs):  # what it may do without is awaited where it is connected
+                (call,) = self._called([(node, values)])
+                given.update(self._counted(call, wave))
+        self._later.update(given)
+        return self._outputs(wave)
+
+    def _inputs(self, node: GraphNode, wave: Wave) -> dict[str, Any] | None:
+        """What a step runs on; None where it does not run."""
+        if node.kind.gives_later:
+            return None
+        if node.hz:
+            self._fresh_for[node.id] |= any(source in wave.new for source in node.inputs.values())
+            if node.id not in wave.due or not self._fresh_for[node.id]:
+                return None
+            self._fresh_for[node.id] = False
+        elif node.trigger:
+            if node.inputs[node.trigger] not in wave.new:
+                return None
+        elif not any(source in wave.new for source in node.inputs.values()):
+            return None
+        is_loose = bool(node.hz or node.trigger)
+        known = {**self._held, **self._later, **(self._latest if is_loose else {}), **wave.new}
+        values = self._values(node, known)
+        return values if self._has_mandatory(node, values) else None
+
+    @staticmethod
+    def _values(node: GraphNode, known: Mapping[End, Any]) -> dict[str, Any]:
+        return {port: known[source] for port, source in node.inputs.items() if source in known}
+
+    @staticmethod
+    def _has_mandatory(node: GraphNode, values: Mapping[str, Any]) -> bool:
+        return bool(values) and all(port in values for port in node.mandatory)
+
+    def _called(self, ready: Sequence[tuple[GraphNode, Mapping[str, Any]]]) -> list[Call]:
+        """Steps called, at the same time where there are threads; CPU time is that of all threads."""
+        if not ready:
+            return []
+        begin = time.process_time()
+        if self._pool is None or len(ready) == 1:
+            calls = [self._call(node, values) for node, values in ready]
+        else:
+            calls = list(self._pool.map(lambda each: self._call(*each), ready))
+        total = time.process_time() - begin
+        own = sum(call.own_cpu_s for call in calls)
+        wall = sum(call.wall_s for call in calls) or 1.0
+        rest = max(0.0, total - own)  # of threads that the steps began
+        return [call._replace(own_cpu_s=call.own_cpu_s + rest * call.wall_s / wall) for call in calls]
+
+    def _call(self, node: GraphNode, values: Mapping[str, Any]) -> Call:
+        begin, cpu = time.perf_counter(), time.thread_time()
+        outputs: Ports = {}
+        fault = ""
+        try:
+            outputs = self.steps[node.id].process(**values)
+        except FAULTS as error:
+            fault = " ".join(str(error).split()) or type(error).__name__
+        return Call(node, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
+
+    def _take(self, call: Call, wave: Wave) -> None:
+        new = self._counted(call, wave)
+        wave.new.update(new)
+        self._latest.update({end: value for end, value in new.items() if end in self._kept})
+
+    def _counted(self, call: Call, wave: Wave) -> dict[End, Any]:
+        """What came out of a call, which is counted."""
+        own = self.statistics.steps[call.node.id]
+        own.calls += 1
+        own.wall_s.add(call.wall_s)
+        own.cpu_s.add(call.own_cpu_s)
+        own.gave(call.outputs)
+        if call.fault:
+            own.failures += 1
+            self._in_a_row[call.node.id] += 1
+            self._note(call.node.id, call.fault, wave.stamps, self._in_a_row[call.node.id])
+        else:
+            self._in_a_row[call.node.id] = 0
+        return {End(call.node.id, port): value for port, value in call.outputs.items()}
+
+    def _note(self, step: str, message: str, stamps: Mapping[str, int], in_a_row: int = 1) -> None:
+        self.failures.append(Failure(step, message, dict(stamps), in_a_row))
+
+    def _check_rows(self, wave: Wave) -> None:
+        """Stop where a step failed too often in a row, if that is the policy."""
+        if self._policy == STOP:
+            for step, count in self._in_a_row.items():
+                if count >= self._most_failures:
+                    last = self.failures[-1]
+                    told = f"{self.name}: {step} failed {count} times in a row, at last: {last.message}"
+                    raise PipelineStopped(f"{told}, at {wave.stamp_ns}")
+
+    def _outputs(self, wave: Wave) -> list[PipelineOutput]:
+        found = []
+        age_s = time.monotonic() - wave.at_s
+        if SUCCESS in self.outputs and not wave.due:  # where nothing came of it
+            wave.new.setdefault(self.graph.sources[SUCCESS], False)
+        for port in self.outputs:
+            source = self.graph.sources.get(port)
+            if source in wave.new:
+                found.append(PipelineOutput(port, wave.new[source], wave.stamp_ns))
+                self.statistics.age_s.setdefault(port, NumberSeries()).add(age_s)
+        self.statistics.accepted += any(each.port == SUCCESS and each.value for each in found)
+        return found
+
+    @property
+    def failing(self) -> list[str]:
+        """Steps that failed as often in a row as is worth saying."""
+        return [step for step, count in self._in_a_row.items() if count >= self._most_failures]
+
+
+def load_pipeline(
+    path_or_name: str | Path,
+    implementation: str | None = None,
+    settings: Mapping[str, Given] | Configuration | None = None,
+    cameras: Mapping[str, CameraModel] | None = None,
+    baseline_m: float = 0.0,
+    *,
+    threads: int = 2,
+    seed: int = 0,
+    most_failures: int = 10,
+    policy: str = WARN,
+) -> Pipeline:
+    """A pipeline of a description, by its file or name, checked and ready; UsageError tells all that is wrong.
+
+    Settings are by step, group and name. Cameras are those of the inputs, `left` and `right`.
+    """
+    configuration = settings if isinstance(settings, Configuration) else Configuration(settings=settings or {})
+    graph = graph_of(source_of(path_or_name), implementation, configuration)
+    cv2.setNumThreads(threads)
+    steps = {}
+    for node in graph.nodes:
+        given = with_cameras(node, cameras or {}, baseline_m)
+        try:
+            steps[node.id] = node.kind(given, threads=threads, seed=seed)
+        except UserError as error:
+            raise UsageError(f"{node.place}{node.id}: {error}") from None
+    return Pipeline(graph, steps, threads=threads, most_failures=most_failures, policy=policy)

@@ -1,0 +1,137 @@
+"""What a run took: calls, failures, times, bytes and what was dropped, step by step."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+KEPT = 10_000  # times of which the middle and the 95th part are told
+
+
+@dataclass
+class NumberSeries:
+    """Numbers one after the other, of which the last are kept."""
+
+    count: int = 0
+    total: float = 0.0
+    most: float = 0.0
+    last: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.count += 1
+        self.total += value
+        self.most = max(self.most, value) if self.count > 1 else value
+        self.last.append(value)
+
+    def as_dict(self) -> dict[str, float]:
+        """Sum, mean, the middle one, that which 95 of 100 are below, the largest."""
+        if not self.count:
+            return {"total": 0.0, "mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
+        middle, high = np.percentile(np.fromiter(self.last, float), [50, 95])
+        return {"total": self.total, "mean": self.total / self.count, "p50": float(middle), "p95": float(high),
+                "max": self.most}  # fmt: skip
+
+
+@dataclass
+class StepStatistics:
+    """Of one step: calls, failures, times in s, bytes by the port that they came out of."""
+
+    name: str
+    dfn: str
+    implementation: str
+    calls: int = 0
+    failures: int = 0
+    wall_s: NumberSeries = field(default_factory=NumberSeries)
+    cpu_s: NumberSeries = field(default_factory=NumberSeries)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+    def gave(self, outputs: Mapping[str, Any]) -> None:
+        """What came out of a call."""
+        for port, value in outputs.items():
+            self.bytes[port] = self.bytes.get(port, 0) + size_of(value)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "name": self.name, "dfn": self.dfn, "implementation": self.implementation, "calls": self.calls,
+            "failures": self.failures, "cpu_s": self.cpu_s.as_dict(), "wall_s": self.wall_s.as_dict(),
+            "bytes": dict(self.bytes),
+        }  # fmt: skip
+
+
+@dataclass
+class RunStatistics:
+    """Of a run: its steps; of inputs what came, was dropped for want of what belongs to it, or skipped by its stamp.
+
+    `age_s` is how old the inputs were at the output, counted from when the first of them came.
+    """
+
+    steps: dict[str, StepStatistics]
+    given: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    accepted: int = 0
+    waves: int = 0
+    unequal: int = 0
+    age_s: dict[str, NumberSeries] = field(default_factory=dict)
+
+    def drop(self, port: str, count: int = 1) -> None:
+        """Inputs were dropped, as by a queue before the pipeline."""
+        self.dropped[port] = self.dropped.get(port, 0) + count
+
+    def skip(self, port: str) -> None:
+        """An input was skipped."""
+        self.skipped[port] = self.skipped.get(port, 0) + 1
+
+    @property
+    def cpu_s(self) -> float:
+        """The CPU time of all steps, of all threads."""
+        return sum(step.cpu_s.total for step in self.steps.values())
+
+    @property
+    def failures(self) -> int:
+        """Calls that failed, of all steps."""
+        return sum(step.failures for step in self.steps.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {
+            "given": dict(self.given), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
+            "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
+            "age_s": {port: series.as_dict() for port, series in self.age_s.items()},
+            "steps": [step.as_dict() for step in self.steps.values()],
+        }  # fmt: skip
+
+    def table(self) -> list[str]:
+        """Lines of a table, times in ms."""
+        head = ("step", "calls", "failures", "wall mean", "p50", "p95", "max", "CPU mean", "max", "MB out")
+        rows = [_row(step) for step in self.steps.values()]
+        return list(_aligned([head, *rows]))
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays that a value is made of."""
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if is_dataclass(value) and not isinstance(value, type):
+        return sum(size_of(getattr(value, each.name)) for each in fields(value))
+    if isinstance(value, tuple | list):
+        return sum(map(size_of, value))
+    return 8 if isinstance(value, bool | int | float) else 0
+
+
+def _row(step: StepStatistics) -> tuple[str, ...]:
+    wall, cpu = step.wall_s.as_dict(), step.cpu_s.as_dict()
+    times = (wall["mean"], wall["p50"], wall["p95"], wall["max"], cpu["mean"], cpu["max"])
+    counts = (step.name, str(step.calls), str(step.failures))
+    return (*counts, *(f"{1e3 * each:.1f}" for each in times), f"{sum(step.bytes.values()) / 1e6:.1f}")
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> Iterable[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers in rows:
+        shown = (text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True))
+        yield "  ".join((name.ljust(widths[0]), *shown))
