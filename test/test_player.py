@@ -18,18 +18,19 @@ from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rosbag2_interfaces import srv
 from rosbags.rosbag2 import Reader
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, NavSatFix
+from sensor_msgs.msg import CameraInfo, Image, NavSatFix
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from helpers.foreign_bags import stored, write_ros2
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
 PATIENCE_S = 15.0
@@ -186,6 +187,23 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audi
     for topic, sent in expected.items():
         assert [same_length(*pair) for pair in zip(audience.heard[topic], sent, strict=True)] == sent, topic
     assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
+
+
+def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: Audience, tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag", best_effort=("/words",))
+    words = audience.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
+    frames, pictures = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
+    sent = stored(bag)
+    with playing(bag, rate=4, start=1.0, wait_for_subscribers=3) as process:
+        audience.wait(lambda: frames)
+        (offered,) = audience.node.get_publishers_info_by_topic("/words")
+        code, output = process.end()
+    assert code == 0, output
+    assert offered.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert "/gear is left out: my_robot/msg/Gear: this ROS 2 has no such message type" in output
+    for heard, topic, begin in ((words, "/words", 20), (pictures, "/cam", 2), (frames, "/tf_static", 0)):
+        expected = [data for _, data in sent[topic]][begin:]
+        assert [same_length(*pair) for pair in zip(heard, expected, strict=True)] == expected, topic
 
 
 def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: Audience) -> None:

@@ -20,6 +20,7 @@ from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import RowsSpec, Table, Watch
 from fieldplay_archive.tables.table_format import ExpectedUnit
 from fieldplay_archive.tables.table_streams import GroupStream, Tables, TableStream
+from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -114,6 +115,7 @@ class Archive(AbstractContextManager["Archive"]):
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
+    bag: Bag | None = None  # that it is, where it is of no dataset
 
     def lack(self, file: str, message: str, *, stream: str | None = None) -> None:
         """Note a file of the dataset that is not there, as in a download of a part of it."""

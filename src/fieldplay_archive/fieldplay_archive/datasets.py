@@ -10,10 +10,22 @@ from typing import Any
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
+from fieldplay_messages.bags.opening import is_bag, is_ros1_bag
+from fieldplay_messages.bags.reader import looks_like_bag
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
 
 DATASETS = "datasets"
+BAG = DatasetSpec(
+    name="bag",
+    title="a bag",
+    status="",
+    reader="fieldplay_archive.readers.bag",
+    namespace="",
+    detect=(),
+    plausible_years=(1970, 2262),
+    streams=(),
+)  # what a bag is that is of no dataset
 REASONS = 5  # why nothing can be read, at most
 
 
@@ -54,12 +66,19 @@ def detected_spec(path: Path) -> DatasetSpec:
         scores = {spec.name: _score(spec, path, files) for spec in specs}
         best = max(scores.values(), default=0)
         found = [spec for spec in specs if scores[spec.name] == best]
+        if best == 0 and is_bag(path):
+            return BAG
         if best == 0:
             named = [spec.name for spec in specs if _name_score(spec, files)]
             raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores), named)}")
     if len(found) > 1:
         raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
     return found[0]
+
+
+def is_plain_bag(path: Path) -> bool:
+    """Whether a path is looked at as a bag alone: any of ROS 2, and those of ROS 1 that are of no dataset."""
+    return looks_like_bag(path) or (is_ros1_bag(path) and detected_spec(path) is BAG)
 
 
 def truth_max_std_of(topic: str) -> float:

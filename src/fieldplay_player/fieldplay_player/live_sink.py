@@ -24,6 +24,7 @@ from fieldplay_player.qos_overrides import Offer, Override, offer_of
 
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
+CLOCK = "/clock"
 
 
 class LiveTopics:
@@ -46,7 +47,7 @@ class LiveTopics:
         self._volatile = [
             publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
         ]
-        self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
+        self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
 
     def publish(self, feed: int, data: bytes) -> None:

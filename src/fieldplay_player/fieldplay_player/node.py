@@ -26,8 +26,9 @@ from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.errors import UsageError, UserError
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
-from fieldplay_player.live_sink import LiveTopics, profile
+from fieldplay_player.live_sink import CLOCK, LiveTopics, message_class, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.ends import letting_go
 from fieldplay_player.nodes.service_thread import ServiceThread
@@ -67,7 +68,7 @@ class Player(Node):
         self._group = ReentrantCallbackGroup()
         tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
-        self._program, self._feeds = program_of_archive(archive, selection)
+        self._program, self._feeds = program_of_archive(archive, selection, is_left_out=self._is_left_out)
         self._is_complete = False
         self.topics = LiveTopics(
             self,
@@ -123,6 +124,20 @@ class Player(Node):
         self.get_logger().info(first)
         for line in rest:
             self.get_logger().warning(line)
+
+    def _is_left_out(self, feed: Feed) -> bool:
+        """Whether nothing can be sent on a topic of a bag: its type is not installed here, or the clock is ours."""
+        if self._archive.bag is None:
+            return False
+        if feed.topic == CLOCK and self.options.clock_hz:
+            self.get_logger().warning(f"{CLOCK} of the bag is left out: the player's own is asked for")
+            return True
+        try:
+            message_class(feed.msgtype)
+        except UsageError as error:
+            self.get_logger().warning(f"{feed.topic} is left out: {error}")
+            return True
+        return False
 
     def _offer_description(self, urdf: Path | None) -> None:
         if urdf is None:

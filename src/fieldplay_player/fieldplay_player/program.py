@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, rate_hz, static_feed, window_of
+from fieldplay_archive.outlets.bag_feeds import kind_of_feed
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.cdr.restamp import Restamp, restamp_of_type
 from fieldplay_messages.errors import UsageError
@@ -35,10 +36,15 @@ class Program:
     anchored: Callable[[int], Run] = lambda stamp_ns: []
 
 
-def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program, list[Feed]]:
+def program_of_archive(
+    archive: Archive, selection: Selection, *, is_left_out: Callable[[Feed], bool] = lambda feed: False
+) -> tuple[Program, list[Feed]]:
     """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
-    chosen = replace(selection, images=selection.images or "raw")
-    feeds = feeds_of_archive(archive, chosen)
+    images = None if archive.bag is not None else selection.images or "raw"  # those of a bag are as they are
+    chosen = replace(selection, images=images)
+    feeds = [feed for feed in feeds_of_archive(archive, chosen) if not is_left_out(feed)]
+    if not feeds:
+        raise UsageError(f"{archive.root}: no topic of it can be played here")
     window = window_of(archive, chosen)
     moving = [feed for feed in feeds if not feed.standing]
     last_ns = max(span.last_ns for feed in moving for span in feed.spans)
@@ -54,7 +60,7 @@ def program_of_archive(archive: Archive, selection: Selection) -> tuple[Program,
 
     program = Program(
         standing=[message for number, feed in enumerate(feeds) if feed.standing for message in _all(feed, number)],
-        restamps=[restamp_of_type(feed.msgtype) for feed in feeds],
+        restamps=[restamp_of_type(feed.msgtype, kind_of_feed(feed).definitions) for feed in feeds],
         archive_ns=window.archive_ns,
         first_ns=window.first_ns,
         last_ns=last_ns if window.last_ns is None else min(window.last_ns, last_ns),

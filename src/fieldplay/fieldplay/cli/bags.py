@@ -1,4 +1,4 @@
-"""What `info` and `check` say of a bag of ROS 2, whoever has written it: no dataset is needed."""
+"""What `info` and `check` say of a bag, whoever has written it: no dataset is needed."""
 
 import argparse
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import numpy as np
 from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.data.bag_data import BagData
-from fieldplay_messages.bags.reader import looks_like_bag
+from fieldplay_archive.datasets import is_plain_bag
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.stamps import NS_PER_S
@@ -18,7 +18,7 @@ from fieldplay_messages.stamps import NS_PER_S
 
 def is_for_bags(chosen: argparse.Namespace) -> bool:
     """Whether a bag is asked about, rather than an archive of a dataset."""
-    found = chosen.dataset is None and looks_like_bag(chosen.archive)
+    found = chosen.dataset is None and is_plain_bag(chosen.archive)
     if found and chosen.set:
         raise UsageError(f"{chosen.archive}: parameters (--set) are for archives: a bag has none")
     return found
@@ -48,12 +48,13 @@ def _summary(data: BagData, name: str) -> StreamSummary:
 
 def info_json(data: BagData, found: list[StreamSummary]) -> dict[str, Any]:
     """As of an archive, of no dataset."""
-    notes = [str(defect) for defect in data.defects]
+    notes = [*data.notes, *(str(defect) for defect in data.defects)]
     return {"dataset": None, "archive": str(data.path), "streams": [asdict(one) for one in found], "notes": notes}
 
 
 def info_lines(data: BagData, found: list[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
-    yield f"{data.path}: a bag of ROS 2"
+    yield f"{data.path}: {data.title}"
     yield from stream_lines(found)
+    yield from (f"  note: {note}" for note in data.notes)
     yield from (f"  {defect.kind}: {defect}" for defect in data.defects)

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C; the exit code."""
     options = PlayOptions(
-        selection=replace(selection_of(chosen), images=chosen.images or "raw"),
+        selection=selection_of(chosen),
         rate=chosen.rate,
         loop=chosen.loop,
         paused=chosen.paused,

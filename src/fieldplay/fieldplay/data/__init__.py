@@ -7,7 +7,7 @@ from typing import Any
 from fieldplay.data.archive_data import open_archive_data
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
-from fieldplay_messages.bags.reader import looks_like_bag
+from fieldplay_archive.datasets import is_plain_bag
 from fieldplay_messages.errors import UsageError
 
 
@@ -15,7 +15,7 @@ def open_data(
     path: Path, dataset: str | None, parameters: Mapping[str, Any] | None, *, derived: bool = False
 ) -> FieldData:
     """A bag, or an archive where its dataset is named or it is no bag."""
-    if dataset is None and looks_like_bag(path):
+    if dataset is None and is_plain_bag(path):
         if parameters:
             raise UsageError(f"{path}: parameters (--set) are for archives: a bag has none")
         return BagData(path)

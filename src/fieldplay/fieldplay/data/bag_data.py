@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
-from fieldplay_messages.bags.reader import Ros2Bag
+from fieldplay_messages.bags.opening import open_bag
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
@@ -22,12 +22,14 @@ ROWS = 256  # messages of a bag that are read at once
 
 
 class BagData(FieldData):
-    """A bag of ROS 2, whoever has written it; what can be read of a damaged one is given."""
+    """A bag of ROS 2 or ROS 1, whoever has written it; what can be read of a damaged one is given."""
 
     def __init__(self, path: Path) -> None:
         self._defects: list[Defect] = []
         self.path = path
-        self._bag = Ros2Bag(path, self._defects.append)
+        self.notes: list[str] = []
+        self._bag = open_bag(path, self._defects.append, self._note)
+        self.title = self._bag.title
 
     def close(self) -> None:
         self._bag.close()
@@ -45,8 +47,12 @@ class BagData(FieldData):
         return self._defects
 
     def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
-        for _ in Ros2Bag(self.path, self._report_once).batches(progress):
-            pass
+        bag = open_bag(self.path, self._report_once)
+        try:
+            for _ in bag.batches(progress):
+                pass
+        finally:
+            bag.close()
         return self._defects
 
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
@@ -133,6 +139,10 @@ class BagData(FieldData):
             frame=frames[0],
             child_frame=frames[1],
         )
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
     def _report(self, defect: Defect) -> None:
         self._defects.append(defect)

@@ -1,4 +1,4 @@
-"""A bag of ROS 2 as a source: what it is, its messages as records, and what the reader found wrong with it."""
+"""A bag as a source: what it is, its messages as records, and what the reader found wrong with it."""
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
@@ -7,6 +7,7 @@ from pathlib import Path
 from fieldplay.report.html.ticks import many
 from fieldplay.sources.archive import size_of_files
 from fieldplay.sources.source import Findings, RecordBatch, Single, Subject, tell_unreadable
+from fieldplay_messages.bags.opening import open_bag
 from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.decoders import DECODERS
@@ -55,7 +56,7 @@ class BagSource:
         self._path = path
         self.begin_ns: int | None = None
         self.findings = Findings()
-        self._bag = Ros2Bag(path, self._tell, self.findings.note)
+        self._bag = open_bag(path, self._tell, self.findings.note)
 
     @property
     def topics(self) -> list[Topic]:
@@ -72,7 +73,7 @@ class BagSource:
         return Subject(
             title=self._path.resolve().name,
             name=self._path.resolve().name,
-            kind="rosbag2 bag",
+            kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",
             size_bytes=size_of_files(self._path),
             facts=tuple(facts),
         )

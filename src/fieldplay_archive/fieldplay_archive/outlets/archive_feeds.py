@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import robot_file
+from fieldplay_archive.outlets.bag_feeds import StoredFeed, feeds_of_bag
 from fieldplay_archive.outlets.derived import Place, feeds_of_derived, feeds_of_joints
 from fieldplay_archive.outlets.moving_frames import (
     ODOM_TF,
@@ -44,6 +45,8 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     """What the archive's streams become, and the static tree, in the order that holds at equal times."""
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
+    if archive.bag is not None:
+        return feeds_of_bag(archive, archive.bag, selection, window.first_ns)
     feeds = []
     edges = _standing_edges(archive, selection, window.first_ns)
     if edges:
@@ -118,6 +121,8 @@ def full_topic(archive: Archive, selection: Selection, name: str) -> str:
 
 def channel_of_feed(feed: Feed) -> Channel:
     """The topic with its type and quality of service."""
+    if isinstance(feed, StoredFeed):
+        return feed.channel
     if feed.latched:
         qos = Qos(durability="transient_local", depth=1)
     else:

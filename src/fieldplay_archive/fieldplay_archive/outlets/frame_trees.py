@@ -25,7 +25,7 @@ def roots_of_feeds(feeds: Sequence[Feed]) -> list[str]:
 
 def told_of_trees(archive: Archive, selection: Selection) -> str:
     """A line about the trees of what was selected; an empty one where nothing places a frame."""
-    roots = roots_of_feeds(feeds_of_archive(archive, selection))
+    roots = [] if archive.bag is not None else roots_of_feeds(feeds_of_archive(archive, selection))
     if not roots:
         return ""
     told = f"frames: {_trees(roots)}"

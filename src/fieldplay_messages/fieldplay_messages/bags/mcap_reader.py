@@ -26,6 +26,7 @@ from fieldplay_messages.bags.mcap_records import (
     index_entries,
     records_in,
     text_at,
+    texts_at,
 )
 from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, UnpackedBlocks, places_in_time
 from fieldplay_messages.batches import Topic
@@ -204,10 +205,17 @@ class McapReader:
         elif op == CHANNEL:
             number, schema = struct.unpack_from("<HH", content)
             name, place = text_at(content, 4)
-            encoding, _ = text_at(content, place)
+            encoding, place = text_at(content, place)
+            told = texts_at(content, place)
             msgtype, form, definition = self._schemas.get(schema, ("", "", ""))
-            topic = Topic(name, msgtype)
-            self.topics[number] = StoredTopic(topic, encoding == "cdr", definition, form)
+            self.topics[number] = StoredTopic(
+                Topic(name, msgtype),
+                encoding == "cdr",
+                definition,
+                form,
+                told.get("offered_qos_profiles", ""),
+                told.get("topic_type_hash", ""),
+            )
 
     def _take(self, found: _Found, record: _Record) -> None:
         """A record beside the chunks."""

@@ -134,6 +134,17 @@ def text_at(content: memoryview, place: int) -> tuple[str, int]:
     return bytes(content[place + 4 : end]).decode(), end
 
 
+def texts_at(content: memoryview, place: int) -> dict[str, str]:
+    """Texts by their names."""
+    (length,) = struct.unpack_from("<I", content, place)
+    found: dict[str, str] = {}
+    place, end = place + 4, place + 4 + length
+    while place < end:
+        name, place = text_at(content, place)
+        found[name], place = text_at(content, place)
+    return found
+
+
 def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes:
     """The records in a chunk; of one that is cut, as many bytes as there are."""
     *_, size, checksum = CHUNK_HEAD.unpack_from(content)

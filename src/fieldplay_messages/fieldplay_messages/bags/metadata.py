@@ -62,11 +62,21 @@ def read_information(folder: Path) -> tuple[dict[str, Any], str]:
 
 def topics_of_information(information: dict[str, Any]) -> list[Topic]:
     """The topics that metadata list."""
+    entries = _listed_topics(information)
+    return [Topic(str(entry["name"]), str(entry["type"])) for entry in entries if {"name", "type"} <= set(entry)]
+
+
+def profiles_of_information(information: dict[str, Any]) -> dict[str, object]:
+    """How the topics were offered: a list, or the text of one in older bags."""
+    return {str(entry.get("name")): entry.get("offered_qos_profiles") for entry in _listed_topics(information)}
+
+
+def _listed_topics(information: dict[str, Any]) -> list[dict[str, Any]]:
     listed = information.get("topics_with_message_count")
     if not isinstance(listed, list):
         return []
     entries = [entry.get("topic_metadata") or {} for entry in listed if isinstance(entry, dict)]
-    return [Topic(str(entry["name"]), str(entry["type"])) for entry in entries if {"name", "type"} <= set(entry)]
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _information(contents: Contents, storage: str, file: str) -> Iterator[str]:

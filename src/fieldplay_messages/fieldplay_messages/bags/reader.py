@@ -16,7 +16,7 @@ import numpy as np
 
 from fieldplay_messages.bags.compression import decompress_file, decompressed_message
 from fieldplay_messages.bags.mcap_reader import McapReader
-from fieldplay_messages.bags.metadata import METADATA, read_information, topics_of_information
+from fieldplay_messages.bags.metadata import METADATA, profiles_of_information, read_information, topics_of_information
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
 from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
@@ -37,7 +37,7 @@ def is_bag(path: Path) -> bool:
     """Whether a path is to be read as a bag: it has metadata of one, or is or holds a storage file."""
     if path.is_dir():
         return (path / METADATA).is_file() or bool(_storages_in(path))
-    return _is_storage(path)
+    return is_storage(path)
 
 
 def looks_like_bag(path: Path) -> bool:
@@ -51,17 +51,18 @@ def _storages_in(folder: Path) -> list[Path]:
     """The storage files of a folder, which may have very many others."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.endswith(STORAGE_ENDINGS)]
-    return [path for path in sorted(folder / name for name in names) if _is_storage(path)]
+    return [path for path in sorted(folder / name for name in names) if is_storage(path)]
 
 
 def _begins_as_storage(path: Path) -> bool:
-    if not _is_storage(path):
+    if not is_storage(path):
         return False
     with path.open("rb") as file:
         return path.suffix == ".zstd" or file.read(len(MAGICS[path.suffix])) == MAGICS[path.suffix]
 
 
-def _is_storage(path: Path) -> bool:
+def is_storage(path: Path) -> bool:
+    """Whether a file is called as a storage file of a bag."""
     return _plain_name(path).suffix in STORAGES and path.is_file()
 
 
@@ -102,6 +103,10 @@ class Ros2Bag(Bag):
         """The kinds of its files as rosbag2 calls them."""
         kinds = sorted({_plain_name(file).suffix.removeprefix(".") for file in self.files})
         return ["sqlite3" if kind == "db3" else kind for kind in kinds]
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        return profiles_of_information(self.information)
 
     def close(self) -> None:
         self._open.close()
@@ -208,8 +213,12 @@ class Ros2Bag(Bag):
             if topic.name not in indexed:
                 stored = next((stored for stored, _ in files if stored.definition), files[0][0])
                 kind = kind_of_definition(topic.msgtype, stored.definition, stored.definition_form, is_cdr=True)
-                indexed[topic.name] = IndexedTopic(kind, joined_places([places for _, places in files]))
-        return indexed
+                indexed[topic.name] = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
+            else:
+                count = sum(len(places.stamp_ns) for _, places in files)
+                first = indexed[topic.name].kind.msgtype
+                self._note(f"{topic.name}: {count} messages of {topic.msgtype} are left aside, as others are {first}")
+        return _with_times(indexed)
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         messages = self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets)
@@ -235,11 +244,25 @@ class Ros2Bag(Bag):
         for path in paths:
             if not path.is_file():
                 self._tell("damaged_bag", path.name, "metadata.yaml names this file, but it is not there")
-        others = sorted(path for path in self.path.iterdir() if _is_storage(path) and path not in paths)
+        others = sorted(path for path in self.path.iterdir() if is_storage(path) and path not in paths)
         if paths:
             for path in others:
                 self._note(f"{path.name}: metadata.yaml does not name this file; it was left aside")
-        return [path for path in paths if _is_storage(path)] or others
+        return [path for path in paths if is_storage(path)] or others
+
+
+def _with_times(indexed: Mapping[str, IndexedTopic]) -> dict[str, IndexedTopic]:
+    """The topics, messages that were logged at time 0 put to the first other time, as `_timed` does."""
+    stamps = [found.places.stamp_ns for found in indexed.values()]
+    later = [int(stamp_ns[stamp_ns > 0][0]) for stamp_ns in stamps if stamp_ns[-1] > 0]
+    start_ns = min(later, default=0)
+    if start_ns <= LEAST_WALL_NS or all(stamp_ns[0] > 0 for stamp_ns in stamps):
+        return dict(indexed)
+
+    def at_start(places: MessagePlaces) -> MessagePlaces:
+        return replace(places, stamp_ns=np.where(places.stamp_ns > 0, places.stamp_ns, start_ns))
+
+    return {name: replace(found, places=at_start(found.places)) for name, found in indexed.items()}
 
 
 def _batch(topic: Topic, is_cdr: bool, queue: _Waiting) -> Batch:

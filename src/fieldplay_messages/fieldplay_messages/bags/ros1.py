@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
-from rosbags.interfaces import Connection, MessageDefinitionFormat
+from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefinitionFormat
 from rosbags.interfaces.typing import RPath
 from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
@@ -140,6 +140,15 @@ class Ros1Bag(Bag):
     @property
     def indexed(self) -> Mapping[str, IndexedTopic]:
         return self._topics
+
+    @property
+    def latched(self) -> set[str]:
+        """The topics all of whose publishers kept their last message for those who came late."""
+        found: dict[str, bool] = {}
+        for connection in self._index.connections.values():
+            is_latched = isinstance(connection.ext, ConnectionExtRosbag1) and bool(connection.ext.latching)
+            found[connection.topic] = found.get(connection.topic, True) and is_latched
+        return {topic for topic, is_latched in found.items() if is_latched}
 
     def _topic(self, numbers: list[int]) -> IndexedTopic:
         """All connections of a topic that have the type of the first."""

@@ -23,7 +23,7 @@ from fieldplay_messages.feeds.messages import Messages
 BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
 BLOCK_ROWS = 256  # that are read together, of one topic
-UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError, KeyError)
 
 # A bag that is not finished is thrown away: nothing needs to be undone, and one sync at the end is enough.
 PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
@@ -195,11 +195,20 @@ class SqliteReader:
                 "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
             ):
                 definitions[str(msgtype)] = str(text), str(form)
-        for number, name, msgtype, encoding in self._database.execute(
-            "SELECT id, name, type, serialization_format FROM topics ORDER BY id"
-        ):
-            topic = Topic(str(name), str(msgtype))
-            self.topics[number] = StoredTopic(topic, encoding == "cdr", *definitions.get(topic.msgtype, ("", "")))
+        rows = self._database.execute("SELECT * FROM topics ORDER BY id")
+        columns = [column for column, *_ in rows.description]
+        for row in rows:
+            told = dict(zip(columns, row, strict=True))  # older databases have fewer columns
+            topic = Topic(str(told["name"]), str(told["type"]))
+            definition, form = definitions.get(topic.msgtype, ("", ""))
+            self.topics[told["id"]] = StoredTopic(
+                topic,
+                told["serialization_format"] == "cdr",
+                definition,
+                form,
+                str(told.get("offered_qos_profiles") or ""),
+                str(told.get("type_description_hash") or ""),
+            )
 
     def _tell_unusable(self, count: int) -> None:
         if count:

@@ -43,12 +43,17 @@ class StoredMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredTopic:
-    """A topic of a storage file, with the definition of its type: ros2msg, ros2idl, or none that is known."""
+    """A topic of a storage file, with the definition of its type: ros2msg, ros2idl, or none that is known.
+
+    `profiles` is how it was offered, as YAML.
+    """
 
     topic: Topic
     is_cdr: bool
     definition: str = ""
     definition_form: str = ""
+    profiles: str = ""
+    type_hash: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
-from fieldplay_messages.bags.storage import MessagePlaces
+from fieldplay_messages.bags.storage import MessagePlaces, StoredTopic
 from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
 from fieldplay_messages.errors import ArchiveError, Report
 from fieldplay_messages.stamps import NS_PER_S
@@ -46,14 +46,17 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexedTopic:
-    """What a topic is, and where its messages lie."""
+    """What a topic is, and where its messages lie; `stored` is what a file says of it."""
 
     kind: MessageKind
     places: MessagePlaces
+    stored: StoredTopic | None = None
 
 
 class Bag(ABC):
     """An open bag of which it is known where each message lies. What is damaged is reported once."""
+
+    title = "a bag of ROS 2"  # what it is, for people
 
     def __init__(self, name: str, report: Report) -> None:
         self.name = name
@@ -76,6 +79,11 @@ class Bag(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        """How topics were offered, as far as the metadata beside its files say it."""
+        return {}
 
     @property
     def kinds(self) -> Mapping[str, MessageKind]:
@@ -135,6 +143,10 @@ class BagTopic:
         at = index * self._rows + row
         (message,) = self._bag.read(int(self._places.block[at]), [int(self._places.offset[at])])
         return message
+
+    def block(self, index: int, row: int) -> int:
+        """In which block of the bag a message lies."""
+        return int(self._places.block[index * self._rows + row])
 
 
 def _part(index: int, rows: int) -> slice:

@@ -8,7 +8,7 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from fieldplay_messages.cdr.columns import Decoder
-from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN, typestore
+from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN, Fields, typestore
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -19,21 +19,20 @@ BODY = len(CDR_LITTLE_ENDIAN)  # alignment counts from here
 Restamp = Callable[[bytes, int], bytes]
 
 
-def restamp_of_type(msgtype: str) -> Restamp | None:
+def restamp_of_type(msgtype: str, definitions: Fields | None = None) -> Restamp | None:
     """What moves the times of such a message by some nanoseconds; None where the type holds no time of its own.
 
     Moved is `header.stamp` of a type that begins with a header, and of each transform of a TFMessage. Other times in
-    a message, as TimeReference.time_ref, are data.
+    a message, as TimeReference.time_ref, are data. A type without a definition is taken to hold none.
     """
     if msgtype == TF:
         return moved_transforms
-    return moved_header if begins_with_header(msgtype) else None
+    return moved_header if begins_with_header(msgtype, definitions) else None
 
 
-@cache
-def begins_with_header(msgtype: str) -> bool:
-    """Whether the first member of a message type is a std_msgs/Header."""
-    members = typestore().fielddefs[msgtype][1]
+def begins_with_header(msgtype: str, definitions: Fields | None = None) -> bool:
+    """Whether the first member of a message type, of ROS 2 Jazzy or as defined, is a std_msgs/Header."""
+    _, members = (typestore().fielddefs if definitions is None else definitions).get(msgtype, (None, []))
     return bool(members) and members[0][1] == (Nodetype.NAME, HEADER)
 
 

@@ -30,8 +30,8 @@ from fieldplay_archive.readers.rosario.sequence import (
     source_of,
 )
 from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.bags.opening import open_ros1_bag
 from fieldplay_messages.bags.reader import Ros2Bag
-from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, parts_of_bag
 from fieldplay_messages.bags.topics import Bag, TopicReader
 from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
 from fieldplay_messages.gaps import GapFinder
@@ -79,11 +79,7 @@ def _open_ros2_bag(path: Path, report: Report) -> Bag:
 def _open_bag(path: Path, report: Report) -> Bag:
     if path.is_dir() or path.suffix in STORAGE:
         return _open_ros2_bag(path, report)
-    parts, missing = parts_of_bag(path)
-    for name in missing:
-        message = f"expected this part of the bag, got none; what stands before it is read: {len(parts)} part(s)"
-        report(Defect(file=name, kind="missing_part", message=message))
-    return Ros1Bag(Parts(parts), report)
+    return open_ros1_bag(path, report)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,46 @@
+"""A bag as an archive without a dataset."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fieldplay_archive.archive import WARNING, Archive
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.bags.offers import is_of_jazzy
+from fieldplay_messages.bags.opening import open_bag
+from fieldplay_messages.bags.serialized import SerializedStream
+from fieldplay_messages.bags.topics import Bag
+from fieldplay_messages.cdr.layout import typestore
+from fieldplay_messages.errors import BagError, Defect, UsageError
+from fieldplay_messages.spec import StreamSpec
+
+
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
+    """Open a bag; what is wrong with it is reported, what is left out of it noted."""
+    if parameters:
+        raise UsageError(f"{root}: parameters (--set) are for archives: a bag has none")
+    archive = Archive(root=root, spec=spec, parameters={})
+    with archive.on_close:
+        try:
+            bag = open_bag(root, archive.defects, lambda text: archive.notes.append(WARNING + text))
+        except BagError as error:
+            archive.defects(Defect(file=root.name, kind="damaged_bag", message=str(error)))
+            return archive
+        archive.on_close.callback(bag.close)
+        archive.streams = {name: SerializedStream(bag, name) for name in bag.indexed}
+        streams = (StreamSpec(id=name, topic=name, type=found.kind.msgtype) for name, found in bag.indexed.items())
+        archive.spec = replace(spec, title=bag.title, streams=tuple(streams))
+        archive.bag = bag
+        _note_types(archive, bag)
+        archive.on_close = archive.on_close.pop_all()
+    return archive
+
+
+def _note_types(archive: Archive, bag: Bag) -> None:
+    """Say of which topics the types are others than those of ROS 2 Jazzy that are called so."""
+    for name, found in bag.indexed.items():
+        kind = found.kind
+        if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
+            told = f"{name}: {kind.msgtype} is defined in the bag otherwise than in ROS 2 Jazzy; it stays as it is"
+            archive.notes.append(WARNING + told)

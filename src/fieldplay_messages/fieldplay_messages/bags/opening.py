@@ -1,0 +1,43 @@
+"""Any bag: of ROS 2, or of ROS 1 as if it were one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fieldplay_messages.bags.converted import ConvertedBag
+from fieldplay_messages.bags.reader import Ros2Bag, is_storage, looks_like_bag
+from fieldplay_messages.bags.ros1 import MAGIC, Parts, Ros1Bag, name_of_bag, parts_of_bag
+from fieldplay_messages.errors import Defect, Report
+
+ROS1 = ".bag"
+AnyBag = Ros2Bag | ConvertedBag
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is to be read as a bag, damaged or not: a file by its name, a folder by what it holds."""
+    return is_storage(path) or looks_like_bag(path) or is_ros1_bag(path)
+
+
+def is_ros1_bag(path: Path) -> bool:
+    """Whether a file is a bag of ROS 1, or a part of one, by its name or its begin."""
+    if not path.is_file():
+        return False
+    if Path(name_of_bag(path)).suffix.lower() == ROS1:
+        return True
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def open_bag(path: Path, report: Report, note: Callable[[str], None] = lambda text: None) -> AnyBag:
+    """Open a bag; BagError or ArchiveError where it is none."""
+    if is_ros1_bag(path):
+        return ConvertedBag(open_ros1_bag(path, report), parts_of_bag(path)[0], note)
+    return Ros2Bag(path, report, note)
+
+
+def open_ros1_bag(path: Path, report: Report) -> Ros1Bag:
+    """Open a bag of ROS 1 as it is, all its parts if it is one of several."""
+    parts, missing = parts_of_bag(path)
+    for name in missing:
+        message = f"expected this part of the bag, got none; what stands before it is read: {len(parts)} part(s)"
+        report(Defect(file=name, kind="missing_part", message=message))
+    return Ros1Bag(Parts(parts), report)

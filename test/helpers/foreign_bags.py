@@ -1,0 +1,127 @@
+"""Bags as others write them, by rosbags: a custom type, static transforms of two publishers, pictures, texts."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from rosbags.highlevel import AnyReader
+from rosbags.interfaces import (
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+START_NS = 1_700_000_000_000_000_000
+STEP_NS = 50_000_000
+COUNT = 100  # messages of a topic that sends at each step
+GEAR = "my_robot/msg/Gear"
+GEAR_TEXT = "std_msgs/Header header\nfloat64[] teeth\nstring who\nmy_robot/Tooth first\n"
+TF, OLD_TF = "tf2_msgs/msg/TFMessage", "tf/msg/tfMessage"
+TOOTH, FIXED = "my_robot/msg/Tooth", "sensor_msgs/msg/NavSatFix"
+PICTURE_EVERY = 10
+Messages = dict[str, list[tuple[int, bytes]]]
+
+
+def store_with_gears(version: Literal["ros1", "ros2"]) -> Any:
+    """The types of a distribution, and those of a robot of our own."""
+    store = get_typestore(Stores.ROS2_HUMBLE if version == "ros2" else Stores.ROS1_NOETIC)
+    if version == "ros1":
+        store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms\n", OLD_TF))
+    store.register(get_types_from_msg(GEAR_TEXT, GEAR) | get_types_from_msg("time when\nint16 size\n", TOOTH))
+    return store
+
+
+def sent(store: Any) -> list[tuple[str, int, Any]]:
+    """What is in the bags: topic, time, message."""
+    types, found = store.types, []
+    first = {"seq": 7} if "seq" in types["std_msgs/msg/Header"].__dataclass_fields__ else {}
+    for row in range(COUNT):
+        time_ns = START_NS + row * STEP_NS
+        stamp = types["builtin_interfaces/msg/Time"](*divmod(time_ns, 10**9))
+        header = types["std_msgs/msg/Header"](**first, stamp=stamp, frame_id="base")
+        found.append(("/words", time_ns, types["std_msgs/msg/String"](f"word {row}")))
+        tooth = types[TOOTH](when=stamp, size=row)
+        found.append(("/gear", time_ns, types[GEAR](header, np.arange(row, dtype=np.float64), "x" * row, tooth)))
+        if row < 2:
+            turn = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+            place = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](row, 0.0, 0.0), turn)
+            link = types["geometry_msgs/msg/TransformStamped"](header, f"child{row}", place)
+            found.append(("/tf_static", time_ns, types[TF if TF in types else OLD_TF]([link])))
+        if row % PICTURE_EVERY == 0:
+            pixels = np.full(20_000, row, np.uint8)
+            found.append(("/cam", time_ns, types["sensor_msgs/msg/Image"](header, 100, 200, "mono8", 0, 200, pixels)))
+    return found
+
+
+def write_ros2(
+    path: Path, *, plugin: str = "mcap", compression: str = "", best_effort: tuple[str, ...] = ("/gear",)
+) -> Path:
+    """A bag of ROS 2; compressed by "file" or by "message"."""
+    store = store_with_gears("ros2")
+    writer = Writer(path, version=9, storage_plugin=StoragePlugin[plugin.upper()])
+    if compression:
+        writer.set_compression(CompressionMode[compression.upper()], CompressionFormat.ZSTD)
+    with writer:
+        connections: dict[str, Any] = {}
+        for topic, time_ns, message in sent(store):
+            msgtype = message.__msgtype__
+            if topic not in connections:
+                qos = [_qos(is_best_effort=topic in best_effort, is_latched=topic == "/tf_static")]
+                connections[topic] = writer.add_connection(topic, msgtype, typestore=store, offered_qos_profiles=qos)
+            writer.write(connections[topic], time_ns, store.serialize_cdr(message, msgtype))
+    return path
+
+
+def write_ros1(path: Path, *, chunk_bytes: int = 50_000) -> Path:
+    """The same as a bag of ROS 1, and a topic whose type ROS 2 has with a field more, and one that it has otherwise."""
+    store = store_with_gears("ros1")
+    store.fielddefs.pop(FIXED)
+    store.register(get_types_from_msg("std_msgs/Header header\nstring where\n", FIXED))
+    with Writer1(path) as writer:
+        writer.chunk_threshold = chunk_bytes
+        connections: dict[str, Any] = {}
+        for topic, time_ns, message in [*sent(store), *_of_ros1(store)]:
+            msgtype = message.__msgtype__
+            if topic not in connections:
+                latched = {"latching": 1} if topic == "/tf_static" else {}
+                connections[topic] = writer.add_connection(topic, msgtype, typestore=store, **latched)
+            writer.write(connections[topic], time_ns, store.serialize_ros1(message, msgtype))
+    return path
+
+
+def _of_ros1(store: Any) -> list[tuple[str, int, Any]]:
+    types = store.types
+    header = types["std_msgs/msg/Header"](7, types["builtin_interfaces/msg/Time"](*divmod(START_NS, 10**9)), "base")
+    near = types["sensor_msgs/msg/Range"](header, 1, 0.5, 0.1, 9.0, 2.5)
+    return [("/near", START_NS, near), ("/place", START_NS, types[FIXED](header, "here"))]
+
+
+def _qos(*, is_best_effort: bool, is_latched: bool) -> Qos:
+    never = QosTime(2147483647, 4294967295)
+    return Qos(
+        history=QosHistory.KEEP_LAST,
+        depth=1 if is_latched else 7,
+        reliability=QosReliability.BEST_EFFORT if is_best_effort else QosReliability.RELIABLE,
+        durability=QosDurability.TRANSIENT_LOCAL if is_latched else QosDurability.VOLATILE,
+        deadline=never,
+        lifespan=never,
+        liveliness=QosLiveliness.AUTOMATIC,
+        liveliness_lease_duration=never,
+        avoid_ros_namespace_conventions=False,
+    )
+
+
+def stored(path: Path) -> Messages:
+    """All messages of a bag as another reader finds them."""
+    found: Messages = defaultdict(list)
+    with AnyReader([path]) as reader:
+        for connection, time_ns, data in reader.messages():
+            found[connection.topic].append((time_ns, bytes(data)))
+    return dict(found)
