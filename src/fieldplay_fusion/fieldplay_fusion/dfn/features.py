@@ -1,0 +1,190 @@
+"""Steps on points of pictures that are known again: found, described, matched."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_fusion.dfn.intrinsics import grey_of
+from fieldplay_fusion.dfn.step import Ports, Step, implements
+from fieldplay_fusion.dfn.values import Array, Features2D, Frame, Matches2D
+
+BITS_OF_ORB = 256
+ORB = {
+    "MaxFeatures": "MaxFeaturesNumber",
+    "ScaleFactor": "ScaleFactor",
+    "NLevels": "LevelsNumber",
+    "EdgeThreshold": "EdgeThreshold",
+    "FirstLevel": "FirstLevel",
+    "WTA_K": "SizeOfBrightnessTestSet",
+    "ScoreType": "ScoreType",
+    "PatchSize": "PatchSize",
+    "FastThreshold": "FastThreshold",
+}  # OpenCV's names and the published ones
+MOST_CORNERS = 1024  # of a picture: the limit of the published type
+BRIGHTEST = 255.0  # that responses are scaled to
+
+
+class Orb(Step):
+    """What finding and describing by ORB share."""
+
+    def configure(self) -> None:
+        self.orb: Any = cv2.ORB.create()
+        for name, published in ORB.items():
+            getattr(self.orb, f"set{name}")(self.general[published])
+
+
+def features_of(points: Sequence[Any], descriptors: Any) -> Features2D:
+    """What OpenCV found."""
+    return Features2D(
+        points=np.array([point.pt for point in points], np.float64).reshape(-1, 2),
+        descriptors=np.zeros((0, 0), np.uint8) if descriptors is None else descriptors,
+        size=np.array([point.size for point in points], np.float64),
+        angle_deg=np.array([point.angle for point in points], np.float64),
+        response=np.array([point.response for point in points], np.float64),
+        octave=np.array([point.octave for point in points], np.int32),
+    )
+
+
+@implements("FeaturesExtraction2D")
+class OrbDetectorDescriptor(Orb):
+    """Corners at several scales, with 256 comparisons of brightness about each as 32 bytes."""
+
+    def process(self, *, frame: Frame) -> Ports:
+        return {"features": features_of(*self.orb.detectAndCompute(grey_of(frame, "frame"), None))}
+
+
+@implements("FeaturesDescription2D")
+class OrbDescriptor(Orb):
+    """Describes given points; those too near to the edge of the picture go.
+
+    Where a detector told no size or angle, the settings' patch is taken upright.
+    """
+
+    def process(self, *, frame: Frame, features: Features2D) -> Ports:
+        count, grey = len(features), grey_of(frame, "frame")
+        size = features.size if len(features.size) == count else np.full(count, self.general["PatchSize"])
+        angle = features.angle_deg if len(features.angle_deg) == count else np.zeros(count)
+        octave = features.octave if len(features.octave) == count else np.zeros(count, np.int32)
+        columns = np.stack([*features.points.T, size, angle], axis=1).tolist()
+        points = [
+            cv2.KeyPoint(*columns[row], 0.0, int(octave[row]), row)  # type: ignore[call-overload]
+            for row in np.flatnonzero(np.isfinite(features.points).all(axis=1)).tolist()
+        ]
+        kept, descriptors = self.orb.compute(grey, points)
+        order = np.argsort([point.class_id for point in kept], kind="stable").astype(np.intp)
+        return {
+            "features": features_of([kept[row] for row in order], None if descriptors is None else descriptors[order])
+        }
+
+
+@implements("FeaturesExtraction2D")
+class HarrisDetector2D(Step):
+    """Corners by the product and sum of slopes: above a threshold on a scale of 0 to 255, and the best of their eight.
+
+    The 1024 strongest, in the order of rows. `response` is the corner's own, not scaled.
+    """
+
+    def process(self, *, frame: Frame) -> Ports:
+        grey, own = grey_of(frame, "frame"), self.general
+        if own["UseGaussianBlur"]:
+            blur = self.settings["GaussianBlur"]
+            grey = np.asarray(
+                cv2.GaussianBlur(
+                    grey,
+                    (blur["KernelWidth"], blur["KernelHeight"]),
+                    sigmaX=blur["WidthStandardDeviation"],
+                    sigmaY=blur["HeightStandardDeviation"],
+                ),
+                np.uint8,
+            )
+        response = cv2.cornerHarris(grey, own["BlockSize"], own["ApertureSize"], own["ParameterK"])
+        scaled = cv2.normalize(response, np.empty_like(response), 0, BRIGHTEST, cv2.NORM_MINMAX)
+        is_best = response >= cv2.dilate(response, np.ones((3, 3), np.uint8))
+        places = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
+        strongest = np.argsort(-response.flat[places], kind="stable")[:MOST_CORNERS]
+        places = np.sort(places[strongest])
+        rows, columns = np.unravel_index(places, response.shape)
+        return {
+            "features": Features2D(
+                points=np.stack([columns, rows], axis=-1).astype(np.float64),
+                size=np.full(len(places), float(own["BlockSize"])),
+                angle_deg=np.zeros(len(places)),
+                response=response.flat[places].astype(np.float64),
+                octave=np.zeros(len(places), np.int32),
+            )
+        }
+
+
+@implements("FeaturesMatching2D")
+class FlannMatcher(Step):
+    """The nearest descriptor of the other picture, where it is much nearer than the second. Quality: their share.
+
+    All methods of the settings compare each with each: as quick for some hundreds, and always the same.
+    """
+
+    def process(self, *, sourceFeatures: Features2D, sinkFeatures: Features2D) -> Ports:
+        source, sink = _described(sourceFeatures, "sourceFeatures"), _described(sinkFeatures, "sinkFeatures")
+        if not len(source) or len(sink) < 2:
+            nothing = np.zeros((0, 2))
+            empty = Matches2D(source=nothing, sink=nothing, probability=np.zeros(0), distances=np.zeros(0))
+            return {"matches": empty, "quality": 0.0}
+        if source.descriptors.shape[1:] != sink.descriptors.shape[1:] or _is_binary(source) != _is_binary(sink):
+            shown = [f"{found.descriptors.shape[1]} {found.descriptors.dtype}" for found in (source, sink)]
+            raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
+        distances, nearest = nearest_two(source.descriptors, sink.descriptors)
+        is_match = distances[:, 0] < self.general["AcceptanceRatio"] * distances[:, 1]
+        if self.general["MutualOnly"]:
+            back = (
+                nearest_two(sink.descriptors, source.descriptors)[1][:, 0] if len(source) > 1 else np.zeros(len(sink))
+            )
+            is_match &= back[nearest[:, 0]] == np.arange(len(source))
+        rows = np.flatnonzero(is_match)
+        rows = rows[_first_of_each(source.points[rows])]
+        rows = rows[_first_of_each(sink.points[nearest[rows, 0]])]
+        return {
+            "matches": Matches2D(
+                source=source.points[rows],
+                sink=sink.points[nearest[rows, 0]],
+                probability=self.probability(distances[rows, 0], binary=_is_binary(source)),
+                distances=distances[:, 0],
+            ),
+            "quality": len(rows) / len(source),
+        }
+
+    def probability(self, distances: Array, *, binary: bool) -> Array:
+        """How sure matches (n,) are: the share of equal bits, or a bell curve about a distance of 0."""
+        if binary:
+            return 1 - distances / BITS_OF_ORB
+        return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))
+
+
+def nearest_two(source: NDArray[Any], sink: NDArray[Any]) -> tuple[Array, NDArray[np.int32]]:
+    """Distances (n, 2) of the two sinks nearest to each source (n, k), and which these are."""
+    kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
+    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=2)
+    return np.asarray(distances, np.float64), np.asarray(nearest)
+
+
+def _is_binary(features: Features2D) -> bool:
+    return features.descriptors.dtype == np.uint8
+
+
+def _described(features: Features2D, port: str) -> Features2D:
+    """Those with a descriptor of numbers."""
+    if len(features.descriptors) != len(features):
+        raise ValueError(
+            f"{port}: expected a descriptor of each of {len(features)} points, got {len(features.descriptors)}"
+        )
+    if not len(features) or _is_binary(features):
+        return features
+    descriptors = features.descriptors.astype(np.float32)
+    is_number = np.isfinite(descriptors).all(axis=1)
+    return Features2D(points=features.points[is_number], descriptors=descriptors[is_number])
+
+
+def _first_of_each(points: Array) -> NDArray[np.intp]:
+    """Which of points (n, 2) were not there before."""
+    return np.sort(np.unique(points, axis=0, return_index=True)[1])
