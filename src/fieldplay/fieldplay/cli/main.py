@@ -26,6 +26,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "report": ("report", "draw a page (HTML) about an archive or a rosbag2 bag"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
     "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
+    "fuse": ("fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
     "cdff": ("cdff.tools", "tools for logs and descriptions of CDFF (InFuse)"),
     "sample": ("sample", "write a synthetic archive in a dataset's published layout"),
 }

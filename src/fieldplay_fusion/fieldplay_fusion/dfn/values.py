@@ -4,6 +4,7 @@ A pose is an array (4, 4), several of them (n, 4, 4); the pose of a in b is b_T_
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class Frame:
     picture of a pair is from that of the left.
     """
 
-    image: NDArray[np.generic]
+    image: NDArray[Any]
     encoding: str = "mono8"
     stamp_ns: int = NO_TIME
     camera: CameraModel | None = None

@@ -186,7 +186,11 @@ def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Piec
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
     if encoding in MOSAICS:
         kind = f"{encoding}; png compressed "  # as image_transport writes it, whose reader takes the kind from here
-    return (_head(COMPRESSED, record, row, {"header.frame_id": frame, "format": kind}), _length(data), data)
+    return (
+        _head(COMPRESSED, int(record.stamp_ns[row]), {"header.frame_id": frame, "format": kind}),
+        _length(data),
+        data,
+    )
 
 
 def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
@@ -212,27 +216,30 @@ def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | No
     if data is None:
         return None
     if isinstance(data, Pixels):
-        numbers = {name: getattr(data, name) for name in ("height", "width", "step", "is_bigendian")}
-        head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": data.encoding}, numbers)
-        return (head, _length(data.data), data.data)
+        return image_message(data, int(record.stamp_ns[row]), frame)
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     if pixels is None:
         shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
         return None
     encoding = {1: "mono", 3: "bgr", 4: "bgra"}[1 if pixels.ndim == 2 else pixels.shape[2]] + str(8 * pixels.itemsize)
     sizes = {"height": pixels.shape[0], "width": pixels.shape[1], "step": pixels.strides[0]}
-    head = _head(RAW, record, row, {"header.frame_id": frame, "encoding": encoding}, sizes)
+    head = _head(RAW, int(record.stamp_ns[row]), {"header.frame_id": frame, "encoding": encoding}, sizes)
     flat = np.ascontiguousarray(pixels).reshape(-1).view(np.uint8).data
     return (head, _length(flat), flat)
 
 
-def _head(
-    msgtype: str, record: Pictures, row: int, texts: dict[str, str], numbers: dict[str, int] | None = None
-) -> bytes:
+def image_message(pixels: Pixels, stamp_ns: int, frame: str) -> tuple[bytes, bytes, bytes]:
+    """A sensor_msgs/Image of pixels as they are, in pieces."""
+    numbers = {name: getattr(pixels, name) for name in ("height", "width", "step", "is_bigendian")}
+    head = _head(RAW, stamp_ns, {"header.frame_id": frame, "encoding": pixels.encoding}, numbers)
+    return head, _length(pixels.data), pixels.data
+
+
+def _head(msgtype: str, stamp_ns: int, texts: dict[str, str], numbers: dict[str, int] | None = None) -> bytes:
     """What stands before the length of the list `data`."""
     layout, _ = open_layout_of(msgtype, texts, "data")
     data, rows = layout.rows(1)
-    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
     for name, value in (numbers or {}).items():
         rows[name] = value
     return data.tobytes()

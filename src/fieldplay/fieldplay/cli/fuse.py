@@ -1,0 +1,210 @@
+"""The command `fieldplay fuse`: a pipeline of fusion on an archive or a bag."""
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fieldplay.cli.arguments import (
+    LONGEST_S,
+    add_json,
+    add_overwrite,
+    add_window,
+    count,
+    parameters,
+    require_file_place,
+    require_place,
+)
+from fieldplay.cli.interrupts import interrupts_held
+from fieldplay.cli.terminal import note, print_line, progress_bar, tell
+from fieldplay_messages.errors import UsageError
+from fieldplay_messages.outputs import write_whole
+from fieldplay_messages.progress import watched_opening
+
+MOST_THREADS = 64
+EPILOG = """\
+DFPC is the name of a pipeline (fuse --list names them) or the file of a description of form 2; docs/fusion.md tells
+what it may say. OUT is a rosbag2 bag: what comes out below the pipeline's topic, the archive's static tf and odometry.
+
+  fieldplay fuse --list
+  fieldplay fuse morocco Reconstruction3D out --implementation DenseRegistrationFromStereo --every 4
+  fieldplay fuse some_bag MyChain.yaml out --input leftImage=/cam0/image --input rightImage=/cam1/image
+  fieldplay fuse morocco Reconstruction3D out --set reconstructor3D.Disparities.NumberOfIntervals=128 --stats stats.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, DFPC and OUT; what is set, what is taken, and what is written besides."""
+    from fieldplay_archive.datasets import dataset_files
+
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("archive", metavar="ARCHIVE", type=Path, nargs="?", help="an archive, or a bag")
+    parser.add_argument("dfpc", metavar="DFPC", nargs="?", help="a pipeline by its name, or the file of one")
+    parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
+    parser.add_argument("--list", action="store_true", help="name the pipelines, their implementations and ports")
+    parser.add_argument("--implementation", metavar="NAME", help="which of the pipeline's; the first by default")
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="PORT=TOPIC", help="the topic that feeds an input"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="STEP.GROUP.NAME=VALUE",
+        help="a parameter of a step; NAME=VALUE is one of the dataset",
+    )  # fmt: skip
+    parser.add_argument("--config", type=Path, metavar="FILE", help="parameters as the authors of CDFF write them")
+    parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
+    add_window(parser)
+    parser.add_argument("--every", type=count, default=1, metavar="N", help="take every n-th set of pictures")
+    parser.add_argument("--topics", default="", metavar="REGEX", help="which topics of the archive stand in OUT too")
+    parser.add_argument("--namespace", help="before all topics of the pipeline; the dataset's name by default")
+    parser.add_argument("--tum", type=Path, metavar="FILE", help="the poses as TUM has them")
+    parser.add_argument("--ply", type=Path, metavar="FILE", help="the last cloud")
+    parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, as JSON")
+    parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
+    parser.add_argument("--strict", action="store_true", help="write nothing if any input was skipped or a step failed")
+    add_overwrite(parser, "replace what is there")
+    add_json(parser, "what was done as JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run a pipeline, or name those that there are."""
+    if chosen.list:
+        return _list(as_json=chosen.json)
+    if chosen.out is None:
+        raise UsageError("expected ARCHIVE, DFPC and OUT; fuse --list names the pipelines")
+    _require_places(chosen)
+    from fieldplay.data import open_data
+
+    settings, own = _settings(chosen)
+    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+        data = open_data(chosen.archive, chosen.dataset, own)
+    with data:
+        return _fuse(chosen, data, settings)
+
+
+def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
+    from fieldplay.fusion.bindings import bindings
+    from fieldplay.fusion.run import FusionPart, FusionRun, cameras_of, fused, models_of, require_stereo
+    from fieldplay_fusion.pipeline import load_pipeline
+
+    options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed}
+    inputs = load_pipeline(chosen.dfpc, chosen.implementation, settings, **options).inputs
+    spec = data.archive.spec if hasattr(data, "archive") else None
+    found = bindings(data, inputs, chosen.input, spec.fusion if spec else {})
+    cameras = cameras_of(data, found)
+    require_stereo(found, cameras)
+    models, baseline_m = models_of(cameras)
+    with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
+        part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, every=chosen.every, passed=chosen.topics)
+        outputs = _outputs(chosen, pipeline, found, namespace=spec.namespace if spec else "")
+        with progress_bar("fusing", "inputs") as bar, interrupts_held() as stop_if_wanted:
+
+            def progress(share: float, done: int) -> None:
+                stop_if_wanted()
+                bar(share, done)
+
+            run_ = FusionRun(data, pipeline, found, cameras, outputs, part, progress)
+            result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
+        _write_besides(chosen, pipeline, result)
+        _tell(chosen, pipeline, found, result)
+    return 0
+
+
+def _outputs(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], *, namespace: str) -> Any:
+    from fieldplay_fusion.messages.outputs import OutTopics
+
+    name = (namespace if chosen.namespace is None else chosen.namespace).strip("/")
+    first = next((binding.topic for binding in found if binding.topic.frame), None)
+    return OutTopics(
+        ports=pipeline.outputs,
+        place="/" + "/".join(part for part in (name, pipeline.topic) if part),
+        scene=f"{pipeline.topic}/scene",
+        camera=first.frame if first else f"{pipeline.topic}/camera",
+    )
+
+
+def _require_places(chosen: argparse.Namespace) -> None:
+    """UsageError where an output cannot be."""
+    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    for path, suffixes in ((chosen.tum, (".tum", ".txt")), (chosen.ply, (".ply",)), (chosen.stats, (".json",))):
+        if path is not None:
+            require_file_place(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
+    if chosen.start > LONGEST_S:
+        raise UsageError(f"--start: expected at most {LONGEST_S:g} s, got {chosen.start:g}")
+
+
+def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """What is set in steps, and in the dataset."""
+    from fieldplay_fusion.pipeline import configuration_of_file, settings_of_words
+
+    of_steps = [word for word in chosen.set if "." in word.partition("=")[0]]
+    own = parameters([word for word in chosen.set if word not in of_steps])
+    configuration = settings_of_words(of_steps)
+    if chosen.config is not None:
+        configuration = configuration_of_file(chosen.config).and_then(configuration)
+    return configuration, own
+
+
+def _write_besides(chosen: argparse.Namespace, pipeline: Any, result: Any) -> None:
+    from fieldplay.fusion.ply import ply_bytes
+    from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
+
+    if chosen.tum is not None:
+        poses = np.array(result.poses).reshape(-1, 4, 4)
+        trajectory = Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
+        write_whole(chosen.tum, "".join(tum_lines(trajectory)).encode())
+    if chosen.ply is not None:
+        if result.cloud is None:
+            note(f"{chosen.ply}: the pipeline gave no cloud, so there is none")
+        else:
+            write_whole(chosen.ply, ply_bytes(result.cloud))
+    if chosen.stats is not None:
+        write_whole(chosen.stats, json.dumps(pipeline.statistics.as_dict(), indent=1).encode())
+
+
+def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
+    for line in result.told:
+        note(line)
+    for text, skipped in result.skipped.items():
+        if skipped > 1:
+            note(f"{skipped} inputs were skipped: {text}")
+    for failure in list(pipeline.failures)[:3]:
+        note(str(failure))
+    if len(pipeline.failures) > 3:
+        note(f"and {len(pipeline.failures) - 3} more failures; --stats counts them by step")
+    statistics = pipeline.statistics.as_dict()
+    if chosen.json:
+        told = {
+            "dfpc": pipeline.name, "implementation": pipeline.implementation,
+            "inputs": {binding.port: binding.topic.name for binding in found},
+            **{name: statistics[name] for name in ("given", "accepted", "cpu_s", "steps")}, "wall_s": result.wall_s,
+        }  # fmt: skip
+        print_line(json.dumps(told, indent=1))
+        return
+    for line in pipeline.statistics.table():
+        tell(line)
+    messages = sum(result.counts.values())
+    print_line(f"{chosen.out}: {messages} messages on {len(result.counts)} topics")
+    if result.poses:
+        way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
+        print_line(f"{len(result.poses)} poses, {way:.2f} m of way, {result.wall_s:.1f} s")
+
+
+def _list(*, as_json: bool) -> int:
+    from fieldplay_fusion.pipeline import pipelines
+
+    found = pipelines()
+    if as_json:
+        print_line(json.dumps([info.as_dict() for info in found], indent=1))
+        return 0
+    width = shutil.get_terminal_size((120, 40)).columns
+    for info in found:
+        ports = f"{', '.join(info.inputs)} -> {', '.join(info.outputs)}"
+        print_line(f"{info.name}: {info.doc}"[:width])
+        print_line(f"    {ports}")
+        print_line(f"    {', '.join(info.implementations)}")
+    return 0

@@ -1,0 +1,95 @@
+"""Which topics feed the inputs of a pipeline: as asked for, as the dataset says, or as they are called."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
+from fieldplay_fusion.messages.inputs import IMAGE, INFO, VALUES
+from fieldplay_messages.errors import ArchiveError, UsageError
+
+RAW_NAME = re.compile(r"/image_(raw|rect|rect_color|color|mono)$|/image$")
+WORDS = re.compile(r"[A-Z]?[a-z0-9]+")
+MEANT = ("left", "right", "depth", "disparity", "cloud", "points", "scene", "model")  # words that tell inputs apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """An input, the topic that feeds it, and of pictures that of their CameraInfo; "" where there is none."""
+
+    port: str
+    kind: str
+    topic: TopicInfo
+    info: str = ""
+
+
+def bindings(
+    data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
+) -> list[Binding]:
+    """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
+    given = dict(_given(word, ports) for word in words)
+    found = []
+    for port, kind in ports.items():
+        if kind not in VALUES:
+            raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
+        if port in given:
+            topic = data.topic(given[port], suffix=COMPRESSED)
+        elif port in known and (topic_or_none := _known(data, known[port])) is not None:
+            topic = topic_or_none
+        else:
+            topic = _called(data, port, kind)
+        if topic.type not in VALUES[kind][0]:
+            expected = " or ".join(VALUES[kind][0])
+            raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
+        found.append(Binding(port=port, kind=kind, topic=topic, info=_info_of(data, topic)))
+    return found
+
+
+def _given(word: str, ports: Mapping[str, str]) -> tuple[str, str]:
+    port, equals, topic = word.partition("=")
+    if not (port and equals and topic):
+        raise UsageError(f"--input: expected PORT=TOPIC, got '{word}'")
+    if port not in ports:
+        raise UsageError(f"--input: there is no input {port}; there are {', '.join(ports)}")
+    return port, topic
+
+
+def _known(data: FieldData, name: str) -> TopicInfo | None:
+    try:
+        return data.topic(name, suffix=COMPRESSED)
+    except UsageError:
+        return None  # this archive lacks it; perhaps another is called so
+
+
+def _called(data: FieldData, port: str, kind: str) -> TopicInfo:
+    """The topic of a fitting type whose name has the word that tells this input apart."""
+    fitting = [topic for topic in data.topics.values() if topic.type in VALUES[kind][0]]
+    told = {word.lower() for word in WORDS.findall(port)} & set(MEANT)
+    named = [topic for topic in fitting if told <= set(re.split(r"[/_]", topic.name))] if told else fitting
+    found = _without_twins(named)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        called = f" called {' '.join(sorted(told))}" if told else ""
+        there = ", ".join(f"{topic.name} ({topic.count})" for topic in fitting)
+        raise ArchiveError(
+            f"nothing feeds the input {port}: expected a topic of {' or '.join(VALUES[kind][0])}{called}, "
+            f"{f'there are {there}' if there else 'there is none'}; --input {port}=TOPIC names one"
+        )
+    raise UsageError(
+        f"the input {port} may be fed by {' or '.join(topic.name for topic in found)}: --input {port}=TOPIC chooses"
+    )
+
+
+def _without_twins(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
+    """Of pictures that are there both raw and compressed the raw ones."""
+    raw = {topic.name for topic in topics if topic.type == IMAGE}
+    return [topic for topic in topics if topic.name.removesuffix(COMPRESSED) not in raw or topic.name in raw]
+
+
+def _info_of(data: FieldData, topic: TopicInfo) -> str:
+    """The CameraInfo beside pictures."""
+    plain = topic.name.removesuffix(COMPRESSED)
+    place = plain.rpartition("/")[0]
+    names = (f"{place}/camera_info", f"{plain}/camera_info")
+    return next((name for name in names if name in data.topics and data.topics[name].type == INFO), "")

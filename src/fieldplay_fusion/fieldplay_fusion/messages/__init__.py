@@ -1,0 +1,1 @@
+"""Messages of ROS as what goes through the ports of a pipeline, and back; without ROS."""

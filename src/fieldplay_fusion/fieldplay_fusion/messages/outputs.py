@@ -1,0 +1,172 @@
+"""What comes out of a pipeline as messages: poses, clouds, pictures, maps, numbers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_fusion.dfn.values import Cloud, Frame, PoseEstimate, State
+from fieldplay_kinematics.axes import diagonal
+from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
+from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
+from fieldplay_messages import records
+from fieldplay_messages.cdr.clouds import CLOUD, cloud_message
+from fieldplay_messages.computation import ON_TF, TF
+from fieldplay_messages.feeds.feed import message_bytes
+from fieldplay_messages.feeds.pictures import image_message
+from fieldplay_messages.records import Record
+from fieldplay_messages.spec import StreamSpec
+
+ODOMETRY, POSES, IMAGE = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray", "sensor_msgs/msg/Image"
+NUMBER, TRUTH, NUMBERS = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "std_msgs/msg/Float64MultiArray"
+TYPES = {  # of messages, by those of ports
+    "Pose": ODOMETRY, "TransformWithCovariance": ODOMETRY, "RigidBodyState": ODOMETRY, "PosesSequence": POSES,
+    "Pointcloud": CLOUD, "Frame": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,
+}  # fmt: skip
+NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
+UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
+VARIANCE = np.full(6, 1e-2)  # of a pose whose step tells none: a decimetre, some degrees
+
+
+class OutMessage(NamedTuple):
+    """A message, its topic and when it leaves."""
+
+    topic: str
+    data: bytes
+    stamp_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutTopics:
+    """Topics and frames of what a pipeline gives: `ports` are types by name, of which messages can be made.
+
+    Poses are those of `camera` in `scene`; on tf the camera has a frame of its own below the scene, for the camera's
+    has a parent already.
+    """
+
+    ports: Mapping[str, str]
+    place: str  # the topics' beginning
+    scene: str
+    camera: str
+    tf: bool = True
+
+    @property
+    def moving(self) -> str:
+        return self.scene.rpartition("/")[0] + "/camera"
+
+    def topics(self) -> dict[str, str]:
+        """Types of messages by topic."""
+        found = {self.topic(port): TYPES[kind] for port, kind in self.ports.items() if kind in TYPES}
+        has_pose = ODOMETRY in found.values()
+        return {**found, TF: ON_TF.type} if self.tf and has_pose else found
+
+    def topic(self, port: str) -> str:
+        """Where a port's messages go."""
+        return f"{self.place}/{NAMES.get(port, port)}"
+
+    def messages(self, port: str, value: Any, stamp_ns: int) -> list[OutMessage]:
+        """What becomes of a value; nothing of one that no message holds."""
+        kind = self.ports.get(port, "")
+        if kind not in TYPES:
+            return []
+        topic = self.topic(port)
+        if kind == "Pointcloud":
+            return [OutMessage(topic, cloud_bytes(value, stamp_ns, self.scene), stamp_ns)]
+        if kind == "Frame":
+            return [OutMessage(topic, b"".join(image_message(_pixels(value), stamp_ns, self.camera)), stamp_ns)]
+        record = RECORDS[kind](value, stamp_ns)
+        spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=self.scene, child_frame=self.camera)
+        found = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
+        if self.tf and isinstance(record, records.Odometry):
+            found += [OutMessage(TF, data, stamp_ns) for data in message_bytes(self._edge(record), ON_TF)]
+        return found
+
+    def _edge(self, record: records.Odometry) -> records.Transforms:
+        return transforms(self.scene, self.moving, record.position_m, record.orientation_xyzw, record.stamp_ns)
+
+
+def transforms(
+    parent: str, child: str, position_m: NDArray[np.float64], xyzw: NDArray[np.float64], stamp_ns: NDArray[np.int64]
+) -> records.Transforms:
+    """One frame in another (n,)."""
+    return records.Transforms(
+        stamp_ns=stamp_ns, parents=(parent,), children=(child,),
+        translation_m=position_m[:, None], rotation_xyzw=xyzw[:, None],
+    )  # fmt: skip
+
+
+def cloud_bytes(cloud: Cloud, stamp_ns: int, frame: str) -> bytes:
+    """A dense sensor_msgs/PointCloud2 of a cloud."""
+    good = np.asarray(np.isfinite(cloud.points).all(axis=1))
+    cloud = cloud if good.all() else cloud.taken(good)
+    fields = [(axis, "<f4") for axis in "xyz"]
+    fields += [("intensity", "<f4")] if cloud.intensity is not None else []
+    fields += [("rgb", "<u4")] if cloud.colors is not None else []
+    rows = np.zeros(len(cloud), np.dtype(fields))
+    for axis, column in zip("xyz", cloud.points.T, strict=True):
+        rows[axis] = column
+    if cloud.intensity is not None:
+        rows["intensity"] = cloud.intensity
+    if cloud.colors is not None:
+        red, green, blue = cloud.colors.T.astype(np.uint32)
+        rows["rgb"] = red << 16 | green << 8 | blue
+    return b"".join(bytes(piece) for piece in cloud_message(rows, stamp_ns, frame))
+
+
+def _times(stamp_ns: int) -> dict[str, NDArray[np.int64]]:
+    return {"stamp_ns": np.array([stamp_ns], np.int64)}
+
+
+def _odometry(pose: NDArray[np.float64], stamp_ns: int, covariance: NDArray[np.float64] | None = None) -> Record:
+    known = diagonal(VARIANCE) if covariance is None else covariance
+    return records.Odometry(
+        **_times(stamp_ns),
+        position_m=pose[None, :3, 3],
+        orientation_xyzw=quaternion_from_rotation(pose[None, :3, :3]),
+        pose_covariance=known.reshape(1, 6, 6),
+        linear_velocity_m_s=np.zeros((1, 3)),
+        angular_velocity_rad_s=np.zeros((1, 3)),
+        twist_covariance=diagonal(UNKNOWN).reshape(1, 6, 6),
+    )
+
+
+def _estimate(value: PoseEstimate, stamp_ns: int) -> Record:
+    return _odometry(value.pose, stamp_ns, value.covariance)
+
+
+def _state(value: State, stamp_ns: int) -> Record:
+    pose = transform_from_rotation(rotation_from_vector(value.values[:3]), value.values[3:6])
+    order = [3, 4, 5, 0, 1, 2]
+    found = _odometry(pose, stamp_ns, value.covariance[:6, :6][np.ix_(order, order)])
+    assert isinstance(found, records.Odometry)
+    found.angular_velocity_rad_s[0], found.linear_velocity_m_s[0] = value.values[6:9], value.values[9:]
+    found.twist_covariance[0] = value.covariance[6:, 6:][np.ix_(order, order)]
+    return found
+
+
+def _poses(value: NDArray[np.float64], stamp_ns: int) -> Record:
+    turns = quaternion_from_rotation(value[:, :3, :3])
+    return records.Poses(**_times(stamp_ns), position_m=value[None, :, :3, 3], orientation_xyzw=turns[None])
+
+
+def _pixels(value: Frame) -> records.Pixels:
+    height, width = value.image.shape[:2]
+    data = np.ascontiguousarray(value.image)
+    step = data.nbytes // height
+    return records.Pixels(height=height, width=width, encoding=value.encoding, step=step, data=data.tobytes())
+
+
+def _truth(value: bool, stamp_ns: int) -> Record:
+    return records.Integers(**_times(stamp_ns), values=np.array([int(value)]))
+
+
+def _number(value: float, stamp_ns: int) -> Record:
+    return records.Scalars(**_times(stamp_ns), values=np.array([float(value)]))
+
+
+RECORDS: Mapping[str, Callable[[Any, int], Record]] = {
+    "Pose": _odometry, "TransformWithCovariance": _estimate, "RigidBodyState": _state, "PosesSequence": _poses,
+    "bool": _truth, "float": _number, "double": _number,
+}  # fmt: skip

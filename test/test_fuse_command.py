@@ -1,0 +1,182 @@
+"""`fieldplay fuse` on bags of a stereo camera before a wall, whose distance is known."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import Reader
+
+import fieldplay
+from fieldplay.cli.main import main
+from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
+from fieldplay_messages.feeds.pictures import camera_info_rows, image_message
+from fieldplay_messages.records import Pixels
+from fieldplay_messages.spec import Camera
+
+WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
+WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
+STAMPS_NS = [1_600_000_000_000_000_000 + 250_000_000 * row for row in range(4)]
+LEFT = Camera(
+    width=WIDTH, height=HEIGHT, fx=FOCAL_PX, fy=FOCAL_PX, cx=95.5, cy=71.5, distortion_model="plumb_bob",
+    distortion=(0.0,) * 5,
+)  # fmt: skip
+RIGHT = replace(LEFT, projection=(200, 0, 95.5, -FOCAL_PX * BASELINE_M, 0, 200, 71.5, 0, 0, 0, 1, 0))
+CHAIN = """\
+name: Wall
+doc: Cloud of each pair
+topic: wall
+input_ports: [{name: leftImage, type: asn1SccFrame, doc: left}, {name: rightImage, type: asn1SccFrame, doc: right}]
+output_ports: [{name: pointCloud, type: asn1SccPointcloud, doc: cloud}]
+implementations:
+  - name: Plain
+    dfns: [{dfn_id: stereo, name: StereoReconstruction, implementation: HirschmullerDisparityMapping}]
+    input_connections:
+      - {dfpc_input: leftImage, dfn_id: stereo, port: left}
+      - {dfpc_input: rightImage, dfn_id: stereo, port: right}
+    output_connections: [{dfpc_output: pointCloud, dfn_id: stereo, port: pointcloud}]
+"""
+SETTINGS = ["--set", "stereo.Disparities.NumberOfIntervals=32", "--set", "stereo.BlocksMatching.BlockSize=9"]
+Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+Fuse = Callable[..., tuple[int, str, str]]
+
+
+def pair(row: int) -> Pair:
+    wall = np.random.default_rng(row).integers(0, 256, (HEIGHT, WIDTH + SHIFT_PX), np.uint8)
+    return wall[:, :WIDTH], wall[:, SHIFT_PX:]
+
+
+def write_bag(path: Path, pairs: list[Pair], *, right: Camera | None = RIGHT, place: str = "/cam") -> Path:
+    """A bag of ROS 2 as a driver would record it."""
+    with BagWriter(path) as writer:
+        for side, name, camera in ((0, "left", LEFT), (1, "right", right)):
+            image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
+            for stamp_ns, pictures in zip(STAMPS_NS, pairs, strict=False):
+                height, width = pictures[side].shape
+                data = np.ascontiguousarray(pictures[side]).tobytes()
+                pixels = Pixels(height=height, width=width, encoding="mono8", step=width, data=data)
+                message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
+                writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))
+            if camera is not None:
+                info = writer.add_channel(channel_of_type(f"{place}/{name}/camera_info", "sensor_msgs/msg/CameraInfo"))
+                data, rows = camera_info_rows(camera, f"{name}_camera").rows(1)
+                rows["header.stamp.sec"] = STAMPS_NS[0] // 10**9
+                message = data.tobytes()
+                writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), PiecePayloads([message])))
+    return path
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Path:
+    path = tmp_path / "wall.yaml"
+    path.write_text(CHAIN)
+    return path
+
+
+@pytest.fixture
+def fuse(tmp_path: Path, chain: Path, capsys: pytest.CaptureFixture[str]) -> Fuse:
+    def run(bag: Path, *words: str) -> tuple[int, str, str]:
+        try:
+            code = main(["fuse", str(bag), str(chain), str(tmp_path / "out"), *SETTINGS, *words])
+        except SystemExit as end:
+            code = int(str(end.code))
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return run
+
+
+def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_pictures(tmp_path: Path, fuse: Fuse) -> None:
+    bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
+    code, told, _ = fuse(bag, "--json", "--ply", str(tmp_path / "wall.ply"), "--stats", str(tmp_path / "stats.json"))
+    assert code == 0
+    found = json.loads(told)
+    assert found["inputs"] == {"leftImage": "/cam/left/image_raw", "rightImage": "/cam/right/image_raw"}
+    assert found["given"] == {"leftImage": 4, "rightImage": 4} and found["steps"][0]["calls"] == 4
+    with fieldplay.open(tmp_path / "out") as out:
+        clouds = list(out.clouds("wall/cloud"))
+        assert out.topics["/wall/cloud"].frame == "wall/scene"
+    assert [stamp_ns for stamp_ns, _ in clouds] == STAMPS_NS
+    for _, points in clouds:
+        assert len(points) > 0.5 * WIDTH * HEIGHT and np.median(points["z"]) == pytest.approx(WALL_M, rel=0.01)
+    assert (tmp_path / "wall.ply").read_bytes().startswith(b"ply\nformat binary_little_endian 1.0\nelement vertex ")
+    assert json.loads((tmp_path / "stats.json").read_text())["steps"][0]["name"] == "stereo"
+
+
+def test_every_second_pair_is_taken_and_the_same_bytes_come_again(tmp_path: Path, fuse: Fuse) -> None:
+    bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
+    assert fuse(bag, "--every", "2")[0] == 0
+    first = messages_of(tmp_path / "out")
+    assert [stamp_ns for _, stamp_ns, _ in first] == STAMPS_NS[::2]
+    assert fuse(bag, "--every", "2", "--overwrite", "--threads", "1")[0] == 0
+    assert messages_of(tmp_path / "out") == first
+
+
+def messages_of(bag: Path) -> list[tuple[str, int, bytes]]:
+    """As another reader of bags has them."""
+    with Reader(bag) as reader:
+        return [(connection.topic, stamp_ns, bytes(data)) for connection, stamp_ns, data in reader.messages()]
+
+
+def test_a_black_picture_is_skipped_and_told_while_the_rest_runs(tmp_path: Path, fuse: Fuse) -> None:
+    pairs = [pair(row) for row in range(4)]
+    pairs[1] = (np.zeros_like(pairs[1][0]), pairs[1][1])
+    bag = write_bag(tmp_path / "bag", pairs)
+    code, _, told = fuse(bag)
+    assert code == 0 and "/cam/left/image_raw at 1600000000.250 s: nothing is to be seen in it" in told
+    assert [stamp_ns for _, stamp_ns, _ in messages_of(tmp_path / "out")] == [STAMPS_NS[row] for row in (0, 2, 3)]
+    code, _, told = fuse(bag, "--strict", "--overwrite")
+    assert code == 1 and "none may: nothing was written" in told
+
+
+def test_a_pair_whose_lines_differ_is_told_with_the_number(tmp_path: Path, fuse: Fuse) -> None:
+    shifted = [(left, np.roll(right, 5, axis=0)) for left, right in (pair(row) for row in range(4))]
+    told = fuse(write_bag(tmp_path / "bag", shifted))[2]
+    assert "the pair is not rectified: left and right differ by 5.0 px from line to line" in told
+
+
+@pytest.mark.parametrize(
+    ("right", "message"),
+    [
+        (None, "/cam/right/image_raw: expected the CameraInfo of the right camera beside it, got none"),
+        (LEFT, "/cam/right/camera_info: expected P[3] = -fx * baseline below 0"),
+        (replace(RIGHT, projection=(200, 0, 95.5, 20, 0, 200, 71.5, 0, 0, 0, 1, 0)), "got a baseline of -0.1 m"),
+        (replace(RIGHT, fx=1.0, fy=1.0, cx=0.0, cy=0.0), "expected a camera matrix with focal lengths in pixels"),
+        (replace(RIGHT, width=96), "expected pictures of one size, got /cam/left/camera_info 192 x 144 and"),
+    ],
+)
+def test_a_pair_that_cannot_be_used_is_refused(
+    tmp_path: Path, fuse: Fuse, right: Camera | None, message: str
+) -> None:  # fmt: skip
+    bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=right)
+    code, _, told = fuse(bag)
+    assert code == 1 and message in told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--input", "leftImage"], "--input: expected PORT=TOPIC, got 'leftImage'"),
+        (["--input", "left=/cam/left/image_raw"], "there is no input left; there are leftImage, rightImage"),
+        (["--input", "leftImage=/cam/left/camera_info"], "leftImage takes sensor_msgs/msg/Image or"),
+        (["--set", "stereo.Disparities.NumberOfInterval=64"], "did you mean NumberOfIntervals?"),
+        (["--implementation", "Plan"], "did you mean Plain?"),
+    ],
+)
+def test_wrong_usage_is_told_and_writes_nothing(tmp_path: Path, fuse: Fuse, words: list[str], message: str) -> None:
+    bag = write_bag(tmp_path / "bag", [pair(0)])
+    code, _, told = fuse(bag, *words)
+    assert code == 2 and message in " ".join(told.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_pictures_that_are_no_pair_are_named(tmp_path: Path, fuse: Fuse) -> None:
+    code, _, told = fuse(write_bag(tmp_path / "bag", [pair(0)], place="/cam"), "--input", "leftImage=cam/none")
+    assert code == 2 and "there is no topic 'cam/none'" in told
