@@ -1,11 +1,14 @@
 """Bags of no dataset, as others write them: converted, cut, renamed, damaged; their bytes stay as they are."""
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rosbags.highlevel import AnyReader
 
+import fieldplay
 from fieldplay.cli.main import main
 from helpers.foreign_bags import (
     COUNT,
@@ -18,6 +21,7 @@ from helpers.foreign_bags import (
     write_ros1,
     write_ros2,
 )
+from helpers.sampled import Sampled
 
 
 @pytest.mark.parametrize(
@@ -111,7 +115,9 @@ def test_a_topic_that_is_not_there_is_told_with_those_that_are(
 ) -> None:
     bag = write_ros2(tmp_path / "bag")
     assert main(["convert", str(bag), str(tmp_path / "out"), "--topics", "lidar"]) == 1
-    assert "no topic matches 'lidar'; there are /cam, /gear, /tf_static, /words" in capsys.readouterr().err
+    assert (
+        "no topic matches 'lidar'; there are /cam, /gear, /tf_static, /truth, /way, /words" in capsys.readouterr().err
+    )
 
 
 def test_a_broken_bag_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,3 +164,38 @@ def test_what_is_called_a_bag_of_ros_1_and_is_none(tmp_path: Path, capsys: pytes
     for command in (["info"], ["check"], ["convert"]):
         assert main([*command, str(bag), *([str(tmp_path / "out")] if command == ["convert"] else [])]) in (1, 2)
         assert "robot.bag: expected a bag of ROS 1 that begins with" in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("write", [write_ros1, write_ros2])
+def test_python_reads_any_bag(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    path = write(tmp_path / "robot.bag")
+    with fieldplay.open(path) as data:
+        assert data.topics["/gear"].count == COUNT and data.topics["/gear"].type == GEAR
+        assert [edge.child for edge in data.tf_static] == ["child0", "child1"]
+        shades = [int(pixels[0, 0, 0]) for _, pixels in data.images("cam", start=1.0, duration=1.0)]
+        assert shades == [20, 30, 40]
+        whole = [(message.stamp_ns, message.data) for message in data.messages("gear")]
+        assert data.to_bag(tmp_path / "out", fieldplay.Selection(topics="gear", duration_s=1.0)).counts.tolist() == [21]
+        assert stored(tmp_path / "out") == {"/gear": whole[:21]}
+        assert data.check() == []
+
+
+@pytest.mark.parametrize("write", [write_ros1, write_ros2])
+def test_a_page_and_an_evaluation_take_any_bag(
+    write: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = write(tmp_path / "robot.bag")
+    assert main(["report", str(bag), str(tmp_path / "page.html")]) == 0
+    assert "bag of ROS 1" in (tmp_path / "page.html").read_text() or write is write_ros2
+    assert main(["evaluate", str(bag), "way", "truth", "--json"]) == 0
+    out = capsys.readouterr().out
+    found = json.loads(out[out.index("{") :])
+    assert found["pairs"] == COUNT and found["truth"]["topic"] == "/truth"
+    assert found["errors"][0]["rmse"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_bag_of_a_dataset_can_be_had_as_a_plain_one(sampled_ameds: Sampled, tmp_path: Path) -> None:
+    with fieldplay.open(sampled_ameds.bag) as data:
+        data.to_bag(tmp_path / "out", fieldplay.Selection(topics="imu", start_s=1.0, duration_s=1.0))
+        expected = [message.data for message in data.messages("imu/data", start=1.0, duration=1.0)]
+    assert [data for _, data in stored(tmp_path / "out")["/ameds/imu/data"]] == expected

@@ -74,6 +74,20 @@ def test_points_lie_where_the_truth_puts_them(sampled_ameds: Sampled, time: str)
     assert medians["auto"] == medians["map"] < 0.5 < 1 < medians["odom"] < medians["none"]
 
 
+def test_of_a_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sampled) -> None:
+    """By the frames, the camera and the tf in its messages alone; of its motion it knows what the wheels told."""
+    wanted = replace(LIDAR, fixed_frame="odom")
+    of_archive = projection(sampled_ameds, wanted)
+    of_bag = projection(replace(sampled_ameds, archive=sampled_ameds.bag), wanted)
+    assert of_bag.laser.spec.frame == of_archive.laser.spec.frame
+    assert of_bag.picture.stamp_ns == of_archive.picture.stamp_ns
+    assert (of_bag.picture.pixels == of_archive.picture.pixels).all()
+    shown = of_archive.projection.is_visible & of_bag.projection.is_visible
+    assert shown.sum() > 0.999 * of_archive.projection.is_visible.sum()
+    apart = np.linalg.norm(of_bag.projection.pixels - of_archive.projection.pixels, axis=1)[shown]
+    assert apart.max() < 0.01
+
+
 def test_points_lie_on_the_ground_and_not_in_the_sky_of_the_picture(sampled_ameds: Sampled) -> None:
     found = projection(sampled_ameds, LIDAR)
     blue, _, red = np.moveaxis(found.picture.pixels.astype(int), -1, 0)

@@ -124,8 +124,10 @@ def test_a_damaged_bag_gives_what_can_be_read_of_it(folder: Path, tmp_path: Path
         found = bag.records("imu/data")["stamp_ns"]
         assert 0 < len(found) < len(archive.records("imu/data")["stamp_ns"])
         assert "damaged_bag" in {defect.kind for defect in bag.defects}
-        with pytest.raises(fieldplay.UsageError, match="only an archive becomes a bag"):
-            bag.to_bag(tmp_path / "other")
+        bag.to_bag(tmp_path / "mended")
+    with fieldplay.open(tmp_path / "mended") as mended:
+        assert (mended.records("imu/data")["stamp_ns"] == found).all()
+        assert mended.check() == []
 
 
 def test_what_cannot_be_opened_is_a_user_error(tmp_path: Path) -> None:

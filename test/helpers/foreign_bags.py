@@ -49,6 +49,12 @@ def sent(store: Any) -> list[tuple[str, int, Any]]:
         found.append(("/words", time_ns, types["std_msgs/msg/String"](f"word {row}")))
         tooth = types[TOOTH](when=stamp, size=row)
         found.append(("/gear", time_ns, types[GEAR](header, np.arange(row, dtype=np.float64), "x" * row, tooth)))
+        for topic in ("/way", "/truth"):
+            pose = types["geometry_msgs/msg/Pose"](
+                types["geometry_msgs/msg/Point"](0.1 * row, np.sin(0.1 * row), 0.0),
+                types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+            )
+            found.append((topic, time_ns, types["geometry_msgs/msg/PoseStamped"](header, pose)))
         if row < 2:
             turn = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
             place = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](row, 0.0, 0.0), turn)

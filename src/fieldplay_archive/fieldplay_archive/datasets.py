@@ -49,8 +49,10 @@ def open_dataset(
 
 
 def spec_of_dataset(name: str) -> DatasetSpec:
-    """The description of a dataset by its name."""
+    """The description of a dataset by its name, or that of a bag."""
     files = dataset_files()
+    if name == BAG.name:
+        return BAG
     if name not in files:
         raise ArchiveError(f"there is no dataset '{name}'; fieldplay knows {', '.join(sorted(files)) or 'none'}")
     return spec_from_file(files[name])

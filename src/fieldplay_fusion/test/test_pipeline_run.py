@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_fusion.dfn.values import Cloud
-from fieldplay_fusion.pipeline import load_pipeline
+from fieldplay_fusion.pipeline import Pipeline, load_pipeline
 
 HEAD = """\
 name: Two

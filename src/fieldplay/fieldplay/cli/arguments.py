@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?
 
 def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> None:
     """ARCHIVE, which may be left out where there are files instead, and how it is to be understood."""
-    from fieldplay_archive.datasets import dataset_files
+    from fieldplay_archive.datasets import BAG, dataset_files
 
     parser.add_argument(
         "archive",
@@ -39,7 +39,8 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> N
         nargs="?" if may_lack else None,
         help="a folder, or the file as downloaded",
     )
-    parser.add_argument("--dataset", choices=sorted(dataset_files()), help="the dataset, where its files do not tell")
+    names = [*sorted(dataset_files()), BAG.name]
+    parser.add_argument("--dataset", choices=names, help="the dataset, where its files do not tell; bag is none")
     parser.add_argument(
         "--set",
         action="append",
@@ -105,7 +106,11 @@ def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
     with progress_bar("opening", "MB") as bar, watched_opening(bar):
         data = fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
     with data:
-        yield ArchiveSource(data.archive) if isinstance(data, ArchiveData) else BagSource(chosen.archive)
+        if isinstance(data, ArchiveData):
+            yield ArchiveSource(data.archive)
+            return
+        with closing(BagSource(chosen.archive)) as source:
+            yield source
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:

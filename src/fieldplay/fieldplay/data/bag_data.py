@@ -7,8 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
+from fieldplay_archive.datasets import BAG, open_dataset
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.bags.compression import Compression
 from fieldplay_messages.bags.opening import open_bag
+from fieldplay_messages.bags.writer import StorageName
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
@@ -67,6 +72,25 @@ class BagData(FieldData):
             data = self._read(name, int(rows[event]))
             if data is not None:
                 yield Message(name, int(stamps[event]), data, self.topics[name].type)
+
+    def to_bag(
+        self,
+        out: Path | str,
+        selection: Selection | None = None,
+        *,
+        storage: StorageName = "mcap",
+        compression: Compression = "none",
+        overwrite: bool = False,
+        strict: bool = False,
+        progress: Progress = unwatched,
+    ) -> Converted:
+        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict)
+        with open_dataset(self.path, BAG.name) as archive:
+            try:
+                return convert(archive, Path(out), selection or Selection(), options, progress=progress)
+            finally:
+                for defect in archive.defects.kept:
+                    self._report_once(defect)
 
     def _window(self, start: float, duration: float | None) -> Window:
         begin = min((int(topic.places.stamp_ns[0]) for topic in self._bag.indexed.values()), default=0)

@@ -89,6 +89,7 @@ class FieldData(ABC):
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
         """The messages of some topics, or of all, in the order of time."""
 
+    @abstractmethod
     def to_bag(
         self,
         out: Path | str,
@@ -101,7 +102,6 @@ class FieldData(ABC):
         progress: Progress = unwatched,
     ) -> Converted:
         """Write a bag of ROS 2, as the command `convert` does."""
-        raise UsageError(f"{out}: only an archive becomes a bag")
 
     @abstractmethod
     def _window(self, start: float, duration: float | None) -> Window: ...

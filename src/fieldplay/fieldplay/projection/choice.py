@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
+from fieldplay_messages.bags.serialized import Serialized
 from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
 from fieldplay_messages.dates import distance_text, time_text
 from fieldplay_messages.errors import ArchiveError
@@ -46,6 +47,9 @@ def nearest_rows(stream: Stream, stamp_ns: int, count: int) -> list[NearRow]:
 
 def _nearest_of(record: Record, stamp_ns: int, count: int) -> list[NearRow]:
     order = np.argsort(np.abs(record.stamp_ns - stamp_ns), kind="stable")[:count]
+    if isinstance(record, Serialized):  # the times in the messages of a bag are those that count
+        found = [framed.record for framed in record.framed(order)]
+        return [NearRow(ns, one, row) for one in found for row, ns in enumerate(one.stamp_ns.tolist())]
     return [NearRow(int(record.stamp_ns[row]), record, row) for row in order.tolist()]
 
 

@@ -32,7 +32,7 @@ def frames_about(archive: Archive, first_ns: int, last_ns: int) -> Frames:
     begin = window_of(archive, Selection()).archive_ns
     start_s = max(first_ns - AROUND_NS - begin, 0) / NS_PER_S
     duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
-    selection = Selection(derived=True, start_s=start_s, duration_s=duration_s)
+    selection = Selection(derived=archive.bag is None, start_s=start_s, duration_s=duration_s)
     feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.msgtype == TF]
     window, frames = window_of(archive, selection), Frames()
     reader = FrameReader(frames)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay.projection.bag_sensors import spec_with_sensors
 from fieldplay.projection.choice import CameraPicture, Scan, Tell, picture_at, scans_at
 from fieldplay.projection.motion import (
     AUTO,
@@ -77,6 +78,8 @@ class Projected:
 
 def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Projected:
     """Find, read and project; `step` hears the share that is done, `tell` what is noticed."""
+    if archive.bag is not None:
+        archive.spec = spec_with_sensors(archive)
     laser = laser_of_name(archive, wanted.laser)
     camera, numbers = camera_of_name(archive, wanted.camera)
     begin_ns = window_of(archive, Selection()).archive_ns

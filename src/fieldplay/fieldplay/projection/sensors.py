@@ -7,7 +7,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.errors import UsageError
-from fieldplay_messages.feeds.pictures import RAW
+from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.streams import Stream
 
@@ -43,7 +43,7 @@ def laser_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> Stream
 
 def camera_stream(spec: DatasetSpec, name: str, there: Collection[str]) -> StreamSpec:
     """The same of pictures that a camera with known numbers took."""
-    known = [stream for stream in spec.streams if stream.type == RAW and stream.camera in spec.cameras]
+    known = [stream for stream in spec.streams if stream.type in (RAW, COMPRESSED) and stream.camera in spec.cameras]
     return _named(spec, "camera", name, known=known, there=there)
 
 

@@ -16,6 +16,7 @@ from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
+from fieldplay_messages.bags.serialized import Serialized
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.encoders import parts_of_one_size
 from fieldplay_messages.cdr.record_decoder import FramedRecord
@@ -99,6 +100,8 @@ def batches_of_feeds(
                 for row in piece.rows.tolist():
                     one = _checked_row(record, row)
                     yield None if one is None else _batch(topic, [FramedRecord(one, feed.frame, feed.child_frame)]), 1
+            elif isinstance(record, Serialized):
+                light.setdefault(topic, []).extend(record.framed(piece.rows))
             else:
                 light.setdefault(topic, []).extend(_framed(feed, record, piece.rows))
         for topic, framed in light.items():

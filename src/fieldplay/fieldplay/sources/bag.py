@@ -58,6 +58,10 @@ class BagSource:
         self.findings = Findings()
         self._bag = open_bag(path, self._tell, self.findings.note)
 
+    def close(self) -> None:
+        """Let go of its files."""
+        self._bag.close()
+
     @property
     def topics(self) -> list[Topic]:
         return self._bag.topics

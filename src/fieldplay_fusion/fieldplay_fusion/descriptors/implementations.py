@@ -13,7 +13,8 @@ RESETS = ("jump", "never")  # on which a step that keeps state forgets it
 ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
 CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
 STEP = ("dfn_id", "name", "implementation", "activation")
-FURTHER_OF_CHAIN, FURTHER_OF_STEP = ("parameters",), ("parameters", "optional", "dfpc", "state")  # of runnable ones
+FURTHER_OF_CHAIN = ("parameters",)  # of runnable ones, as those of steps
+FURTHER_OF_STEP = ("parameters", "constants", "like", "optional", "dfpc", "state")
 
 
 def chain_of_value(value: YamlValue) -> ProcessingChain:
@@ -72,6 +73,8 @@ def _step(value: YamlValue) -> Step:
         activation=_activation(fields["activation"]) if "activation" in fields else ("", ""),
         line=value.line,
         parameters=groups_of(fields),
+        constants=_map_of(fields, "constants"),
+        like=text_of(fields, "like"),
         is_optional=text_of(fields, "optional").lower() == "true",
         is_dfpc=is_dfpc,
         reset_on=_reset_on(fields["state"]) if "state" in fields else "",
@@ -80,16 +83,19 @@ def _step(value: YamlValue) -> Step:
 
 def groups_of(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
     """Parameters by group and name; those without a group are of the general one."""
-    value = fields.get("parameters")
-    if value is None or value.is_nothing:
-        return {}
-    plain = value.plain()
-    if not isinstance(plain, dict):
-        value.reader.complain(value.line, "wrong_form", f"expected parameters by group and name, got {value.form}")
-        return {}
+    plain = _map_of(fields, "parameters")
     groups = {str(name): dict(own) for name, own in plain.items() if isinstance(own, dict)}
     flat = {str(name): own for name, own in plain.items() if not isinstance(own, dict)}
     return {**groups, **({GENERAL: {**flat, **groups.get(GENERAL, {})}} if flat else {})}
+
+
+def _map_of(fields: Fields, name: str) -> dict[str, Any]:
+    """A field that is a map, as Python's own values; empty where there is none."""
+    value = fields.get(name)
+    plain = None if value is None or value.is_nothing else value.plain()
+    if plain is not None and not isinstance(plain, dict) and value is not None:
+        value.reader.complain(value.line, "wrong_form", f"expected {name} as a map, got {value.form}")
+    return {str(key): own for key, own in plain.items()} if isinstance(plain, dict) else {}
 
 
 def _reset_on(value: YamlValue) -> str:

@@ -27,8 +27,8 @@ class Port:
 class Step:
     """A processing step in a chain: its name there, which DFN it is, who does it, and when (the kind, and on what).
 
-    Of a runnable chain: what is set, by group and name, whether it may be left out, on what it forgets all. The step
-    may be a whole chain, `dfpc`.
+    Of a runnable chain: what is set, by group and name, inputs that are always the same, the step that it is set like,
+    whether it may be left out, on what it forgets all. The step may be a whole chain, `dfpc`.
     """
 
     id: str
@@ -38,6 +38,8 @@ class Step:
     line: int = 0
     is_listed: bool = True
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    like: str = ""
     is_optional: bool = False
     is_dfpc: bool = False
     reset_on: str = ""

@@ -66,7 +66,8 @@ class ComposePose(Step):
         off = inverse_from_transform(expected) @ new
         limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
         is_far = any(limit > 0 and value > limit * pairs for limit, value in limits)
-        return is_far or (quality is not None and bool(quality < own["MinimumQuality"]))
+        least: float = own["MinimumQuality"]
+        return is_far or (quality is not None and quality < least)
 
     @property
     def _predicts(self) -> bool:

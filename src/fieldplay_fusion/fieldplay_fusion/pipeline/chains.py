@@ -153,7 +153,10 @@ def _with_inner(chain: ProcessingChain, step: Step, inner: ProcessingChain) -> P
     def named(end: End) -> End:
         return End(f"{step.id}.{end.step}", end.port)
 
-    steps = [replace(each, id=f"{step.id}.{each.id}") for each in inner.steps]
+    steps = [
+        replace(each, id=f"{step.id}.{each.id}", like=f"{step.id}.{each.like}" if each.like else "")
+        for each in inner.steps
+    ]
     feeds = {each.target.port: each.source for each in chain.connections if each.target.step == step.id}
     gives = {each.target.port: named(each.source) for each in inner.connections if each.target.step is None}
     connections = [each for each in chain.connections if step.id not in (each.source.step, each.target.step)]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -36,6 +36,7 @@ class GraphNode:
     kind: type[Step]
     given: Given
     inputs: Mapping[str, End]
+    constants: Mapping[str, Any] = field(default_factory=dict)
     place: str = ""  # where it stands, for a message
     trigger: str = ""
     hz: float = 0.0
@@ -43,6 +44,7 @@ class GraphNode:
 
     @property
     def mandatory(self) -> list[str]:
+        """Inputs without which it does not run."""
         return [port for port in self.inputs if port not in self.kind.optional]
 
 
@@ -103,11 +105,10 @@ def _usual(chain: ProcessingChain, catalogue: Catalogue) -> ProcessingChain:
     steps, names = [], {}
     for step in chain.steps:
         names[step.id] = dfn = catalogue.aliases.get(step.dfn, step.dfn)
-        done_by = step.implementation or catalogue.dfns[dfn].implementations[0]
         kind, when = step.activation
         if kind == ON_INPUT:
             when = catalogue.port(dfn, when, is_source=False)
-        steps.append(replace(step, dfn=dfn, implementation=done_by, activation=(kind, when)))
+        steps.append(replace(step, dfn=dfn, activation=(kind, when)))
 
     def usual(end: End, *, is_source: bool) -> End:
         return (
@@ -123,12 +124,23 @@ def _usual(chain: ProcessingChain, catalogue: Catalogue) -> ProcessingChain:
 
 def _configured(chain: ProcessingChain, configuration: Configuration) -> ProcessingChain:
     """The chain with what is set from outside; parameters of another implementation have no meaning for this one."""
+    there = {step.id: step for step in chain.steps}
     steps = []
     for step in chain.steps:
-        name = configuration.implementations.get(step.id, step.implementation)
+        models = [there[step.like]] if step.like in there else []
+        set_by = [each.id for each in (*models, step)]
+        usual = step.implementation or next((each.implementation for each in models), "")
+        usual = usual or known().dfns[step.dfn].implementations[0]
+        name = next(
+            (configuration.implementations[each] for each in set_by[::-1] if each in configuration.implementations),
+            usual,
+        )
         name = known().implementation_aliases.get(name, name)
-        own = step.parameters if name == step.implementation else {}
-        given = merged(own, configuration.settings.get(step.id, {}))
+        given: Given = {}
+        for each in (*models, step):
+            given = merged(given, each.parameters if name == (each.implementation or usual) else {})
+        for each_id in set_by:
+            given = merged(given, configuration.settings.get(each_id, {}))
         steps.append(replace(step, implementation=name, parameters=given))
     return replace(chain, steps=tuple(steps))
 
@@ -146,7 +158,7 @@ def _require_steps(chain: ProcessingChain, configuration: Configuration) -> None
 def _without_optional(chain: ProcessingChain, configuration: Configuration, catalogue: Catalogue) -> ProcessingChain:
     """The chain without the optional steps that nothing is set of: what goes in comes out, of the same type."""
     for step in [each for each in chain.steps if each.is_optional]:
-        if configuration.names(step.id):
+        if configuration.names(step.id) or (step.like and configuration.names(step.like)):
             continue
         dfn = catalogue.dfns[step.dfn]
         fed = {each.target.port: each.source for each in chain.connections if each.target.step == step.id}
@@ -182,13 +194,20 @@ def _faults(description: Description, chain: ProcessingChain, catalogue: Catalog
 
 
 def _faults_of_step(step: StepInChain, chain: ProcessingChain, dfn: Dfn) -> Iterator[tuple[int, str]]:
-    fed = {each.target.port for each in chain.connections if each.target.step == step.id}
+    connected = {each.target.port for each in chain.connections if each.target.step == step.id}
+    fed = connected | set(step.constants)
     kind = step_of(step.dfn, step.implementation) if step.implementation in _made(step.dfn) else None
     optional = kind.optional if kind else ()
     for port in dfn.inputs:
         if port not in fed and port not in optional:
             yield step.line, f"nothing feeds {step.id}.{port}"
-    if not fed:
+    for port, value in step.constants.items():
+        if port not in dfn.inputs or port in connected:
+            why = "is connected" if port in dfn.inputs else f"is none; it has {', '.join(dfn.inputs)}"
+            yield step.line, f"{step.id}: the input {port} cannot be always {value!r}: it {why}"
+    if step.like and step.like not in {each.id for each in chain.steps}:
+        yield step.line, f"{step.id} is set like {step.like}, which is not there"
+    if not connected:
         yield step.line, f"{step.id} has no input, so it would never run"
     when, value = step.activation
     if when == ON_INPUT and value not in fed:
@@ -214,6 +233,7 @@ def _node(file: str, step: StepInChain, chain: ProcessingChain, configuration: C
         kind=kind,
         place=place,
         given=step.parameters,
+        constants=step.constants,
         inputs={each.target.port: each.source for each in chain.connections if each.target.step == step.id},
         trigger=value if when == ON_INPUT else "",
         hz=float(value) if when == AT_FREQUENCY else 0.0,

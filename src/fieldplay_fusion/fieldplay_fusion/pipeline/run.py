@@ -267,7 +267,7 @@ class Pipeline:
         outputs: Ports = {}
         fault = ""
         try:
-            outputs = self.steps[node.id].process(**values)
+            outputs = self.steps[node.id].process(**node.constants, **values)
         except FAULTS as error:
             fault = " ".join(str(error).split()) or type(error).__name__
         return Call(node, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)

@@ -60,7 +60,8 @@ def _is_bag(path: Path) -> bool:
         bag = _open_bag(path, lambda defect: None)
     except ArchiveError:
         return False
-    topics = {topic.lstrip("/") for topic in bag.kinds}
+    listed = [topic.name for topic in bag.topics] if isinstance(bag, Ros2Bag) else []  # metadata are quicker than all
+    topics = {topic.lstrip("/") for topic in listed or bag.kinds}
     bag.close()
     return bool(topics & bags.PICTURES) and len(topics & SIGNS) >= FEWEST_SIGNS
 

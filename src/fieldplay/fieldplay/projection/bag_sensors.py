@@ -1,0 +1,54 @@
+"""Lasers and cameras of a bag, by what their messages say: the frames, and the cameras by their CameraInfo."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fieldplay.projection.sensors import SCAN
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.bags.serialized import Serialized
+from fieldplay_messages.cdr.clouds import CLOUD
+from fieldplay_messages.cdr.record_decoder import FramedRecord
+from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
+from fieldplay_messages.records import CameraInfos
+from fieldplay_messages.spec import Camera, StreamSpec
+from fieldplay_messages.streams import Stream
+
+SUFFIX = "/compressed"
+TRIED = 8  # messages, where the first ones are damaged
+
+
+def spec_with_sensors(archive: Archive) -> DatasetSpec:
+    """The description of a bag with frames of its lasers and cameras, and the numbers of those that are calibrated."""
+    cameras: dict[str, Camera] = {}
+    streams: list[StreamSpec] = []
+    for stream in archive.spec.streams:
+        if stream.type in (SCAN, CLOUD, RAW, COMPRESSED):
+            first = _first(archive.streams[stream.id])
+            topic = stream.topic.strip("/").removesuffix(SUFFIX if stream.type == COMPRESSED else "")
+            camera = _camera(archive.streams, f"/{topic}") if stream.type in (RAW, COMPRESSED) else None
+            if camera is not None:
+                cameras[stream.id] = camera
+            frame = first.frame.lstrip("/") if first else ""
+            stream = replace(stream, topic=topic, frame=frame, camera=stream.id if camera else "")
+        streams.append(stream)
+    return replace(archive.spec, streams=tuple(streams), cameras=cameras)
+
+
+def _camera(streams: Mapping[str, Stream], topic: str) -> Camera | None:
+    """By the CameraInfo beside a topic of pictures, if that is one of a calibrated camera."""
+    info = f"{topic.rpartition('/')[0]}/camera_info"
+    first = _first(streams[info]) if info in streams else None
+    record = first.record if first else None
+    return record.camera if isinstance(record, CameraInfos) and record.camera.fx > 0 else None
+
+
+def _first(stream: Stream) -> FramedRecord | None:
+    """The first message that can be read."""
+    record = stream.load(0) if stream.spans else None
+    if not isinstance(record, Serialized):
+        return None
+    rows = np.arange(min(len(record), TRIED))
+    return next((found for row in rows for found in record.framed(rows[row : row + 1])), None)
