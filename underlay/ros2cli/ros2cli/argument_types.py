@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 
 
 def positive_int(text: str) -> int:
@@ -31,6 +31,19 @@ def positive_float(text: str) -> float:
     if not value > 0.0:
         raise ArgumentTypeError("Value must be positive")
     return value
+
+
+def add_window_argument(parser: ArgumentParser, size: int) -> None:
+    """Add over how many messages is averaged."""
+    parser.add_argument(
+        "--window",
+        "-w",
+        dest="window_size",
+        metavar="WINDOW",
+        type=positive_int,
+        default=size,
+        help="Number of messages to average over (default: %(default)s)",
+    )
 
 
 def _int(text: str) -> int | None:

@@ -52,9 +52,12 @@ COMMANDS: Mapping[str, Verb | Group] = {
     "param": Group(
         "What can be done with parameters",
         {
+            "delete": Verb("Delete a parameter", "param_delete"),
+            "describe": Verb("Tell what a node says of its parameters", "param_describe"),
             "dump": Verb("Write the parameters of a node as YAML", "param_dump"),
             "get": Verb("Write the value of a parameter", "param_get"),
             "list": Verb("List the parameters there are", "param_list"),
+            "load": Verb("Set the parameters that a file has", "param_load"),
             "set": Verb("Set a parameter", "param_set"),
         },
     ),
@@ -72,6 +75,7 @@ COMMANDS: Mapping[str, Verb | Group] = {
         {
             "call": Verb("Call a service", "service_call"),
             "find": Verb("List the services of a type", "service_find"),
+            "info": Verb("Tell the type and the endpoints of a service", "service_info"),
             "list": Verb("List the services there are", "service_list"),
             "type": Verb("Write the type of a service", "service_type"),
         },

@@ -74,7 +74,7 @@ def _add_entries(parser: argparse.ArgumentParser, entries: Mapping[str, Verb | G
 def _fill(parser: argparse.ArgumentParser, entry: Verb | Group, words: Sequence[str]) -> None:
     if isinstance(entry, Group):
         if entry.flag:
-            parser.add_argument(entry.flag, action="store_true", help=entry.flag_help)
+            parser.add_argument(entry.flag, dest="hidden_too", action="store_true", help=entry.flag_help)
         _add_entries(parser, entry.verbs, words)
         return
     module = importlib.import_module(f"ros2cli.verbs.{entry.module}")

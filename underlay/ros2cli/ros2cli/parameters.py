@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from rcl_interfaces.msg import ParameterType, ParameterValue
+import yaml
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType, ParameterValue
 from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import Parameter, parameter_dict_from_yaml_file, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 
-from ros2cli.direct_node import spin_for
+from ros2cli.direct_node import add_node_arguments, spin_for
 from ros2cli.discovery import ALL_FOUND
 from ros2cli.names import absolute
 
@@ -30,6 +33,34 @@ NOUNS = {
 }
 
 
+def add_remote_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add which node is asked, and how."""
+    add_node_arguments(parser)
+    parser.add_argument("node_name", help="The node")
+    parser.add_argument(
+        "--include-hidden-nodes", action="store_true", help="Taken for compatibility: a node is asked by its name"
+    )
+    parser.add_argument("--timeout", type=int, metavar="N", help="Seconds to wait for the node, as --spin-time")
+
+
+def kind_of(parameter_type: int) -> str:
+    """Return the name of a type of parameters, as `boolean` or `string array`."""
+    if parameter_type not in NOUNS:
+        return "not set"
+    kind = NOUNS[parameter_type].split(" ")[0].lower()
+    return f"{kind} array" if parameter_type >= ParameterType.PARAMETER_BYTE_ARRAY else kind
+
+
+def parameters_in(path: Path, *, use_wildcard: bool) -> dict[str, Any]:
+    """Return the parameters of a file by name; RuntimeError says what is wrong with it."""
+    try:
+        return dict(parameter_dict_from_yaml_file(str(path), use_wildcard))
+    except OSError as error:
+        raise RuntimeError(f"{path}: {error.strerror}") from None
+    except (RuntimeError, AttributeError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RuntimeError(f"{path}: expected a file of parameters, got none: {error}") from None
+
+
 class RemoteParameters:
     """Those of one node, as soon as its services are there; RuntimeError where they or an answer do not come."""
 
@@ -43,6 +74,11 @@ class RemoteParameters:
                 raise RuntimeError("Node not found")
             spin_for(node, _STEP_S)
 
+    @classmethod
+    def of(cls, node: Node, args: argparse.Namespace) -> RemoteParameters:
+        """Return those of the node that the arguments name."""
+        return cls(node, args.node_name, args.spin_time if args.timeout is None else args.timeout)
+
     def names(self, prefixes: Sequence[str] = ()) -> list[str]:
         """Return the names of all, or of those below prefixes, in order."""
         response = self._answer(self._client.list_parameters(list(prefixes)))
@@ -52,11 +88,25 @@ class RemoteParameters:
         """Return their values."""
         return list(self._answer(self._client.get_parameters(list(names))).values)
 
+    def descriptions(self, names: Sequence[str]) -> list[ParameterDescriptor]:
+        """Return what the node says of them."""
+        return list(self._answer(self._client.describe_parameters(list(names))).descriptors)
+
+    def delete(self, name: str) -> tuple[bool, str]:
+        """Delete one; return whether that was done, and the reason that the node gave."""
+        (result,) = self._answer(self._client.delete_parameters([name])).results
+        return bool(result.successful), str(result.reason)
+
+    def set_all(self, parameters: Sequence[Any]) -> list[tuple[bool, str]]:
+        """Set several, each by itself; return whether that was done, and the reasons that the node gave."""
+        results = self._answer(self._client.set_parameters(list(parameters))).results
+        return [(bool(result.successful), str(result.reason)) for result in results]
+
     def set(self, name: str, value: ParameterValue) -> tuple[bool, str]:
         """Set one; return whether that was done, and the reason that the node gave."""
         parameter = Parameter(name, value=parameter_value_to_python(value))
-        (result,) = self._answer(self._client.set_parameters([parameter])).results
-        return bool(result.successful), str(result.reason)
+        (done,) = self.set_all([parameter])
+        return done
 
     def _answer(self, future: Any) -> Any:
         end = time.monotonic() + ANSWER_S

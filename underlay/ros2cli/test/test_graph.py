@@ -9,7 +9,7 @@ import pytest
 import rclpy
 import yaml
 from geometry_msgs.msg import PointStamped
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import String
@@ -27,6 +27,7 @@ COMMANDS = {
     "set": ("param", "set", "/here/subject", "speed", "3"),
     "set refused": ("param", "set", "/here/subject", "speed", "-3"),
     "dump": ("param", "dump", "/here/subject"),
+    "service info": ("service", "info", "/switch"),
     "type": ("topic", "type", "/points"),
     "find": ("topic", "find", "geometry_msgs/msg/PointStamped"),
     "service type": ("service", "type", "/switch"),
@@ -44,7 +45,11 @@ COMMANDS = {
     "delay": ("topic", "delay", "/points"),
     "hz": ("topic", "hz", "/points", "--qos-reliability", "reliable", "--qos-depth", "20"),
 }
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
+PARAMETERS = """
+/**: {ros__parameters: {loaded_for_all: b}}
+/here/subject: {ros__parameters: {loaded: a, speed: -1}}
+"""
 ENDLESS = ("bw", "delay", "hz")
 
 
@@ -73,6 +78,11 @@ def add_endpoints(node, heard):
     node.declare_parameter("wheel.radius", 0.25)
     node.declare_parameter("names", ["a", "b"])
     node.declare_parameter("speed", 1)
+    node.declare_parameter("loaded", "")
+    node.declare_parameter("loaded_for_all", "")
+    node.declare_parameter("spare", 1, ParameterDescriptor(dynamic_typing=True))
+    limits = [FloatingPointRange(from_value=0.0, to_value=1.0, step=0.5)]
+    node.declare_parameter("share", 0.5, ParameterDescriptor(description="of all", floating_point_range=limits))
 
     def allow(parameters):
         good = all(parameter.name != "speed" or parameter.value >= 0 for parameter in parameters)
@@ -133,6 +143,7 @@ def outcomes(commands):
         ("type", 0, "geometry_msgs/msg/PointStamped\n"),
         ("service type", 0, "std_srvs/srv/SetBool\n"),
         ("service find", 0, "/switch\n"),
+        ("service info", 0, "Type: std_srvs/srv/SetBool\nClients count: 0\nServices count: 1\n"),
     ],
 )
 def test_an_answer_is_upstreams(outcomes, name, code, told):
@@ -165,7 +176,7 @@ def test_parameters_are_listed(outcomes):
     code, out = outcomes["params"]
     assert code == 0
     assert {"  names", "  speed", "  use_sim_time", "  wheel.radius"} <= set(out.splitlines())
-    assert "/here/subject:\n  names\n  speed\n" in outcomes["all params"][1]
+    assert "/here/subject:\n  loaded\n  loaded_for_all\n  names\n  share\n  s" in outcomes["all params"][1]
 
 
 def test_parameters_are_dumped_as_a_file_of_parameters(outcomes):
@@ -177,6 +188,37 @@ def test_parameters_are_dumped_as_a_file_of_parameters(outcomes):
         ["a", "b"],
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "out", "err"),
+    [
+        ("spare", 0, "Deleted parameter successfully\n", ""),
+        ("names", 1, "", "Deleting parameter failed: Static parameter cannot be undeclared"),
+    ],
+)
+def test_a_parameter_is_deleted_unless_it_must_stay(outcomes, ros2, name, code, out, err):
+    outcome = ros2("param", "delete", "/here/subject", name)
+    assert (outcome.code, outcome.out, outcome.err) == (code, out, err)
+
+
+def test_parameters_are_described(outcomes, ros2):
+    outcome = ros2("param", "describe", "/here/subject", "share", "names")
+    share = "Type: double\n  Description: of all\n  Constraints:\n    Min value: 0.0\n    Max value: 1.0\n    Step: 0.5"
+    names = "Type: string array\n  Constraints:\n"
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == f"Parameter name: share\n  {share}\nParameter name: names\n  {names}"
+
+
+def test_the_parameters_of_a_file_are_set_and_each_is_told(outcomes, ros2, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(PARAMETERS)
+    outcome = ros2("param", "load", "here/subject", str(file))
+    loaded = "Set parameter loaded successful\n"
+    assert (outcome.code, outcome.err) == (1, "Set parameter speed failed: too slow\n")
+    assert outcome.out == f"Set parameter loaded_for_all successful\n{loaded}"
+    assert ros2("param", "get", "/here/subject", "loaded").out == "String value is: a\n"
+    assert ros2("param", "load", "/here/subject", str(file), "--no-use-wildcard").out == loaded
 
 
 def test_topics_of_a_type_are_found(outcomes):

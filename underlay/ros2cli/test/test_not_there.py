@@ -60,11 +60,17 @@ def test_what_is_not_there_has_no_type(ros2, group):
         (["node", "info", "/nobody"], "Unable to find node '/nobody'"),
         (["param", "get", "/nobody", "rate"], "Node not found"),
         (["param", "list", "nobody"], "Node not found"),
+        (["param", "describe", "/nobody", "rate"], "Node not found"),
+        (["param", "delete", "/nobody", "rate", "--timeout", "0"], "Node not found"),
+        (["param", "load", "/nobody", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
+        (["param", "load", "/nobody", __file__], f"{__file__}: expected a file of parameters, got none: "),
+        (["service", "info", "/nobody"], "Unknown service '/nobody'"),
     ],
 )
 def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
     outcome = ros2(*words, "--spin-time", "0")
-    assert (outcome.code, outcome.out, outcome.err) == (1, "", error)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(error)
 
 
 @pytest.mark.parametrize(

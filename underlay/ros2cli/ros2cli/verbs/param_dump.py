@@ -8,20 +8,19 @@ from typing import Any
 
 import yaml
 
-from ros2cli.direct_node import add_node_arguments, direct_node
-from ros2cli.parameters import RemoteParameters, plain
+from ros2cli.direct_node import direct_node
+from ros2cli.parameters import RemoteParameters, add_remote_arguments, plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    add_node_arguments(parser)
-    parser.add_argument("node_name", help="The node")
+    add_remote_arguments(parser)
 
 
 def main(args: argparse.Namespace) -> None:
     """Write all parameters, as a file that a node takes."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
-        remote = RemoteParameters(node, args.node_name, args.spin_time)
+        remote = RemoteParameters.of(node, args)
         names = remote.names()
         values = remote.values(names)
     tree: dict[str, Any] = {}

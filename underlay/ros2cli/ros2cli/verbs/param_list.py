@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_graph
 from ros2cli.names import node_names
-from ros2cli.parameters import NOUNS, RemoteParameters
+from ros2cli.parameters import RemoteParameters, kind_of
 
 _SERVICE = "/list_parameters"
 
@@ -48,5 +48,4 @@ def _listed(remote: RemoteParameters, args: argparse.Namespace) -> str:
     if not args.param_type or not names:
         return "".join(f"  {name}\n" for name in names)
     values = remote.values(names)
-    types = [NOUNS.get(value.type, "not set value is").rsplit(" ", 2)[0].lower() for value in values]
-    return "".join(f"  {name} (type: {kind})\n" for name, kind in zip(names, types, strict=True))
+    return "".join(f"  {name} (type: {kind_of(value.type)})\n" for name, value in zip(names, values, strict=True))

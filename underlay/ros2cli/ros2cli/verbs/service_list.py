@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_graph
+from ros2cli.found import add_hidden_argument
 from ros2cli.names import shown
 
 
@@ -14,20 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node_arguments(parser)
     parser.add_argument("-t", "--show-types", action="store_true", help="Write the type behind each service")
     parser.add_argument("-c", "--count-services", action="store_true", help="Write the number of services only")
-    parser.add_argument(
-        "--include-hidden-services",
-        action="store_true",
-        # The same flag may stand before the verb, and an absence here must not undo it.
-        default=argparse.SUPPRESS,
-        help="Count hidden services in",
-    )
+    add_hidden_argument(parser, "services")
 
 
 def main(args: argparse.Namespace) -> None:
     """Write the services."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
         wait_for_graph(node, args.spin_time)
-        services = shown(node.get_service_names_and_types(), hidden_too=args.include_hidden_services)
+        services = shown(node.get_service_names_and_types(), hidden_too=args.hidden_too)
     if args.count_services:
         sys.stdout.write(f"{len(services)}\n")
         return

@@ -7,7 +7,7 @@ import sys
 import time
 from collections import deque
 
-from ros2cli.argument_types import positive_int
+from ros2cli.argument_types import add_window_argument
 from ros2cli.direct_node import add_direct_arguments, direct_node, spin_until_shutdown, wait_for_topic
 from ros2cli.names import full_topic_name, not_published_yet, topic_class, wait_for_topic_class
 from ros2cli.qos import add_qos_arguments, chosen_profile
@@ -19,15 +19,7 @@ _REPORT_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("topic_name", help="Name of the topic (e.g. '/chatter')")
-    parser.add_argument(
-        "--window",
-        "-w",
-        dest="window_size",
-        metavar="WINDOW",
-        type=positive_int,
-        default=_WINDOW_SIZE,
-        help="Number of messages to average over (default: %(default)s)",
-    )
+    add_window_argument(parser, _WINDOW_SIZE)
     add_qos_arguments(parser)
     add_direct_arguments(parser)
 

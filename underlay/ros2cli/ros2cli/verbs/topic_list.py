@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rclpy.node import Node
 
 from ros2cli.direct_node import add_node_arguments, direct_node, wait_for_graph
+from ros2cli.found import add_hidden_argument
 from ros2cli.names import shown
 
 
@@ -31,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_node_arguments(parser)
     parser.add_argument("-t", "--show-types", action="store_true", help="Write the type behind each topic")
     parser.add_argument("-c", "--count-topics", action="store_true", help="Write the number of topics only")
-    parser.add_argument(
-        "--include-hidden-topics",
-        action="store_true",
-        # The same flag may stand before the verb, and an absence here must not undo it.
-        default=argparse.SUPPRESS,
-        help="Count hidden topics in",
-    )
+    add_hidden_argument(parser, "topics")
     parser.add_argument(
         "-v", "--verbose", action="store_true", help="Write published and subscribed topics apart, with their endpoints"
     )
@@ -47,7 +42,7 @@ def main(args: argparse.Namespace) -> None:
     """Write the topics."""
     with direct_node(use_sim_time=args.use_sim_time) as node:
         wait_for_graph(node, args.spin_time)
-        topics = _topics(node, hidden_too=args.include_hidden_topics)
+        topics = _topics(node, hidden_too=args.hidden_too)
     sys.stdout.write(listing(topics, args))
 
 
