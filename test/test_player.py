@@ -30,7 +30,7 @@ from tf2_msgs.msg import TFMessage
 from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
-from helpers.foreign_bags import stored, write_ros2
+from helpers.foreign_bags import stored, write_ros1, write_ros2
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
 PATIENCE_S = 15.0
@@ -204,6 +204,13 @@ def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: Audience,
     for heard, topic, begin in ((words, "/words", 20), (pictures, "/cam", 2), (frames, "/tf_static", 0)):
         expected = [data for _, data in sent[topic]][begin:]
         assert [same_length(*pair) for pair in zip(heard, expected, strict=True)] == expected, topic
+
+
+def test_a_bag_of_ros_1_is_played(tmp_path: Path) -> None:
+    with playing(write_ros1(tmp_path / "robot.bag"), rate=10, topics="words|place") as process:
+        code, output = process.end()
+    assert code == 0 and "published 100 messages on 1 topics, skipped 0" in output, output
+    assert "/place: 1 messages of sensor_msgs/msg/NavSatFix are left out" in output
 
 
 def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: Audience) -> None:

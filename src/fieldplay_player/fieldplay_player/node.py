@@ -20,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 from std_msgs.msg import String
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import WARNING, Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
@@ -111,7 +111,9 @@ class Player(Node):
         self._diagnostics.publish(message)
 
     def say_mismatches(self) -> None:
-        """Tell which settings of the dataset the data contradict, before they are believed."""
+        """Tell which settings of the dataset the data contradict, before they are believed; what a bag lacks, too."""
+        for line in self._archive.warnings if self._archive.bag is not None else ():
+            self.get_logger().warning(line.removeprefix(WARNING))
         check_settings(self._archive)
         for defect in self._archive.defects.kept:
             if defect.kind == UNIT_MISMATCH:

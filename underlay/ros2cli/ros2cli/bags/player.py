@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -19,9 +14,10 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.bags.offers import qos_of_profiles
 from fieldplay_messages.bags.reader import Ros2Bag
-from fieldplay_messages.feeds.feed import Feed, SingleMessages
+from fieldplay_messages.bags.serialized import SerializedStream, messages_as_they_are
+from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.live_sink import message_class, profile
 from fieldplay_player.nodes.service_thread import ServiceThread
@@ -34,7 +30,6 @@ from fieldplay_player.services import offer_services
 from ros2cli.bags.opening import Ending, bag_node, opened_bag
 
 NAME = "rosbag2_player"
-_ROWS_PER_SPAN = 256
 _MB = 1_000_000
 
 
@@ -101,35 +96,17 @@ def _run(node: Node, playback: Playback, ending: Ending, delay_s: float) -> None
         future.result()
 
 
-@dataclass(frozen=True, eq=False)
-class _Stored:
-    """A span of messages as they lie in the bag: their times (n,) and bytes, None for those that cannot be read."""
-
-    leaves_ns: NDArray[np.int64]
-    data: list[bytes | None]
-
-
 def _feeds(bag: Ros2Bag, wanted: Callable[[str], bool]) -> list[Feed]:
     feeds = []
     for name in filter(wanted, sorted(bag.indexed)):
-        topic = bag.topic(name, _ROWS_PER_SPAN)
-
-        def load(index: int, topic: Any = topic) -> Any:
-            return _Stored(topic.stamps(index), topic.messages(index))
-
-        feeds.append(Feed(topic=name, msgtype=topic.kind.msgtype, spans=topic.spans, records=load, messages=_messages))
+        stream = SerializedStream(bag, name)
+        messages = messages_as_they_are
+        feeds.append(
+            Feed(topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages)
+        )
     if not feeds:
         raise RuntimeError("there is no message to play: nothing in the bag is what was asked for")
     return feeds
-
-
-def _messages(stored: _Stored) -> SingleMessages:
-    return SingleMessages(partial(_message, stored), heavy=False)
-
-
-def _message(stored: _Stored, row: int) -> tuple[bytes] | None:
-    data = stored.data[row]
-    return None if data is None else (data,)
 
 
 def _program(feeds: Sequence[Feed], playing: Playing) -> Program:
@@ -157,12 +134,11 @@ class _Sink:
     def __init__(
         self, node: Node, bag: Ros2Bag, feeds: Sequence[Feed], overrides: dict[str, Override], *, with_clock: bool
     ) -> None:
-        offered = _offered(bag)
         self._publishers = [
             node.create_publisher(
                 message_class(feed.msgtype),
                 feed.topic,
-                profile(offer_of(offered.get(feed.topic, Qos()), overrides.get(feed.topic, {}))),
+                profile(offer_of(qos_of_profiles(bag.profiles.get(feed.topic)), overrides.get(feed.topic, {}))),
             )
             for feed in feeds
         ]
@@ -187,21 +163,3 @@ class _Sink:
         timeout = Duration(seconds=timeout_s) if timeout_s > 0 else Duration(seconds=-1)
         for publisher in self._publishers:
             publisher.wait_for_all_acked(timeout)
-
-
-def _offered(bag: Ros2Bag) -> dict[str, Qos]:
-    """How topics were offered when they were recorded, by the metadata."""
-    listed = bag.information.get("topics_with_message_count") or []
-    topics = [entry.get("topic_metadata") or {} for entry in listed if isinstance(entry, dict)]
-    return {str(topic.get("name")): _qos(topic.get("offered_qos_profiles")) for topic in topics}
-
-
-def _qos(told: Any) -> Qos:
-    """Of the list of profiles, or the text of one; policies are words, or in older bags numbers."""
-    text = str(told)
-    lasting = re.search(r"durability'?: *'?(transient_local|1\b)", text) is not None
-    best_effort = re.search(r"reliability'?: *'?(best_effort|2\b)", text) is not None
-    return Qos(
-        reliability="best_effort" if best_effort else "reliable",
-        durability="transient_local" if lasting else "volatile",
-    )

@@ -38,9 +38,12 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
 
 
 def _note_types(archive: Archive, bag: Bag) -> None:
-    """Say of which topics the types are others than those of ROS 2 Jazzy that are called so."""
+    """Say of which topics the types are not known, or others than those of ROS 2 Jazzy that are called so."""
     for name, found in bag.indexed.items():
         kind = found.kind
+        if kind.msgtype not in kind.definitions:
+            told = f"{name}: the bag has no definition of {kind.msgtype}: nobody can read it without the package"
+            archive.notes.append(WARNING + told)
         if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
             told = f"{name}: {kind.msgtype} is defined in the bag otherwise than in ROS 2 Jazzy; it stays as it is"
             archive.notes.append(WARNING + told)
