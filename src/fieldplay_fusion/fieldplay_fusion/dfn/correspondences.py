@@ -1,0 +1,147 @@
+"""Steps that find where a model stands in a scene by points that are described alike."""
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from fieldplay_fusion.dfn.neighbours import NEAR, Places
+from fieldplay_fusion.dfn.rigid import LEAST_PAIRS, leaves_a_turn_free, moved, rigid_fit, robust_fit
+from fieldplay_fusion.dfn.step import Ports, Step, implements
+from fieldplay_fusion.dfn.values import Array, Features3D
+
+ROWS_AT_ONCE = 1000
+TRIED_AT_ONCE = 20_000
+JUDGED_BY = 64  # points of the model, before the best transforms are judged by all
+JUDGED_WHOLLY = 24
+CERTAINTY = 1e-4  # of missing the model, with which no more is tried
+REFITS = 3
+
+
+def unit(features: Features3D) -> Array:
+    """Descriptors (n, k) of length 1, so that a distance means the same for all kinds."""
+    found: Array = features.descriptors.astype(float)
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.finfo(float).tiny)
+    return found
+
+
+def described_alike(source: Array, sink: Array, count: int) -> tuple[Places, Array]:
+    """The places (n, count) of the descriptors most like each one, nearest first, and their distances."""
+    places, distances = np.zeros((len(source), count), np.intp), np.zeros((len(source), count))
+    for first in range(0, len(source), ROWS_AT_ONCE):
+        rows = slice(first, first + ROWS_AT_ONCE)
+        alike = source[rows] @ sink.T
+        best = np.sort(np.argpartition(-alike, count - 1, axis=1)[:, :count], axis=1)
+        order = np.argsort(-np.take_along_axis(alike, best, axis=1), axis=1, kind="stable")
+        places[rows] = np.take_along_axis(best, order, axis=1)
+        distances[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(alike, places[rows], axis=1), 0))
+    return places, distances
+
+
+def are_usable(source: Features3D, sink: Features3D) -> bool:
+    """Whether there are enough points with descriptors; ValueError where these are of two kinds."""
+    widths = {features.descriptors.shape[1] for features in (source, sink) if len(features)}
+    if len(widths) > 1:
+        raise ValueError(
+            f"expected descriptors of one kind, got some of {' and of '.join(map(str, sorted(widths)))} numbers"
+        )
+    if widths == {0}:
+        raise ValueError("expected features with descriptors, got points alone")
+    return min(len(source), len(sink)) >= LEAST_PAIRS
+
+
+@implements("FeaturesMatching3D")
+class BestDescriptorMatch(Step):
+    """From points that are each other's best match; most of these must agree."""
+
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        if not are_usable(sourceFeatures, sinkFeatures):
+            return {"success": False}
+        there, distances = described_alike(unit(sourceFeatures), unit(sinkFeatures), 1)
+        back, _ = described_alike(unit(sinkFeatures), unit(sourceFeatures), 1)
+        own = np.arange(len(there))
+        is_pair = (back[there[:, 0], 0] == own) & (distances[:, 0] <= self.general["MaxCorrespondenceDistance"])
+        source, sink = sourceFeatures.points[is_pair], sinkFeatures.points[there[is_pair, 0]]
+        if leaves_a_turn_free(source):
+            return {"success": False}
+        transform, is_near = robust_fit(
+            source, sink, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
+            random=np.random.default_rng(self.seed),
+        )  # fmt: skip
+        share = float(is_near.mean())
+        if leaves_a_turn_free(source[is_near]) or share < self.general["MinimumInlierShare"]:
+            return {"success": False}
+        return {"transform": transform, "success": True, "quality": share}
+
+
+@implements("FeaturesMatching3D")
+class Ransac3D(Step):
+    """From a few points at a time, as far apart in both, until enough of the model lies on the scene."""
+
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        general, scene = self.general, sinkFeatures.points
+        if not are_usable(sourceFeatures, sinkFeatures) or len(sourceFeatures) < general["NumberOfSamples"]:
+            return {"success": False}
+        count = min(general["CorrespondenceRandomness"], len(scene))
+        alike, _ = described_alike(unit(sourceFeatures), unit(sinkFeatures), count)
+        self._model, self._tree = sourceFeatures.points, cKDTree(scene)
+        transform, share = self._best(alike)
+        for _ in range(REFITS):
+            distances, near = self._nearest(moved(transform, self._model))
+            is_near = np.isfinite(distances)
+            if leaves_a_turn_free(self._model[is_near]):
+                break
+            refitted = rigid_fit(self._model[is_near], scene[near[is_near]])
+            better = float(np.isfinite(self._nearest(moved(refitted, self._model))[0]).mean())
+            if better < share:
+                break
+            transform, share = refitted, better
+        if share < general["InlierFraction"] or share * len(self._model) < LEAST_PAIRS:
+            return {"success": False}
+        return {"transform": transform, "success": True, "quality": share}
+
+    def _best(self, alike: Places) -> tuple[Array, float]:
+        """The transform that brings most of the model onto the scene, and which share."""
+        general, scene = self.general, self._tree.data
+        random = np.random.default_rng(self.seed)
+        judges = random.permutation(len(self._model))[:JUDGED_BY]
+        best, share, tried, wanted = np.eye(4), 0.0, 0, general["MaximumIterations"]
+        while tried < wanted:
+            rounds = min(TRIED_AT_ONCE, wanted - tried)
+            picked = random.integers(len(alike), size=(rounds, general["NumberOfSamples"]))
+            there = alike[picked, random.integers(alike.shape[1], size=picked.shape)]
+            kept = _are_alike(self._model[picked], scene[there], general["SimilarityThreshold"])
+            tried += rounds
+            if not kept.any():
+                continue
+            transforms = rigid_fit(self._model[picked[kept]], scene[there[kept]])
+            first = self._shares(transforms, judges)
+            order = np.argsort(-first, kind="stable")[:JUDGED_WHOLLY]
+            shares = self._shares(transforms[order], np.arange(len(self._model)))
+            if shares.max() > share:
+                best, share = transforms[order[np.argmax(shares)]], float(shares.max())
+            hit = (share / alike.shape[1]) ** general["NumberOfSamples"]
+            wanted = min(wanted, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else wanted)
+        return best, share
+
+    def _shares(self, transforms: Array, places: Places) -> Array:
+        """Which share of points of the model each transform brings onto the scene."""
+        at_once = max(ROWS_AT_ONCE * 200 // len(places), 1)
+        parts = [
+            np.isfinite(self._nearest(moved(transforms[first : first + at_once], self._model[places][None]))[0]).mean(
+                axis=1
+            )
+            for first in range(0, len(transforms), at_once)
+        ]
+        return np.concatenate(parts)
+
+    def _nearest(self, points: Array) -> tuple[Array, Places]:
+        limit = self.general["MaxCorrespondenceDistance"] * NEAR
+        distances, near = self._tree.query(points, distance_upper_bound=limit, workers=self.threads)
+        return distances, near
+
+
+def _are_alike(one: Array, other: Array, similarity: float) -> Array:
+    """Whether all edges between points (m, n, 3) are as long as those between others, but for a share."""
+    lengths, others = (np.linalg.norm(points - np.roll(points, 1, axis=1), axis=2) for points in (one, other))
+    shorter, longer = np.minimum(lengths, others), np.maximum(lengths, others)
+    alike: Array = ((shorter >= similarity * longer) & (shorter > 0)).all(axis=1)
+    return alike
