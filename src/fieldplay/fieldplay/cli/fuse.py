@@ -90,9 +90,12 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     from fieldplay.fusion.bindings import bindings
     from fieldplay.fusion.run import FusionPart, FusionRun, cameras_of, fused, models_of, require_stereo
     from fieldplay_fusion.pipeline import load_pipeline
+    from fieldplay_fusion.pipeline.chains import source_of
+    from fieldplay_fusion.pipeline.graph import graph_of
 
     options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed}
-    inputs = load_pipeline(chosen.dfpc, chosen.implementation, settings, **options).inputs
+    graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
+    inputs = {name: port.type for name, port in graph.inputs.items()}
     spec = data.archive.spec if hasattr(data, "archive") else None
     found = bindings(data, inputs, chosen.input, spec.fusion if spec else {})
     cameras = cameras_of(data, found)
