@@ -1,4 +1,4 @@
-"""`ros2 launch` of ACFR with other owners of base_link: nobody, the node that is asked, and nobody to ask.
+"""`ros2 launch` of ACFR with other owners of base_link: somebody else, the node that is asked, and nobody to ask.
 
 Three launches at once, told apart by the prefix of their frames.
 """
@@ -26,12 +26,12 @@ from launch_testing.actions import ReadyToTest
 
 TF = "tf2_msgs/msg/TFMessage"
 LAUNCHES = {
-    "silent": {"nav_tf": "false"},
+    "silent": {"nav_tf": "false", "odom_tf": "false", "map_tf": "false"},
     "asked": {"odom_tf": "true"},
     "alone": {"odom_tf": "true", "kinematics": "false"},
 }
 MOVING = {"silent": set(), "asked": {("odom", "base_link")}, "alone": {("map", "base_link")}}
-STATIC = {"silent": {("map", "odom")}, "asked": {("map", "odom")}, "alone": set()}
+STATIC: dict[str, set[tuple[str, str]]] = {"silent": set(), "asked": {("map", "odom")}, "alone": set()}
 ROWS = {"silent": 0, "asked": 10, "alone": 20}
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry, Path
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock
@@ -126,6 +127,24 @@ def test_a_clock_that_jumps_back_starts_it_anew_though_the_next_stamp_is_later(s
     stage.drive(31)
     stage.wait(lambda: len(stage.odometry) == 31)
     assert stage.odometry[-1].pose.pose.position.x == 0
+
+
+def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+    stage.start()
+    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    stage.wait(jumps.get_subscription_count)
+    for tenth in range(20):
+        stage.drive(tenth)
+    stage.wait(lambda: len(stage.odometry) == 20)
+    jumps.publish(Time(sec=START + 2))
+    for tenth in range(20, 40):  # without a gap: nothing but the player's word tells of the jump
+        stage.drive(tenth)
+    stage.wait(lambda: len(stage.odometry) == 40)
+    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert places[19] > 1 and places[20] == 0
+    assert places[20:] == pytest.approx(places[:20])
+    stage.wait(lambda: [len(path.poses) for path in stage.paths].count(1) == 2)
+    assert stage.paths[-1].poses[0].header.stamp.sec == START + 2
 
 
 def test_with_another_owner_of_the_odometry_s_frame_only_the_joints_are_on_tf(stage: Stage) -> None:

@@ -148,3 +148,23 @@ def test_the_archive_s_own_numbers_hold_from_when_they_are_told(stage: Stage) ->
 def test_settings_without_sense_are_refused_at_once(stage: Stage) -> None:
     with pytest.raises(ValueError, match="dh_set: expected one of auto, naif, sis, got 'moon'"):
         stage.start(dh_set="moon")
+
+
+def test_the_place_of_the_play_head_is_all_one_to_it(stage: Stage) -> None:
+    """It remembers no row: what a jump is told for, the frames and poses at the new place, it has at once."""
+    stage.start()
+    stage.tool.publish(UInt8(data=BLADE))
+    for tenth in (0, 1, 600, 0):  # on, a jump forward, and one back
+        stage.archived.publish(archived_at(tenth))
+        stage.move(tenth, [*REACHING[:3], 0.001 * tenth])
+    stage.wait(lambda: len(stage.heard["tcp_error"]) == len(stage.heard["/tf"]) == 4)
+    angles = [[*REACHING[:3], 0.001 * tenth] for tenth in (0, 1, 600, 0)]
+    expected = [pose_of_tool(MODEL.arm, MODEL.arm.numbering[BLADE], row)[:3, 3] for row in angles]
+    np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
+    assert stage.audience.count_subscribers("/mars/player/jump") == 0
+
+
+def archived_at(tenth: int) -> PoseStamped:
+    message = PoseStamped()
+    message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
+    return message

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
@@ -103,6 +104,23 @@ def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:
     assert places[29] == pytest.approx(5.8)
     assert places[30] == 0
     assert places[30:] == pytest.approx(places[:10])
+
+
+def test_after_a_jump_that_the_player_tells_of_it_starts_anew_forward_too(stage: Stage) -> None:
+    stage.start()
+    jumps = stage.audience.create_publisher(Time, "player/jump", 10)
+    stage.wait(jumps.get_subscription_count)
+    for tenth in range(20):
+        stage.drive(tenth, left=8.0, right=8.0)
+    stage.wait(lambda: len(stage.odometry) == 20)
+    jumps.publish(Time(sec=START + 2))
+    stage.drive(20, left=8.0)  # the side that is not told of was known before the jump alone
+    for tenth in range(21, 31):
+        stage.drive(tenth, left=8.0, right=8.0)
+    stage.wait(lambda: len(stage.odometry) == 30)
+    places = [odometry.pose.pose.position.x for odometry in stage.odometry]
+    assert places[19] > 3 and places[20] == 0
+    assert places[20:] == pytest.approx(places[:10])
 
 
 def test_messages_that_make_no_sense_are_left_out(stage: Stage) -> None:
