@@ -15,7 +15,7 @@ from fieldplay_messages.errors import UsageError
 NOT_KNOWN = 1000.0  # what stands for a number that is none, as published
 LEAST_POINTS = 3
 FPFH_BINS, PFH_BINS = 11, 5
-PAIRS_AT_ONCE = 2_000_000
+PAIRS_AT_ONCE = 100_000  # so that they stay near the processor
 LOWEST, SPANS = np.array([-np.pi, -1.0, -1.0]), np.array([2 * np.pi, 2.0, 2.0])  # of the three features of a pair
 
 
@@ -24,18 +24,18 @@ def pair_features(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Two angles and a cosine (n, 3) of pairs of points with normals, and which pairs have them."""
     apart = others - points
-    length = np.linalg.norm(apart, axis=1)
+    length = np.sqrt(np.einsum("ni,ni->n", apart, apart))
     along = apart / np.maximum(length, np.finfo(float).tiny)[:, None]
-    first, second = np.sum(normals * along, axis=1), np.sum(other_normals * along, axis=1)
+    first, second = np.einsum("ni,ni->n", normals, along), np.einsum("ni,ni->n", other_normals, along)
     swaps = np.abs(first) < np.abs(second)
     one = np.where(swaps[:, None], other_normals, normals)
     other = np.where(swaps[:, None], normals, other_normals)
     across = np.cross(np.where(swaps[:, None], -along, along), one)
-    width = np.linalg.norm(across, axis=1)
+    width = np.sqrt(np.einsum("ni,ni->n", across, across))
     across /= np.maximum(width, np.finfo(float).tiny)[:, None]
     third = np.cross(one, across)
-    angle = np.arctan2(np.sum(third * other, axis=1), np.sum(one * other, axis=1))
-    cosine = np.sum(across * other, axis=1)
+    angle = np.arctan2(np.einsum("ni,ni->n", third, other), np.einsum("ni,ni->n", one, other))
+    cosine = np.einsum("ni,ni->n", across, other)
     return np.stack([angle, cosine, np.where(swaps, -second, first)], axis=1), (length > 0) & (width > 0)
 
 
@@ -108,13 +108,19 @@ class FpfhDescriptor3D(Descriptor3D):
     def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Places) -> Array:
         """The histograms of pairs with the neighbours alone (m, 33), each third 100 in all."""
         edges = _others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
-        ends = used[edges.of], edges.to
-        features, is_known = pair_features(points[ends[0]], normals[ends[0]], points[ends[1]], normals[ends[1]])
-        bins = _bins(features[is_known], FPFH_BINS) + FPFH_BINS * np.arange(3)
-        keys = 3 * FPFH_BINS * edges.of[is_known][:, None] + bins
-        counts = np.bincount(keys.ravel(), minlength=3 * FPFH_BINS * len(used)).reshape(len(used), 3 * FPFH_BINS)
-        found: Array = 100 * counts / np.maximum(counts[:, :FPFH_BINS].sum(axis=1, keepdims=True), 1)
-        return found
+        sums = np.zeros(3 * FPFH_BINS * len(used))
+        for first in range(0, len(edges.of), PAIRS_AT_ONCE):
+            some = slice(first, first + PAIRS_AT_ONCE)
+            own, near = used[edges.of[some]], edges.to[some]
+            features, is_known = pair_features(points[own], normals[own], points[near], normals[near])
+            bins = _bins(features[is_known], FPFH_BINS) + FPFH_BINS * np.arange(3)
+            begin = 3 * FPFH_BINS * edges.of[first]
+            keys = 3 * FPFH_BINS * edges.of[some][is_known][:, None] + bins - begin
+            found = np.bincount(keys.ravel())
+            sums[begin : begin + len(found)] += found
+        counts: Array = sums.reshape(len(used), 3 * FPFH_BINS)
+        counts *= 100 / np.maximum(counts[:, :FPFH_BINS].sum(axis=1, keepdims=True), 1)
+        return counts
 
 
 @implements("FeaturesDescription3D")

@@ -16,6 +16,7 @@ from fieldplay_fusion.dfn.neighbours import (
     finite,
     moments,
     starts_of,
+    sums_of,
     surfaces_of,
 )
 from fieldplay_fusion.dfn.step import Ports, Step, implements
@@ -107,11 +108,11 @@ class HarrisDetector3D(Detector3D):
         if general["HarrisMethod"] == "Curvature":
             responses = curvatures[solid]
         else:
-            products = [
-                moments(normals[edges.to], starts_of(edges, len(points[chunk])))[1]
-                for chunk, edges in chunks_of_edges(tree, points, radius)
-            ]
-            responses = RESPONSES[general["HarrisMethod"]](np.concatenate(products))
+            products = np.zeros((len(points), 3, 3))
+            for chunk, edges in chunks_of_edges(tree, points, radius):
+                means, spreads = moments(normals, edges, starts_of(edges, len(points[chunk])))
+                products[chunk] = spreads + means[:, :, None] * means[:, None]
+            responses = RESPONSES[general["HarrisMethod"]](products)
         found = np.flatnonzero(responses > general["DetectionThreshold"] + NOISE)
         if general["NonMaxSuppression"]:
             found = largest(responses, tree, found, radius)
@@ -125,10 +126,10 @@ def _refined(corners: Array, points: Array, normals: Array, tree: cKDTree, radiu
     """Corners where the planes of all points about them meet best."""
     for _ in range(REFINEMENTS if len(corners) else 0):
         edges = edges_within(tree, corners, radius)
-        starts = starts_of(edges, len(corners))
+        starts, every = starts_of(edges, len(corners)), np.arange(len(edges.to))
         near = normals[edges.to]
-        pulls, _ = moments(near * np.sum(near * (points[edges.to] - corners[edges.of]), axis=1)[:, None], starts)
-        products = moments(near, starts)[1]
+        pulls = sums_of(near * np.sum(near * (points[edges.to] - corners[edges.of]), axis=1)[:, None], every, starts)
+        products = sums_of((near[:, :, None] * near[:, None]).reshape(-1, 9), every, starts).reshape(-1, 3, 3)
         corners = corners + (np.linalg.pinv(products, rcond=1e-2, hermitian=True) @ pulls[:, :, None])[:, :, 0]
     return corners
 
@@ -143,11 +144,13 @@ class IssDetector3D(Detector3D):
         for chunk, edges in chunks_of_edges(tree, points, general["SalientRadius"]):
             own = points[chunk]
             starts = starts_of(edges, len(own))
-            _, products = moments(points[edges.to] - own[edges.of], starts)
-            lengths[chunk], counts[chunk] = np.linalg.eigvalsh(products), np.diff(starts) - 1
+            means, spreads = moments(points, edges, starts)
+            apart = means - own
+            lengths[chunk] = np.linalg.eigvalsh(spreads + apart[:, :, None] * apart[:, None])
+            counts[chunk] = np.diff(starts) - 1
         small, middle, large = lengths.T
         is_salient = (middle < general["FirstThreshold"] * large) & (small < general["SecondThreshold"] * middle)
-        is_salient &= (counts >= general["MinNumberOfNeighbours"]) & (small > 0)
+        is_salient &= (counts >= general["MinNumberOfNeighbours"]) & (small > NOISE * large)
         candidates = np.flatnonzero(is_salient)
         if general["NormalRadius"]:
             candidates = candidates[~self._on_rim(points, tree, candidates)]

@@ -5,12 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.spatial import cKDTree
 
 from fieldplay_fusion.dfn.values import Array, Cloud
 
 AT_ONCE = 20_000  # points whose neighbours are held at a time
 NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is as far too
+
+UPPER = np.triu_indices(3)
+SYMMETRIC = np.array([0, 1, 2, 1, 3, 4, 2, 4, 5])  # where a matrix's numbers stand in its upper half
 
 Places = NDArray[np.intp]
 
@@ -85,8 +89,9 @@ def voxel_means(cloud: Cloud, size: float) -> Cloud:
 def edges_within(tree: cKDTree, points: Array, radius: float) -> Edges:
     """All points of a tree within a radius of each of these points, itself too where it is one of them."""
     found = cKDTree(points).sparse_distance_matrix(tree, radius * NEAR, output_type="ndarray")
-    order = np.lexsort((found["j"], found["i"]))
-    return Edges(*(found[name][order] for name in "ijv"))
+    rows = sparse.coo_matrix((found["v"], (found["i"], found["j"])), shape=(len(points), tree.n)).tocsr()
+    rows.sort_indices()
+    return Edges(np.repeat(np.arange(len(points)), np.diff(rows.indptr)), rows.indices.astype(np.intp), rows.data)
 
 
 def starts_of(edges: Edges, count: int) -> Places:
@@ -95,14 +100,22 @@ def starts_of(edges: Edges, count: int) -> Places:
     return places
 
 
-def moments(offsets: Array, starts: Places) -> tuple[Array, Array]:
-    """Means (n, 3) and mean products (n, 3, 3) of rows (m, 3), each from one start to the next (n + 1,)."""
-    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(offsets, axis=0)])
-    products = np.cumsum((offsets[:, :, None] * offsets[:, None]).reshape(-1, 9), axis=0)
-    products = np.concatenate([np.zeros((1, 9)), products])
+def sums_of(values: Array, places: Places, starts: Places) -> Array:
+    """Sums (n, k) of the values (m, k) at these places, from one start to the next (n + 1,)."""
+    matrix = sparse.csr_matrix((np.ones(len(places)), places, starts), shape=(len(starts) - 1, len(values)))
+    found: Array = matrix @ values
+    return found
+
+
+def moments(values: Array, edges: Edges, starts: Places) -> tuple[Array, Array]:
+    """Means (n, 3) and covariances (n, 3, 3) of the values (m, 3) of each point's neighbours."""
+    center = values.mean(axis=0)
+    own = values - center
     counts = np.maximum(np.diff(starts), 1)[:, None]
-    means = (sums[starts[1:]] - sums[starts[:-1]]) / counts
-    return means, ((products[starts[1:]] - products[starts[:-1]]) / counts).reshape(-1, 3, 3)
+    means = sums_of(own, edges.to, starts) / counts
+    products = sums_of(own[:, UPPER[0]] * own[:, UPPER[1]], edges.to, starts) / counts
+    covariances = products[:, SYMMETRIC].reshape(-1, 3, 3) - means[:, :, None] * means[:, None]
+    return means + center, covariances
 
 
 def surfaces_of(
@@ -121,9 +134,8 @@ def surfaces_of(
         if radius > 0:
             edges = edges_within(tree, own, radius)
             starts = starts_of(edges, len(own))
-            means, products = moments(points[edges.to] - own[edges.of], starts)
+            _, covariances = moments(points, edges, starts)
             enough = np.diff(starts) >= 3
-            covariances = products - means[:, :, None] * means[:, None]
         else:
             _, near = tree.query(own, np.arange(1, min(nearest, len(points)) + 1), workers=threads)
             offsets = points[near] - own[:, None]
