@@ -1,10 +1,13 @@
 """Bags of no dataset that are old, odd or broken: what of them is read, and what is told."""
 
+import shutil
 import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
@@ -13,6 +16,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.bags.channels import Channel, Qos
 from fieldplay_messages.bags.offers import qos_of_profiles
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.messages import messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_player.program import program_of_archive
@@ -66,7 +70,9 @@ def test_a_type_without_definition_can_be_played_at_other_times(tmp_path: Path) 
         restamp = restamps["/gear"]
         first = stored(bag)["/gear"][0][1]
         assert restamp is not None and restamp(first, 10**9)[4:8] == (START_NS // 10**9 + 1).to_bytes(4, "little")
-        with pytest.raises(Exception, match="no topic of it can be played here"):
+        with pytest.raises(UsageError, match="--images is for archives of a dataset"):
+            program_of_archive(archive, Selection(images="compressed"))
+        with pytest.raises(UsageError, match="no topic of it can be played here"):
             program_of_archive(archive, Selection(), is_left_out=lambda feed: True)
 
 
@@ -121,3 +127,28 @@ def test_parts_of_a_bag_of_ros_1_are_joined(tmp_path: Path) -> None:
 )
 def test_a_topic_is_offered_as_all_its_publishers_did(told: object, expected: Qos) -> None:
     assert qos_of_profiles(told) == expected
+
+
+def test_where_there_are_several_bags_one_is_to_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "day"
+    write_ros2(folder / "morning", plugin="sqlite3")
+    write_ros1(folder / "noon.bag")
+    assert main(["info", str(folder)]) == 1
+    assert "it holds bags (morning/morning.db3, noon.bag): give the path of one" in capsys.readouterr().err
+    shutil.make_archive(str(tmp_path / "day"), "zip", folder)
+    assert main(["info", str(tmp_path / "day.zip")]) == 1
+    assert "unpack it, and give the path of one" in capsys.readouterr().err
+
+
+def test_of_a_topic_with_two_types_the_first_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As where a topic was called anew while a bag was recorded."""
+    bag = tmp_path / "bag"
+    with Writer(bag, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        types = get_typestore(Stores.ROS2_JAZZY)
+        for place, name in enumerate(("String", "Empty")):
+            connection = writer.add_connection("/words", f"std_msgs/msg/{name}", typestore=types)
+            writer.write(connection, START_NS + place, bytes((0, 1, 0, 0, 0)))
+    assert [at for at, _ in stored(converted(bag, tmp_path))["/words"]] == [START_NS]
+    assert "/words: 1 messages of std_msgs/msg/Empty are left aside, as others are std_msgs/msg/String" in (
+        capsys.readouterr().err
+    )

@@ -40,7 +40,7 @@ def open(
     *,
     derived: bool = False,
 ) -> "FieldData":
-    """Open an archive of any dataset that fieldplay knows, or a bag of ROS 2; a context manager.
+    """Open an archive of any dataset that fieldplay knows, or any bag; a context manager.
 
     `dataset` names the dataset where the files do not tell, `parameters` are its own (docs/datasets/). With `derived`
     an archive also has what the nodes would compute. UserError says what cannot be opened, and why.

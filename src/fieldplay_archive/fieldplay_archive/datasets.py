@@ -10,8 +10,8 @@ from typing import Any
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
-from fieldplay_messages.bags.opening import is_bag, is_ros1_bag
-from fieldplay_messages.bags.reader import looks_like_bag
+from fieldplay_messages.bags.opening import ROS1, is_bag, is_ros1_bag
+from fieldplay_messages.bags.reader import STORAGE_ENDINGS, looks_like_bag
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
 
@@ -27,6 +27,7 @@ BAG = DatasetSpec(
     streams=(),
 )  # what a bag is that is of no dataset
 REASONS = 5  # why nothing can be read, at most
+BAG_ENDINGS = (*STORAGE_ENDINGS, ROS1)
 
 
 def open_dataset(
@@ -118,6 +119,11 @@ def _name_score(spec: DatasetSpec, files: Files) -> int:
 def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str]) -> str:
     if not names:
         return "the folder is empty" if path.is_dir() else "the zip is empty"
+    bags = [name for name in names if name.endswith(BAG_ENDINGS)]
+    if bags:
+        shown = ", ".join(bags[:REASONS]) + (", ..." if len(bags) > REASONS else "")
+        cure = "give the path of one" if path.is_dir() else "unpack it, and give the path of one"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits, but it holds bags ({shown}): {cure}"
     if named:
         called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
         return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"

@@ -40,7 +40,9 @@ def program_of_archive(
     archive: Archive, selection: Selection, *, is_left_out: Callable[[Feed], bool] = lambda feed: False
 ) -> tuple[Program, list[Feed]]:
     """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
-    images = None if archive.bag is not None else selection.images or "raw"  # those of a bag are as they are
+    images = selection.images or "raw"
+    if archive.bag is not None and images == "raw":  # the player's default; those of a bag stay as they are
+        images = None
     chosen = replace(selection, images=images)
     feeds = [feed for feed in feeds_of_archive(archive, chosen) if not is_left_out(feed)]
     if not feeds:

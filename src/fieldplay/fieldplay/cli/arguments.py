@@ -37,7 +37,7 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> N
         metavar="ARCHIVE",
         type=Path,
         nargs="?" if may_lack else None,
-        help="a folder, or the file as downloaded",
+        help="a folder, the file as downloaded, or any bag",
     )
     names = [*sorted(dataset_files()), BAG.name]
     parser.add_argument("--dataset", choices=names, help="the dataset, where its files do not tell; bag is none")

@@ -23,7 +23,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "check": ("check", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
     "convert": ("conversion", "write an archive, or a part of it, into a rosbag2 bag"),
     "play": ("play", "play an archive as live topics (needs ROS 2)"),
-    "report": ("report", "draw a page (HTML) about an archive or a rosbag2 bag"),
+    "report": ("report", "draw a page (HTML) about an archive or any bag"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
     "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
     "fuse": ("fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
