@@ -196,7 +196,7 @@ class Reconstruction(Step):
         points = points_of(found, matrix, scale=SUBPIXELS)
         is_near = cv2.inRange(points, *self.limits).astype(np.bool_)
         kept = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]
-        cloud = Cloud(points=points.reshape(-1, 3)[kept].astype(np.float64), stamp_ns=left.stamp_ns)
+        cloud = Cloud(points=points.reshape(-1, 3).take(kept, axis=0).astype(np.float64), stamp_ns=left.stamp_ns)
         return {"pointcloud": voxel_means(cloud, self.leaf_m) if self.leaf_m and len(cloud) else cloud}
 
 
