@@ -40,9 +40,8 @@ def program_of_archive(
     archive: Archive, selection: Selection, *, is_left_out: Callable[[Feed], bool] = lambda feed: False
 ) -> tuple[Program, list[Feed]]:
     """What is played, and the feeds by number; pictures are raw where nothing else is chosen."""
-    images = selection.images or "raw"
-    if archive.bag is not None and images == "raw":  # the player's default; those of a bag stay as they are
-        images = None
+    is_as_it_is = archive.bag is not None and selection.images in (None, "raw")  # raw is the node's default
+    images = None if is_as_it_is else selection.images or "raw"
     chosen = replace(selection, images=images)
     feeds = [feed for feed in feeds_of_archive(archive, chosen) if not is_left_out(feed)]
     if not feeds:
