@@ -67,11 +67,11 @@ class ComposePose(Step):
         limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
         is_far = any(limit > 0 and value > limit * pairs for limit, value in limits)
         least: float = own["MinimumQuality"]
-        return is_far or (quality is not None and quality < least)
+        return bool(is_far) or (quality is not None and quality < least)
 
     @property
     def _predicts(self) -> bool:
-        return self.general["Prediction"] == "Constant"
+        return bool(self.general["Prediction"] == "Constant")
 
     def _accepted(self, quality: float | None) -> Ports:
         given = {} if quality is None else {"quality": float(quality)}

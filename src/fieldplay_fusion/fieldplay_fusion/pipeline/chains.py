@@ -1,6 +1,6 @@
 """Runnable descriptions: those that come with the workspace, and one flat chain of those that stand in each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,7 @@ def source_of(path_or_name: str | Path, depth: int = 0) -> Source:
     if description.form == 1:
         told = "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
         raise UsageError(f"{file}: {told}, as here, with what is missing:\n{form_2_of(description)}")
-    inner = [source_of(name, depth + 1).description for name in _inner_names(description)]
-    check_description(file.name, description, with_own(known(), inner), report=faults.append)
+    check_description(file.name, description, catalogue_with_inner(description, depth), report=faults.append)
     raise_faults(faults)
     return Source(file=file, description=description)
 
@@ -112,9 +111,11 @@ def raise_faults(faults: list[Defect]) -> None:
         raise UsageError("\n".join([*told[:TELLS], *more]))
 
 
-def catalogue_with_inner(description: Description) -> Catalogue:
-    """The known steps, and the chains that are steps of a description."""
-    return with_own(known(), [source_of(name).description for name in _inner_names(description)])
+def catalogue_with_inner(description: Description, depth: int = 0) -> Catalogue:
+    """The known steps, and the chains that are steps of a description, by the names or files that it says."""
+    names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps if step.is_dfpc)
+    inner = [replace(source_of(name, depth + 1).description, name=name) for name in names]
+    return with_own(known(), inner)
 
 
 def flat_chain(chain: ProcessingChain, given: Mapping[str, str]) -> ProcessingChain:
@@ -126,10 +127,6 @@ def flat_chain(chain: ProcessingChain, given: Mapping[str, str]) -> ProcessingCh
         own = {name.removeprefix(f"{step.id}."): impl for name, impl in own.items()}
         chain = _with_inner(chain, step, flat_chain(inner, own))
     return chain
-
-
-def _inner_names(description: Description) -> Iterator[str]:
-    yield from dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps if step.is_dfpc)
 
 
 def _file_of(path_or_name: str | Path) -> Path:

@@ -74,7 +74,9 @@ class PairedInputs:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing waits."""
+        """Drop all that waits."""
+        for port, waiting in self.waiting.items():
+            self._drop(port, len(waiting))
         self.waiting = {port: deque() for port in self.ports}
         self._last: int | None = None
         self._periods: deque[int] = deque(maxlen=PERIODS)

@@ -47,4 +47,4 @@ def _is_known(parameter: str) -> bool:
 
 def _value(parameter: str, camera: CameraModel | None, baseline_m: float) -> float:
     place = _place(parameter)
-    return baseline_m if place is None or camera is None else float(camera.matrix[place])
+    return float(baseline_m) if place is None or camera is None else float(camera.matrix[place])

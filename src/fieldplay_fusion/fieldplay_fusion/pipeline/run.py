@@ -16,7 +16,7 @@ from fieldplay_fusion.dfn.step import Given, Ports, Step
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_fusion.pipeline.configuration import Configuration
 from fieldplay_fusion.pipeline.graph import EACH, HOLD, GraphNode, RunnableGraph, graph_of
-from fieldplay_fusion.pipeline.inputs import JUMPED, PairedInputs, StampClock, Together
+from fieldplay_fusion.pipeline.inputs import JUMP_NS, JUMPED, PairedInputs, StampClock, Together
 from fieldplay_fusion.pipeline.lenses import with_cameras
 from fieldplay_fusion.pipeline.statistics import NumberSeries, RunStatistics, StepStatistics
 from fieldplay_fusion.projection.cameras import CameraModel
@@ -70,6 +70,7 @@ class Wave:
     stamp_ns: int
     at_s: float
     new: dict[End, Any]
+    old: dict[End, Any] = field(default_factory=dict)  # what comes of nothing but what was there before
     due: frozenset[str] = frozenset()  # steps whose time has come
     stamps: Mapping[str, int] = field(default_factory=dict)
 
@@ -110,6 +111,7 @@ class Pipeline:
         self._later: dict[End, Any] = {}  # what steps gave before
         self._latest: dict[End, Any] = {}  # for steps that run on one port, or at their time
         self._next_ns: dict[str, int] = {}
+        self._jumped_ns: int | None = None
         self._in_a_row: Counter[str] = Counter()
         runs = [node for node in self.graph.nodes if node.trigger or node.hz]
         self._kept = {source for node in runs for source in node.inputs.values()}
@@ -151,7 +153,7 @@ class Pipeline:
             return []
         fault = self._clocks[port].fault(stamp_ns)
         if fault == JUMPED:
-            self._jump()
+            self._jump(stamp_ns)
         elif fault:
             self.statistics.skip(port)
             self._note(port, fault, {port: stamp_ns})
@@ -164,11 +166,12 @@ class Pipeline:
         """What comes out, now that nothing more comes."""
         return self._run(self._paired.finish()) if self._paired.ports else []
 
-    def _jump(self) -> None:
-        """Time is another now: what waits and what is due is over, and some steps forget what they know."""
+    def _jump(self, stamp_ns: int) -> None:
+        """Time is another now, at the first port that says so: what waits is over, some steps forget what they know."""
+        if self._jumped_ns is not None and abs(stamp_ns - self._jumped_ns) <= JUMP_NS:
+            return
+        self._jumped_ns = stamp_ns
         self._next_ns.clear()
-        for port, waiting in self._paired.waiting.items():
-            self.statistics.drop(port, max(0, len(waiting)))
         self._paired.clear()
         for node in self.graph.nodes:
             if node.reset_on == "jump":
@@ -182,7 +185,7 @@ class Pipeline:
             new = {End(None, port): value for port, value in each.values.items()}
             stamps = dict.fromkeys(each.values, each.stamp_ns)
             for due_ns, due in self._due(each.stamp_ns):
-                found += self._wave(Wave(due_ns, each.at_s, {}, due, stamps))
+                found += self._wave(Wave(due_ns, each.at_s, {}, due=due, stamps=stamps))
             found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
             self.statistics.waves += 1
         self.statistics.dropped.update(self._paired.dropped)
@@ -232,10 +235,10 @@ class Pipeline:
         elif node.trigger:
             if node.inputs[node.trigger] not in wave.new:
                 return None
-        elif not any(source in wave.new for source in node.inputs.values()):
+        elif not any(source in there for source in node.inputs.values() for there in (wave.new, wave.old, self._later)):
             return None
         is_loose = bool(node.hz or node.trigger)
-        known = {**self._held, **self._later, **(self._latest if is_loose else {}), **wave.new}
+        known = {**self._held, **self._later, **wave.old, **(self._latest if is_loose else {}), **wave.new}
         values = self._values(node, known)
         return values if self._has_mandatory(node, values) else None
 
@@ -274,7 +277,8 @@ class Pipeline:
 
     def _take(self, call: Call, wave: Wave) -> None:
         new = self._counted(call, wave)
-        wave.new.update(new)
+        is_new = wave.due or any(source in wave.new for source in call.node.inputs.values())
+        (wave.new if is_new else wave.old).update(new)
         self._latest.update({end: value for end, value in new.items() if end in self._kept})
 
     def _counted(self, call: Call, wave: Wave) -> dict[End, Any]:
