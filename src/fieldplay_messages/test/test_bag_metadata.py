@@ -72,11 +72,11 @@ def test_metadata_read_as_rosbag2_writes_them() -> None:
     contents = contents_of(channel_of_type("/tf_static", "tf2_msgs/msg/TFMessage", latched))
     stamp_ns = np.array([0, 15]) + 1_700_000_000_000_000_005
     contents.add(messages_of_channel(1, stamp_ns, RowPayloads(np.zeros((2, 8), np.uint8))))
-    assert metadata_text(contents, storage="mcap", file="trip_0.mcap") == BAG_OF_ONE_TOPIC
+    assert metadata_text(contents, storage="mcap", files={"trip_0.mcap": contents}) == BAG_OF_ONE_TOPIC
 
 
 def test_an_empty_bag_has_no_topics_and_the_latest_start() -> None:
-    information = yaml.safe_load(metadata_text(Contents(), storage="sqlite3", file="a_0.db3"))
+    information = yaml.safe_load(metadata_text(Contents(), storage="sqlite3", files={"a_0.db3": Contents()}))
     inside = information["rosbag2_bagfile_information"]
     assert inside["topics_with_message_count"] == []
     assert inside["starting_time"]["nanoseconds_since_epoch"] == 2**63 - 1

@@ -1,7 +1,7 @@
 """Bags recorded of a node in this process, told of, and played to it."""
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from types import SimpleNamespace
 
 import pytest
@@ -66,7 +66,7 @@ def recorded(world, start_many, tmp_path_factory):
     """A bag of each storage, recorded at the same time, and what was sent."""
     folder = tmp_path_factory.mktemp("bags")
     running = {
-        "mcap": start_many("bag", "record", "-o", str(folder / "mcap"), "/chatter", "latched"),
+        "mcap": start_many("bag", "record", "-b", "800", "-o", str(folder / "mcap"), "/chatter", "latched"),
         "sqlite3": start_many("bag", "record", "-s", "sqlite3", "-o", str(folder / "sqlite3"), "-e", "^/(cha|lat)"),
     }
     outputs = {name: [process.read_until("Subscribed to topic") for _ in range(2)] for name, process in running.items()}
@@ -93,6 +93,8 @@ def test_what_was_recorded_is_told(recorded, ros2, storage):
     assert outcome.code == 0
     assert (lines["Storage id:"], lines["ROS Distro:"]) == (storage, "jazzy")
     assert int(lines["Messages:"]) >= MANY
+    files = {f"{storage}_{number}.{'mcap' if storage == 'mcap' else 'db3'}" for number in range(2)}
+    assert files <= set(outcome.out.split()) if storage == "mcap" else len(files & set(outcome.out.split())) == 1
     assert "Topic: /latched | Type: std_msgs/msg/String | Count: 1 | Serialization Format: cdr" in outcome.out
     assert "Topic: /chatter | Type: std_msgs/msg/String | Count: " in outcome.out
     assert set(ros2("bag", "info", "-t", str(folder / storage)).out.split()) == {"/chatter", "/latched"}
@@ -119,9 +121,34 @@ def test_a_bag_is_played_as_it_was_recorded(recorded, world, start_ros2):
     assert heard["/clock"][-1].clock.sec > 1_000_000_000
 
 
+def test_several_bags_are_played_side_by_side(recorded, world, start_ros2):
+    """Both hold what was said at the same time: each text comes twice, and the one that lasts too."""
+    world.hear("/both", String, 1000)
+    bags = ("-i", str(recorded[0] / "mcap"), "-i", str(recorded[0] / "sqlite3"), "sqlite3")
+    words = ("--remap", "/chatter:=/both", "/latched:=/latched_both", "--topics", "/chatter", "-r", "2", "-p")
+    process = start_ros2("bag", "play", *bags, *words)
+    assert "2 topics" not in process.read_until("Playback of")
+    world.wait(lambda: world.node.count_publishers("/both"))
+    assert world.node.count_publishers("/both") == 1
+    client = world.node.create_client(Resume, "/rosbag2_player/resume")
+    assert client.wait_for_service(PATIENCE_S)
+    client.call_async(Resume.Request())
+    assert process.finish()[0] == 0
+
+    def counts():
+        return Counter(message.data for message in world.heard["/both"])
+
+    world.wait(lambda: sum(count == 2 for count in counts().values()) >= MANY)
+    assert max(counts().values()) == 2 and set(counts()) <= set(world.sent)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (["play", "BAG", "-i", "BAG"], "do not mix the [bag_path] positional argument and the -i,--input option"),
+        (["play", "-i", "BAG", "rosbag"], "-i: expected BAG [mcap|sqlite3], got '"),
+        (["play", "-i", "BAG", "-i", "nowhere"], "Bag path 'nowhere' does not exist!"),
+        (["play"], "expected a bag: "),
         (["play", "BAG", "--topics", "/nobody"], "there is no message to play"),
         (["play", "BAG", "--start-offset", "9999"], "--start-offset: the bag ends"),
         (["play", "BAG", "--regex", "("], "Invalid regular expression"),
@@ -138,7 +165,7 @@ def test_what_cannot_be_is_said(recorded, ros2, words, reason):
     assert reason in outcome.err
 
 
-@pytest.mark.parametrize("words", [["record", "-a", "--max-bag-size", "9"], ["play", "x", "--clock-topics", "/a"]])
+@pytest.mark.parametrize("words", [["record", "-a", "--snapshot-mode"], ["play", "x", "--clock-topics", "/a"]])
 def test_options_that_only_upstream_has_are_named(ros2, words):
     outcome = ros2("bag", *words)
     assert outcome.code == 2

@@ -1,5 +1,6 @@
 """What a bag says about its topics: types, how they were offered, and how many messages there are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -56,11 +57,11 @@ def _definition_and_hash(msgtype: str) -> tuple[str, str]:
 class Contents:
     """Channels, numbered from 1, and counts."""
 
-    def __init__(self) -> None:
-        self.channels: list[Channel] = []
+    def __init__(self, channels: Sequence[Channel] = ()) -> None:
+        self.channels: list[Channel] = list(channels)
         self.first_ns = np.iinfo(np.int64).max  # as rosbag2 says it for no message at all
         self.last_ns = 0
-        self._counts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._counts: NDArray[np.int64] = np.zeros(1 + len(self.channels), np.int64)
 
     @property
     def counts(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,13 @@ def qos_text(qos: Qos) -> str:
 
 
 def information_text(contents: Contents, *, storage: str, file: str) -> str:
-    """What stands inside a storage file about the bag."""
-    return "\n".join(_information(contents, storage, _scalar(file)))
+    """What stands inside a storage file about itself."""
+    return "\n".join(_information(contents, storage, {file: contents}))
 
 
-def metadata_text(contents: Contents, *, storage: str, file: str) -> str:
-    """What stands in metadata.yaml."""
-    lines = (f"{INFORMATION}:", *_indented(_information(contents, storage, _scalar(file)), 2))
+def metadata_text(contents: Contents, *, storage: str, files: Mapping[str, Contents]) -> str:
+    """What stands in metadata.yaml, of all and of each file."""
+    lines = (f"{INFORMATION}:", *_indented(_information(contents, storage, files), 2))
     return "\n".join(lines) + "\n"
 
 
@@ -79,11 +79,10 @@ def _listed_topics(information: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _information(contents: Contents, storage: str, file: str) -> Iterator[str]:
+def _information(contents: Contents, storage: str, files: Mapping[str, Contents]) -> Iterator[str]:
     yield f"version: {VERSION}"
     yield f"storage_identifier: {storage}"
-    span = list(_span(contents))
-    yield from span
+    yield from _span(contents)
     yield "topics_with_message_count:"
     for channel, count in zip(contents.channels, contents.counts.tolist(), strict=True):
         yield from _indented(_topic(channel, count), 2)
@@ -92,11 +91,14 @@ def _information(contents: Contents, storage: str, file: str) -> Iterator[str]:
     yield 'compression_format: ""'
     yield 'compression_mode: ""'
     yield "relative_file_paths:"
-    yield f"  - {file}"
+    for file in files:
+        yield f"  - {_scalar(file)}"
     yield "files:"
-    yield f"  - path: {file}"
-    starting_time_first = span[2:4] + span[0:2] + span[4:]
-    yield from _indented(starting_time_first, 4)
+    for file, part in files.items():
+        yield f"  - path: {_scalar(file)}"
+        span = list(_span(part))
+        starting_time_first = span[2:4] + span[0:2] + span[4:]
+        yield from _indented(starting_time_first, 4)
     yield "custom_data: ~"
     yield f"ros_distro: {ROS_DISTRO}"
 

@@ -1,9 +1,10 @@
-"""Writes a rosbag2 bag: a folder with one storage file and metadata.yaml, which appears when it is complete."""
+"""Writes a rosbag2 bag: a folder with its storage files and metadata.yaml, which appears when it is complete."""
 
 import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -24,12 +25,33 @@ from fieldplay_messages.outputs import Partial
 StorageName = Literal["mcap", "sqlite3"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """When a bag goes on in a next file: before a message, if its file has so many bytes of messages already.
+
+    Or if that message is more than so much later than the first of the file. None is never.
+    """
+
+    size: int | None = None
+    duration_ns: int | None = None
+
+    def stop(self, messages: Messages, start: int, written: int, first_ns: int) -> int:
+        """Up to which message a file goes on that holds so many bytes, from the message `start` on."""
+        stops = [len(messages)]
+        if self.size is not None:
+            ends = np.cumsum(messages.size[start:]) + written
+            stops.append(start if written >= self.size else start + int(np.searchsorted(ends, self.size)) + 1)
+        if self.duration_ns is not None:
+            stops.append(max(start, int(np.searchsorted(messages.stamp_ns, first_ns + self.duration_ns, "right"))))
+        return min(stops)
+
+
 class BagWriter:
     """A bag while it is written, as a context manager.
 
     Leaving the context finishes the bag; with an exception, or after any failed write, nothing of it stays. An
     existing bag is refused, or with `overwrite` replaced once the new one is complete. `compression` is that of
-    MCAP's chunks.
+    MCAP's chunks, `split` says when the next file begins: NAME_0, NAME_1 and so on.
     """
 
     def __init__(
@@ -40,6 +62,7 @@ class BagWriter:
         compression: Compression = "none",
         overwrite: bool = False,
         chunk_size: int = CHUNK_SIZE,
+        split: Split | None = None,
     ) -> None:
         if storage not in ("mcap", "sqlite3"):
             raise BagError(f"a bag's storage is mcap or sqlite3, got {storage!r}")
@@ -50,7 +73,10 @@ class BagWriter:
         self._compression = compression
         self._overwrite = overwrite
         self._chunk_size = chunk_size
+        self._split = split or Split()
         self._contents = Contents()
+        self._files: dict[str, Contents] = {}  # what is in each; the last is being written
+        self._written = 0  # bytes of messages in that one
         self._failed = False
 
     @property
@@ -62,7 +88,7 @@ class BagWriter:
         with self._told():
             self._folder = Partial(self.path, is_folder=True, check=self._require_place)
             try:
-                self._storage = self._create_storage(self._folder.path / self._file_name)
+                self._begin_file()
             except BaseException:  # an interrupt leaves nothing behind either
                 self._folder.remove()
                 raise
@@ -84,6 +110,7 @@ class BagWriter:
         """Make a channel known, before or between messages, and give its number for Messages.channel."""
         with self._told():
             number = self._contents.add_channel(channel)
+            self._file.add_channel(channel)
             self._storage.add_channel(channel)
         return number
 
@@ -92,7 +119,9 @@ class BagWriter:
         if len(messages):
             with self._told():
                 self._contents.add(messages)
-                self._storage.write(messages)
+                start = 0
+                while start < len(messages):
+                    start = self._write_from(messages, start)
 
     def _require_place(self) -> None:
         """BagError where another bag may not be replaced, or what stands there is no bag."""
@@ -104,9 +133,38 @@ class BagWriter:
         if not is_bag:
             raise BagError(f"{self.path} exists and is no bag: it is not overwritten")
 
+    def _write_from(self, messages: Messages, start: int) -> int:
+        """Put into the file what still belongs there; where the next begins."""
+        is_empty = not self._file.message_count
+        first_ns = int(messages.stamp_ns[start]) if is_empty else int(self._file.first_ns)
+        stop = self._split.stop(messages, start, self._written, first_ns)
+        if stop == start and not is_empty:
+            self._finish_file()
+            self._begin_file()
+            return start
+        part = messages.part(start, max(stop, start + 1))
+        self._file.add(part)
+        self._storage.write(part)
+        self._written += int(part.size.sum())
+        return start + len(part)
+
+    @property
+    def _file(self) -> Contents:
+        return self._files[self._file_name]
+
     @property
     def _file_name(self) -> str:
-        return f"{self.path.name}_0.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
+        return list(self._files)[-1]
+
+    def _begin_file(self) -> None:
+        name = f"{self.path.name}_{len(self._files)}.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
+        self._storage = self._create_storage(self._folder.path / name)
+        self._files[name], self._written = Contents(self._contents.channels), 0
+        for channel in self._contents.channels:
+            self._storage.add_channel(channel)
+
+    def _finish_file(self) -> None:
+        self._storage.finish(self._file, self._file_name)
 
     def _create_storage(self, path: Path) -> StorageWriter:
         if self._storage_name == "sqlite3":
@@ -117,8 +175,8 @@ class BagWriter:
         if self._failed:
             raise BagError(f"{self.path} is not finished: a part of it could not be written")
         with self._told():
-            self._storage.finish(self._contents, self._file_name)
-            text = metadata_text(self._contents, storage=self._storage_name, file=self._file_name)
+            self._finish_file()
+            text = metadata_text(self._contents, storage=self._storage_name, files=self._files)
             (self._folder.path / METADATA).write_text(text, "utf-8")
             self._folder.commit()
 

@@ -1,9 +1,10 @@
-"""Plays a bag, by fieldplay's player."""
+"""Plays bags, by fieldplay's player."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +36,12 @@ _MB = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Playing:
-    """What is played of a bag, and how; times in seconds, `duration_s` None is to the end."""
+    """What is played of bags, and how; times in seconds, `duration_s` None is to the end.
 
-    path: Path
-    storage: str | None
+    Several bags are played side by side, at the times of their messages; each is told with its storage, or None.
+    """
+
+    inputs: Sequence[tuple[Path, str | None]]
     rate: float
     start_s: float
     duration_s: float | None
@@ -54,8 +57,9 @@ class Playing:
 
 def play(playing: Playing) -> int:
     """Play to the end, or until Ctrl-C or SIGTERM."""
-    with opened_bag(playing.path, playing.storage) as bag:
-        feeds = _feeds(bag, playing.wanted)
+    with ExitStack() as opened:
+        bags = [opened.enter_context(opened_bag(path, storage)) for path, storage in playing.inputs]
+        feeds = _feeds(bags, playing.wanted)
         program = _program(feeds, playing)
         options = PlayOptions(
             selection=Selection(),
@@ -69,12 +73,15 @@ def play(playing: Playing) -> int:
             bag_node(NAME, remappings=playing.remappings) as (node, ending),
             Workers(limit=READ_AHEAD_MB * _MB) as workers,
         ):
-            sink = _Sink(node, bag, feeds, overrides, with_clock=playing.clock_hz > 0)
+            sink = _Sink(node, bags, feeds, overrides, with_clock=playing.clock_hz > 0)
             reader = reader_of_feeds(feeds, program, workers)
             tell = node.get_logger().warning
             playback = Playback(program, reader, sink, options, changed=workers.changed, tell=tell)
             offer_services(node, playback, ReentrantCallbackGroup())
-            node.get_logger().info(f"Playback of {playing.path} at rate {playing.rate:g}, {len(feeds)} topics")
+            names = ", ".join(str(path) for path, _ in playing.inputs)
+            node.get_logger().info(
+                f"Playback of {names} at rate {playing.rate:g}, {len({feed.topic for feed in feeds})} topics"
+            )
             _run(node, playback, ending, playing.delay_s)
             if playing.acked_s is not None and not ending.asked.is_set():
                 sink.wait_until_received(playing.acked_s)
@@ -96,16 +103,20 @@ def _run(node: Node, playback: Playback, ending: Ending, delay_s: float) -> None
         future.result()
 
 
-def _feeds(bag: Ros2Bag, wanted: Callable[[str], bool]) -> list[Feed]:
+def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[Feed]:
     feeds = []
-    for name in filter(wanted, sorted(bag.indexed)):
-        stream = SerializedStream(bag, name)
-        messages = messages_as_they_are
-        feeds.append(
-            Feed(topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages)
-        )
+    for bag in bags:
+        for name in filter(wanted, sorted(bag.indexed)):
+            stream, messages = SerializedStream(bag, name), messages_as_they_are
+            feeds.append(
+                Feed(topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages)
+            )
     if not feeds:
         raise RuntimeError("there is no message to play: nothing in the bag is what was asked for")
+    types = {feed.topic: feed.msgtype for feed in reversed(feeds)}
+    for feed in feeds:
+        if feed.msgtype != types[feed.topic]:
+            raise RuntimeError(f"{feed.topic}: expected {types[feed.topic]} in all bags, got {feed.msgtype}")
     return feeds
 
 
@@ -129,19 +140,28 @@ def _program(feeds: Sequence[Feed], playing: Playing) -> Program:
 
 
 class _Sink:
-    """A publisher for each topic, offered as it was recorded, and /clock if it is wanted."""
+    """A publisher for each topic, offered as it was recorded first, and /clock if it is wanted."""
 
     def __init__(
-        self, node: Node, bag: Ros2Bag, feeds: Sequence[Feed], overrides: dict[str, Override], *, with_clock: bool
+        self,
+        node: Node,
+        bags: Sequence[Ros2Bag],
+        feeds: Sequence[Feed],
+        overrides: dict[str, Override],
+        *,
+        with_clock: bool,
     ) -> None:
-        self._publishers = [
-            node.create_publisher(
-                message_class(feed.msgtype),
-                feed.topic,
-                profile(offer_of(qos_of_profiles(bag.profiles.get(feed.topic)), overrides.get(feed.topic, {}))),
+        profiles = {topic: told for bag in reversed(bags) for topic, told in bag.profiles.items()}
+        types = {feed.topic: feed.msgtype for feed in feeds}
+        self._by_topic = {
+            topic: node.create_publisher(
+                message_class(msgtype),
+                topic,
+                profile(offer_of(qos_of_profiles(profiles.get(topic)), overrides.get(topic, {}))),
             )
-            for feed in feeds
-        ]
+            for topic, msgtype in types.items()
+        }
+        self._publishers = [self._by_topic[feed.topic] for feed in feeds]
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
 
     def publish(self, feed: int, data: bytes) -> None:
@@ -161,5 +181,5 @@ class _Sink:
     def wait_until_received(self, timeout_s: float) -> None:
         """Wait until every reliable subscriber has everything; 0 is for ever."""
         timeout = Duration(seconds=timeout_s) if timeout_s > 0 else Duration(seconds=-1)
-        for publisher in self._publishers:
+        for publisher in self._by_topic.values():
             publisher.wait_for_all_acked(timeout)

@@ -16,7 +16,7 @@ from rosbag2_interfaces import srv
 
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.bags.compression import Compression
-from fieldplay_messages.bags.writer import BagWriter, StorageName
+from fieldplay_messages.bags.writer import BagWriter, Split, StorageName
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import Messages
 from fieldplay_messages.feeds.payloads import PiecePayloads
@@ -36,6 +36,7 @@ class Recording:
     path: Path | None
     storage: StorageName
     compression: Compression
+    split: Split
     wanted: Callable[[str, str], bool]
     hidden_too: bool
     unpublished_too: bool
@@ -54,7 +55,9 @@ def record(recording: Recording) -> int:
     with told(), bag_node(recording.node_name, use_sim_time=recording.use_sim_time) as (node, ending):
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        with BagWriter(path, storage=recording.storage, compression=recording.compression) as writer:
+        with BagWriter(
+            path, storage=recording.storage, compression=recording.compression, split=recording.split
+        ) as writer:
             recorder = _Recorder(node, writer, recording)
             while not ending.asked.is_set():
                 executor.spin_once(timeout_sec=_STEP_S)

@@ -11,8 +11,8 @@ from ros2cli.choice import chosen_topics
 from ros2cli.refusals import add_refused
 
 _CLOCK_HZ = 40.0
+_STORAGES = ("mcap", "sqlite3")
 _REFUSED = {
-    "-i --input": "one bag is played, given by its path",
     "--services": "services are not recorded",
     "--publish-service-requests": "services are not recorded",
     "--clock-topics": "/clock has a rate of its own: --clock HZ",
@@ -26,8 +26,17 @@ _REFUSED = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("bag_path", type=Path, help="The bag")
-    parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), help="Its storage (default: what it is)")
+    parser.add_argument("bag_path", type=Path, nargs="?", help="The bag")
+    parser.add_argument("-s", "--storage", choices=_STORAGES, help="Its storage (default: what it is)")
+    parser.add_argument(
+        "-i",
+        "--input",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("BAG", "STORAGE"),
+        help="A bag and perhaps its storage, as often as there are bags to play side by side",
+    )
     parser.add_argument("-r", "--rate", type=positive_float, default=1.0, help="How many times faster than it was")
     parser.add_argument("--topics", nargs="+", default=[], help="Play these topics only")
     parser.add_argument("-e", "--regex", help="And those that this regular expression matches")
@@ -58,8 +67,7 @@ def main(args: argparse.Namespace) -> int:
     if args.start_offset < 0:
         raise RuntimeError("--start-offset: expected 0 s or more")
     playing = player.Playing(
-        path=args.bag_path,
-        storage=args.storage,
+        inputs=_inputs(args),
         rate=args.rate,
         start_s=args.start_offset,
         duration_s=None if args.playback_duration < 0 else args.playback_duration,
@@ -79,3 +87,20 @@ def main(args: argparse.Namespace) -> int:
         acked_s=None if args.wait_for_all_acked is None else args.wait_for_all_acked * 1e-3,
     )
     return int(player.play(playing))
+
+
+def _inputs(args: argparse.Namespace) -> list[tuple[Path, str | None]]:
+    """The bags with their storages."""
+    if args.bag_path is not None and args.input:
+        raise RuntimeError(
+            "do not mix the [bag_path] positional argument and the -i,--input option; "
+            "for multiple input bags, use -i,--input multiple times"
+        )
+    if args.bag_path is not None:
+        return [(args.bag_path, args.storage)]
+    if not args.input or args.storage:
+        raise RuntimeError("expected a bag: its path and perhaps -s STORAGE, or -i BAG [STORAGE] for each of several")
+    for words in args.input:
+        if len(words) > 2 or (words[1:] and words[1] not in _STORAGES):
+            raise RuntimeError(f"-i: expected BAG [{'|'.join(_STORAGES)}], got '{' '.join(words)}'")
+    return [(Path(words[0]), words[1] if words[1:] else None) for words in args.input]

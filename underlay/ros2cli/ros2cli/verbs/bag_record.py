@@ -7,15 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ros2cli import bags
-from ros2cli.argument_types import positive_int
+from ros2cli.argument_types import positive_int, unsigned_int
 from ros2cli.choice import chosen_topics
 from ros2cli.refusals import add_refused
 
 _PRESETS = {"none": "none", "fastwrite": "none", "zstd_fast": "zstd", "zstd_small": "zstd"}
-_SPLITS = "a bag is one file here and is not split"
+_NS_PER_S = 1_000_000_000
 _REFUSED = {
-    "-d --max-bag-duration": _SPLITS,
-    "-b --max-bag-size": _SPLITS,
     "--snapshot-mode": "everything goes to the disk",
     "--all-services": "services are not recorded",
     "--services": "services are not recorded",
@@ -45,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="(default: %(default)s)")
     parser.add_argument("--storage-preset-profile", choices=tuple(_PRESETS), default="none", help="Of MCAP")
     parser.add_argument(
+        "-b", "--max-bag-size", type=unsigned_int, default=0, metavar="BYTES", help="Go on in a next file; 0: in one"
+    )
+    parser.add_argument(
+        "-d", "--max-bag-duration", type=unsigned_int, default=0, metavar="S", help="Go on in a next file; 0: in one"
+    )
+    parser.add_argument(
         "-p", "--polling-interval", type=positive_int, default=100, metavar="MS", help="Between looks for new topics"
     )
     parser.add_argument("--no-discovery", action="store_true", help="Record only what is there at the beginning")
@@ -69,6 +73,10 @@ def main(args: argparse.Namespace) -> int:
         path=args.output,
         storage=args.storage,
         compression=_PRESETS[args.storage_preset_profile],
+        split=recorder.Split(
+            size=args.max_bag_size or None,
+            duration_ns=args.max_bag_duration * _NS_PER_S or None,
+        ),
         wanted=_wanted(args),
         hidden_too=args.include_hidden_topics,
         unpublished_too=args.include_unpublished_topics,
