@@ -152,3 +152,16 @@ def test_of_a_topic_with_two_types_the_first_is_read(tmp_path: Path, capsys: pyt
     assert "/words: 1 messages of std_msgs/msg/Empty are left aside, as others are std_msgs/msg/String" in (
         capsys.readouterr().err
     )
+
+
+def test_messages_of_another_serialization_are_told_by_their_topic(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    (storage,) = bag.glob("*.mcap")
+    one = b"/words" + (3).to_bytes(4, "little")
+    assert one + b"cdr" in storage.read_bytes()
+    storage.write_bytes(storage.read_bytes().replace(one + b"cdr", one + b"xyz"))
+    found = stored(converted(storage, tmp_path))
+    assert "/words: 100 messages are left aside, as they are not in CDR" in capsys.readouterr().err
+    assert "/words" not in found and len(found["/gear"]) == COUNT

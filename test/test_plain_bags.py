@@ -97,6 +97,7 @@ def test_parts_of_a_bag_are_one(tmp_path: Path) -> None:
         (["--frame-prefix", "x"], "--frame-prefix is for archives of a dataset"),
         (["--images", "raw"], "--images is for archives of a dataset"),
         (["--set", "a=1"], "a bag has none"),
+        (["--start", "5"], "start: expected less than the 4.950 s of the bag, got 5 s"),
         (["--tf", "nav_tf"], "there are: none"),
     ],
 )

@@ -14,6 +14,8 @@ from fieldplay_messages.cdr.layout import MessageKind, kind_of_type
 from fieldplay_messages.computation import TF
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.streams import Span
 
 STATIC = "/tf_static"
 GLOBAL = {TF, STATIC, "/clock", "/diagnostics", "/parameter_events", "/rosout"}  # whose names no namespace changes
@@ -36,11 +38,19 @@ def kind_of_feed(feed: Feed) -> MessageKind:
 def feeds_of_bag(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> list[Feed]:
     """The topics that are wanted, latched ones first; of static transforms all that were sent before first_ns, too."""
     _require_possible(archive, selection)
+    last_ns = max(span.last_ns for span in _spans(archive))
+    if first_ns > last_ns:
+        length_s = (last_ns - min(span.first_ns for span in _spans(archive))) / NS_PER_S
+        raise UsageError(f"start: expected less than the {length_s:.3f} s of the bag, got {selection.start_s:g} s")
     found = list(_feeds(archive, bag, selection, first_ns))
     if not found:
         there = ", ".join(sorted(archive.streams))
         raise ArchiveError(f"no topic matches '{selection.topics}'; there are {there}")
     return sorted(found, key=lambda feed: feed.rank)
+
+
+def _spans(archive: Archive) -> Iterator[Span]:
+    return (span for stream in archive.streams.values() for span in stream.spans)
 
 
 def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> Iterator[Feed]:
@@ -84,7 +94,7 @@ def _require_possible(archive: Archive, selection: Selection) -> None:
     """UsageError where something is asked for that is made of an archive's rows."""
     asked = {"--derived": selection.derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
     asked["--images"] = selection.images is not None
-    why = {"--derived": "is computed of an archive of a dataset"}
+    why = {"--derived": "is computed of an archive of a dataset, when that is converted"}
     for option, is_asked in asked.items():
         if is_asked:
             told = why.get(option, "is for archives of a dataset")

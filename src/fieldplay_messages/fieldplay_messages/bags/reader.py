@@ -203,6 +203,9 @@ class Ros2Bag(Bag):
             for key, places in storage.index().items():
                 stored = storage.topics[key]
                 count += len(places.stamp_ns)
+                if not stored.is_cdr:
+                    name = stored.topic.name
+                    self._note(f"{name}: {len(places.stamp_ns)} messages are left aside, as they are not in CDR")
                 if stored.is_cdr and len(places.stamp_ns):
                     found = replace(places, block=places.block + (number << FILE_BITS))
                     parts.setdefault(stored.topic, []).append((stored, found))
