@@ -161,3 +161,21 @@ class Octree:
 
     resolution_m: float
     centres: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ElevationGrid:
+    """Heights in square cells (rows, columns), rows along y; the corner of row 0, column 0 is at x_m, y_m.
+
+    NaN and a count of 0 are where nothing was seen. `deviation` is that of all heights of a cell from their mean.
+    """
+
+    x_m: float
+    y_m: float
+    resolution_m: float
+    mean: Array
+    deviation: Array
+    lowest: Array
+    highest: Array
+    count: NDArray[np.int64]
+    stamp_ns: int = NO_TIME
