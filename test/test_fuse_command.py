@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,64 +11,11 @@ from rosbags.rosbag2 import Reader
 
 import fieldplay
 from fieldplay.cli.main import main
-from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.writer import BagWriter
-from fieldplay_messages.feeds.messages import messages_of_channel
-from fieldplay_messages.feeds.payloads import PiecePayloads
-from fieldplay_messages.feeds.pictures import camera_info_rows, image_message
-from fieldplay_messages.records import Pixels
 from fieldplay_messages.spec import Camera
+from helpers.stereo_bags import CHAIN, HEIGHT, LEFT, RIGHT, SETTINGS, STAMPS_NS, WALL_M, WIDTH, pair, write_bag
 
-WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
-WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
-STAMPS_NS = [1_600_000_000_000_000_000 + 250_000_000 * row for row in range(4)]
-LEFT = Camera(
-    width=WIDTH, height=HEIGHT, fx=FOCAL_PX, fy=FOCAL_PX, cx=95.5, cy=71.5, distortion_model="plumb_bob",
-    distortion=(0.0,) * 5,
-)  # fmt: skip
-RIGHT = replace(LEFT, projection=(200, 0, 95.5, -FOCAL_PX * BASELINE_M, 0, 200, 71.5, 0, 0, 0, 1, 0))
-CHAIN = """\
-name: Wall
-doc: Cloud of each pair
-topic: wall
-input_ports: [{name: leftImage, type: asn1SccFrame, doc: left}, {name: rightImage, type: asn1SccFrame, doc: right}]
-output_ports: [{name: pointCloud, type: asn1SccPointcloud, doc: cloud}]
-implementations:
-  - name: Plain
-    dfns: [{dfn_id: stereo, name: StereoReconstruction, implementation: HirschmullerDisparityMapping}]
-    input_connections:
-      - {dfpc_input: leftImage, dfn_id: stereo, port: left}
-      - {dfpc_input: rightImage, dfn_id: stereo, port: right}
-    output_connections: [{dfpc_output: pointCloud, dfn_id: stereo, port: pointcloud}]
-"""
-SETTINGS = ["--set", "stereo.Disparities.NumberOfIntervals=32", "--set", "stereo.BlocksMatching.BlockSize=9"]
-Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+SET = [word for setting in SETTINGS for word in ("--set", setting)]
 Fuse = Callable[..., tuple[int, str, str]]
-
-
-def pair(row: int) -> Pair:
-    wall = np.random.default_rng(row).integers(0, 256, (HEIGHT, WIDTH + SHIFT_PX), np.uint8)
-    return wall[:, :WIDTH], wall[:, SHIFT_PX:]
-
-
-def write_bag(path: Path, pairs: list[Pair], *, right: Camera | None = RIGHT, place: str = "/cam") -> Path:
-    """A bag of ROS 2 as a driver would record it."""
-    with BagWriter(path) as writer:
-        for side, name, camera in ((0, "left", LEFT), (1, "right", right)):
-            image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
-            for stamp_ns, pictures in zip(STAMPS_NS, pairs, strict=False):
-                height, width = pictures[side].shape
-                data = np.ascontiguousarray(pictures[side]).tobytes()
-                pixels = Pixels(height=height, width=width, encoding="mono8", step=width, data=data)
-                message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
-                writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))
-            if camera is not None:
-                info = writer.add_channel(channel_of_type(f"{place}/{name}/camera_info", "sensor_msgs/msg/CameraInfo"))
-                data, rows = camera_info_rows(camera, f"{name}_camera").rows(1)
-                rows["header.stamp.sec"] = STAMPS_NS[0] // 10**9
-                message = data.tobytes()
-                writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), PiecePayloads([message])))
-    return path
 
 
 @pytest.fixture
@@ -83,7 +29,7 @@ def chain(tmp_path: Path) -> Path:
 def fuse(tmp_path: Path, chain: Path, capsys: pytest.CaptureFixture[str]) -> Fuse:
     def run(bag: Path, *words: str) -> tuple[int, str, str]:
         try:
-            code = main(["fuse", str(bag), str(chain), str(tmp_path / "out"), *SETTINGS, *words])
+            code = main(["fuse", str(bag), str(chain), str(tmp_path / "out"), *SET, *words])
         except SystemExit as end:
             code = int(str(end.code))
         told = capsys.readouterr()

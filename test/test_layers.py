@@ -29,7 +29,7 @@ ROS_FILES = (
     "fieldplay_player/node.py",
     "fieldplay_player/live_sink.py",
     "fieldplay_player/services.py",
-    "fieldplay_bringup/describe.py",
+    "fieldplay_bringup/describe.py", "fieldplay_bringup/fusion.py",
     "fieldplay_bringup/demo/audience.py",
     "fieldplay_bringup/demo/steps.py",
     "fieldplay_bringup/demo/__main__.py",

@@ -1,6 +1,7 @@
 """One who listens to topics while something plays, and calls the player's services."""
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +56,14 @@ class Audience:
     def wait(self, what: Callable[[], bool], told: Callable[[], object]) -> None:
         with self.changed:
             assert self.changed.wait_for(what, PATIENCE_S), told()
+
+    def wait_for_graph(self, what: Callable[[], Any]) -> None:
+        """Wait until something is so that no message tells, such as who hears whom."""
+        end = time.monotonic() + PATIENCE_S
+        with self.changed:
+            while not what():
+                assert time.monotonic() < end, "not all have found each other"
+                self.changed.wait(NOTICE_S)
 
     def count(self, topic: str) -> int:
         return len(self.heard[topic])

@@ -20,6 +20,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 JOINTS_OF_MODEL = "joint_transforms"  # the player offers the model, and sends what stands still
+PICTURE = "sensor_msgs/msg/Image"
 TRUE_FALSE = ["true", "false"]
 NODES_TIMEOUT_S = 15.0  # the player waits so long for its nodes, that they miss nothing
 Values = Mapping[str, Any]
@@ -59,6 +60,7 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
         flag("map_tf", "true", "Publish map -> odom, from the first true pose; false where a SLAM stack does."),
         value("stamps", "archive", "The times in the messages.", ["archive", "now"]),
         value("overlay", "", "LASER,CAMERA: publish <camera>/overlay, the pictures with the laser's points in them."),
+        value("fuse", "", "DFPC[:IMPLEMENTATION]: run a pipeline of fusion on the pictures; fieldplay fuse --list."),
         flag("rviz", "false", "Start RViz with the dataset's view."),
         value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
         *(value(name, str(p.default), p.help, [*map(str, p.choices)] or None) for name, p in _of_nodes(spec).items()),
@@ -91,6 +93,20 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
         started += _kinematics(spec, values)
     if values["overlay"]:
         started.append(_overlay(spec, values))
+    if values["fuse"]:
+        name, _, implementation = str(values["fuse"]).partition(":")
+        inputs = inputs_of_dataset(spec, str(values["images"]))
+        started.append(
+            fusion_node(
+                {
+                    "dfpc": name,
+                    "implementation": implementation,
+                    "inputs": inputs,
+                    "namespace": values["namespace"],
+                    "use_sim_time": float(values["clock"]) > 0,
+                }
+            )
+        )
     if values["rviz"]:
         view = share / "config" / "rviz" / f"{spec.name}.rviz"
         started.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)]))
@@ -124,6 +140,12 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
     if values["kinematics"]:
         readers = [derived for derived in spec.derived if derived.node]
         heard = [f"{stream}@{derived.name or derived.node}" for derived in readers for stream in derived.streams]
+    else:
+        heard = []
+    if values["fuse"]:
+        fed = set(spec.fusion.values())
+        heard += [f"{stream.id}@pipeline" for stream in spec.streams if stream.topic in fed]
+    if heard:
         parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
     model = share / "urdf" / f"{spec.robot}.urdf"
     return Node(
@@ -174,6 +196,26 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             )
         )
     return made
+
+
+def inputs_of_dataset(spec: DatasetSpec, images: str) -> list[str]:
+    """PORT=TOPIC for each input of pipelines that the dataset's description names."""
+    end = "/compressed" if images == "compressed" else ""
+    pictures = {stream.topic for stream in spec.streams if stream.type == PICTURE}
+    return [f"{port}={topic}{end if topic in pictures else ''}" for port, topic in spec.fusion.items()]
+
+
+def fusion_node(values: Values) -> Node:
+    """A pipeline of fusion on live topics; values are parameters of the node, and its namespace."""
+    parameters = {name: value for name, value in values.items() if name != "namespace" and value not in ("", [])}
+    return Node(
+        package="fieldplay_fusion",
+        executable="pipeline",
+        name="pipeline",
+        namespace=str(values["namespace"]),
+        output="screen",
+        parameters=[parameters],
+    )
 
 
 def _overlay(spec: DatasetSpec, values: Values) -> Node:

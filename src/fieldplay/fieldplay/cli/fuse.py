@@ -88,7 +88,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     from fieldplay.fusion.bindings import bindings
-    from fieldplay.fusion.run import FusionPart, FusionRun, cameras_of, fused, models_of, require_stereo
+    from fieldplay.fusion.run import FusionPart, FusionRun, fused, reader_of
     from fieldplay_fusion.pipeline import load_pipeline
     from fieldplay_fusion.pipeline.chains import source_of
     from fieldplay_fusion.pipeline.graph import graph_of
@@ -98,35 +98,32 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     inputs = {name: port.type for name, port in graph.inputs.items()}
     spec = data.archive.spec if hasattr(data, "archive") else None
     found = bindings(data, inputs, chosen.input, spec.fusion if spec else {})
-    cameras = cameras_of(data, found)
-    require_stereo(found, cameras)
-    models, baseline_m = models_of(cameras)
+    reader = reader_of(data, found, chosen.every)
+    models, baseline_m = reader.models()
     with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
-        part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, every=chosen.every, passed=chosen.topics)
-        outputs = _outputs(chosen, pipeline, found, namespace=spec.namespace if spec else "")
+        part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passed=chosen.topics)
+        outputs = _outputs(chosen, pipeline, namespace=spec.namespace if spec else "")
         with progress_bar("fusing", "inputs") as bar, interrupts_held() as stop_if_wanted:
 
             def progress(share: float, done: int) -> None:
                 stop_if_wanted()
                 bar(share, done)
 
-            run_ = FusionRun(data, pipeline, found, cameras, outputs, part, progress)
+            run_ = FusionRun(data, pipeline, found, reader, outputs, part, progress)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_besides(chosen, pipeline, result)
         _tell(chosen, pipeline, found, result)
     return 0
 
 
-def _outputs(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], *, namespace: str) -> Any:
+def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:
     from fieldplay_fusion.messages.outputs import OutTopics
 
     name = (namespace if chosen.namespace is None else chosen.namespace).strip("/")
-    first = next((binding.topic for binding in found if binding.topic.frame), None)
     return OutTopics(
         ports=pipeline.outputs,
         place="/" + "/".join(part for part in (name, pipeline.topic) if part),
         scene=f"{pipeline.topic}/scene",
-        camera=first.frame if first else f"{pipeline.topic}/camera",
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
 from fieldplay_fusion.messages.inputs import IMAGE, INFO, VALUES
+from fieldplay_fusion.messages.sources import PortSource
 from fieldplay_messages.errors import ArchiveError, UsageError
 
 RAW_NAME = re.compile(r"/image_(raw|rect|rect_color|color|mono)$|/image$")
@@ -21,6 +22,13 @@ class Binding:
     kind: str
     topic: TopicInfo
     info: str = ""
+
+    @property
+    def source(self) -> PortSource:
+        """The same without what the data hold."""
+        return PortSource(
+            port=self.port, kind=self.kind, topic=self.topic.name, msgtype=self.topic.type, info=self.info
+        )
 
 
 def bindings(
@@ -41,6 +49,8 @@ def bindings(
         if topic.type not in VALUES[kind][0]:
             expected = " or ".join(VALUES[kind][0])
             raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
+        if not topic.count:
+            raise ArchiveError(f"{topic.name}: expected messages for the input {port}, got none")
         found.append(Binding(port=port, kind=kind, topic=topic, info=_info_of(data, topic)))
     return found
 

@@ -42,14 +42,13 @@ class OutMessage(NamedTuple):
 class OutTopics:
     """Topics and frames of what a pipeline gives: `ports` are types by name, of which messages can be made.
 
-    Poses are those of `camera` in `scene`; on tf the camera has a frame of its own below the scene, for the camera's
-    has a parent already.
+    Poses are those of the camera in `scene`; on tf it has a frame of its own below the scene, for the camera's has a
+    parent already.
     """
 
     ports: Mapping[str, str]
     place: str  # the topics' beginning
     scene: str
-    camera: str
     tf: bool = True
 
     @property
@@ -66,8 +65,8 @@ class OutTopics:
         """Where a port's messages go."""
         return f"{self.place}/{NAMES.get(port, port)}"
 
-    def messages(self, port: str, value: Any, stamp_ns: int) -> list[OutMessage]:
-        """What becomes of a value; nothing of one that no message holds."""
+    def messages(self, port: str, value: Any, stamp_ns: int, camera: str = "") -> list[OutMessage]:
+        """What becomes of a value, `camera` being the pictures' frame; nothing of one that no message holds."""
         kind = self.ports.get(port, "")
         if kind not in TYPES:
             return []
@@ -75,9 +74,9 @@ class OutTopics:
         if kind == "Pointcloud":
             return [OutMessage(topic, cloud_bytes(value, stamp_ns, self.scene), stamp_ns)]
         if kind == "Frame":
-            return [OutMessage(topic, b"".join(image_message(_pixels(value), stamp_ns, self.camera)), stamp_ns)]
+            return [OutMessage(topic, b"".join(image_message(_pixels(value), stamp_ns, camera)), stamp_ns)]
         record = RECORDS[kind](value, stamp_ns)
-        spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=self.scene, child_frame=self.camera)
+        spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=self.scene, child_frame=camera or self.moving)
         found = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
         if self.tf and isinstance(record, records.Odometry):
             found += [OutMessage(TF, data, stamp_ns) for data in message_bytes(self._edge(record), ON_TF)]

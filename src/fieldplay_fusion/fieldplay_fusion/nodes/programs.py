@@ -3,9 +3,11 @@
 from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
 from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
 from fieldplay_fusion.nodes.overlay import Overlay
+from fieldplay_fusion.nodes.pipeline_node import PipelineNode
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.nodes.node_program import NodeProgram
 
 odometry_evaluation = NodeProgram(ComputationNode, "odometry_evaluation", OdometryEvaluation)
 overlay = NodeProgram(Overlay)
+pipeline = NodeProgram(PipelineNode)
 sensor_integrity = NodeProgram(ComputationNode, "sensor_integrity", SensorIntegrity)

@@ -12,6 +12,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from fieldplay_messages.errors import UserError
+
 DONE, FAILED = 0, 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
@@ -48,7 +50,7 @@ def run(make_node: Callable[[], Node]) -> int:
 def _spin(make_node: Callable[[], Node], received: list[int]) -> int:
     try:
         node = make_node()
-    except (ValueError, ParameterException) as error:
+    except (ValueError, UserError, ParameterException) as error:
         sys.stderr.write(f"{error}\n")
         return FAILED
     executor = SingleThreadedExecutor()

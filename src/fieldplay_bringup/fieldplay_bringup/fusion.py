@@ -1,0 +1,74 @@
+"""The launch description of a pipeline of fusion: its node, and a dataset that plays where one is named."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import get_package_share_directory
+
+from fieldplay_archive.datasets import spec_of_dataset
+from fieldplay_bringup.describe import TRUE_FALSE, fusion_node, inputs_of_dataset
+from fieldplay_messages.errors import UsageError
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+
+ARGUMENTS = (
+    ("dfpc", None, "The pipeline: its name, or the file that describes one."),
+    ("implementation", "", "Which of the pipeline's; the first where empty."),
+    ("dataset", "", "The dataset that plays; none where the topics are there already."),
+    ("archive", "", "The folder or file that plays, with dataset."),
+    ("rate", "1.0", "How many times faster than it was the archive plays."),
+    ("inputs", "", "Which topics feed the inputs: PORT=TOPIC, comma between; the dataset's own where empty."),
+    ("config", "", "A file of parameters as the authors of CDFF write them."),
+    ("settings", "", "Parameters of steps: STEP.GROUP.NAME=VALUE, comma between."),
+    ("namespace", "", "Before all topics; the dataset's name where empty."),
+    ("scene_frame", "", "The frame of the outputs; <topic>/scene where empty."),
+    ("queue", "2", "Sets of inputs that may wait; where the steps are too slow older ones are dropped and counted."),
+    ("threads", "2", "That all steps share."),
+    ("stats_hz", "1.0", "How often statistics go to /diagnostics; 0 is never."),
+)
+
+
+def describe_fusion() -> LaunchDescription:
+    """Everything that `ros2 launch fieldplay_bringup fusion.launch.py` starts."""
+    arguments = [DeclareLaunchArgument(name, default_value=value, description=text) for name, value, text in ARGUMENTS]
+    arguments.append(
+        DeclareLaunchArgument(
+            "publish_tf", default_value="true", description="Whether the pose goes on /tf.", choices=TRUE_FALSE
+        )
+    )
+    return LaunchDescription([*arguments, OpaqueFunction(function=_started)])
+
+
+def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    names = [name for name, *_ in ARGUMENTS] + ["publish_tf"]
+    values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
+    started: list[LaunchDescriptionEntity] = []
+    inputs = [word for word in values["inputs"].split(",") if word]
+    if values["archive"] and not values["dataset"]:
+        raise UsageError("archive: expected dataset with it, such as dataset:=sherpatt")
+    if values["dataset"]:
+        spec = spec_of_dataset(values["dataset"])
+        values["namespace"] = values["namespace"] or spec.namespace
+        inputs = inputs or inputs_of_dataset(spec, "raw")
+        if values["archive"]:
+            started.append(_dataset(spec.name, values))
+    started.append(fusion_node({
+        **{name: values[name] for name in ("dfpc", "implementation", "config", "scene_frame", "namespace")},
+        "inputs": inputs,
+        "settings": [word for word in values["settings"].split(",") if word],
+        "publish_tf": values["publish_tf"] == "true",
+        "threads": int(values["threads"]),
+        "queue": int(values["queue"]),
+        "stats_hz": float(values["stats_hz"]),
+    }))  # fmt: skip
+    return started
+
+
+def _dataset(name: str, values: dict[str, Any]) -> IncludeLaunchDescription:
+    file = Path(get_package_share_directory("fieldplay_bringup"), "launch", f"{name}.launch.py")
+    archive = os.path.abspath(os.path.expanduser(values["archive"]))
+    own = {"archive": archive, "namespace": values["namespace"], "rate": values["rate"]}
+    return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=own.items())

@@ -1,0 +1,127 @@
+"""What feeds the inputs of a pipeline: topics, the cameras of their pictures, and messages as values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fieldplay_fusion.messages.inputs import VALUES, StereoCamera, frame_of_picture
+from fieldplay_fusion.messages.stereo_faults import StereoFaults
+from fieldplay_fusion.projection.cameras import CameraModel
+from fieldplay_messages.batches import Part
+from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.records import CameraInfos
+
+FRAME = "Frame"
+INFO = "sensor_msgs/msg/CameraInfo"
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortSource:
+    """An input of a type, the topic that feeds it, and of pictures that of their CameraInfo; "" where there is none."""
+
+    port: str
+    kind: str
+    topic: str
+    msgtype: str
+    info: str = ""
+
+    @property
+    def side(self) -> str:
+        """Which camera of a pair it is; "" where it is none."""
+        return next((side for side in SIDES if self.kind == FRAME and self.port.lower().startswith(side)), "")
+
+
+class EveryNth:
+    """Which sets of inputs are taken, where pictures of a set come one after the other."""
+
+    def __init__(self, every: int) -> None:
+        self._every, self._number, self._seen = every, -1, set[str]()
+
+    def takes(self, port: str) -> bool:
+        """Whether the next of a port belongs to a set that is taken."""
+        if not self._seen or port in self._seen:
+            self._number, self._seen = self._number + 1, set()
+        self._seen.add(port)
+        return self._number % self._every == 0
+
+
+class PortReader:
+    """Reads messages as values of ports; pictures once their cameras are known."""
+
+    def __init__(self, sources: Sequence[PortSource], every: int = 1) -> None:
+        self.sources = {source.topic: source for source in sources}
+        self.cameras: dict[str, StereoCamera] = {}
+        self.told: list[str] = []  # what was found out of the pictures
+        self.camera_frame = ""  # of the pictures of the first port
+        self._nth, self._stereo = EveryNth(every), StereoFaults()
+        self._decoders: dict[str, RecordDecoder] = {}
+
+    def hear_camera(self, source: PortSource, data: bytes, log_ns: int) -> None:
+        """A CameraInfo; ArchiveError names what is wrong with it."""
+        framed = self._framed(INFO, data, log_ns)
+        if framed is None or not isinstance(framed.record, CameraInfos):
+            raise ArchiveError(f"{source.info}: its bytes cannot be read as {INFO}")
+        try:
+            self.cameras[source.port] = StereoCamera(framed.record.camera)
+        except ArchiveError as error:
+            raise ArchiveError(f"{source.info}: {error}") from None
+
+    @property
+    def awaited(self) -> list[PortSource]:
+        """Sources whose cameras are not known yet."""
+        return [each for each in self.sources.values() if each.info and each.port not in self.cameras]
+
+    def require_stereo(self) -> None:
+        """ArchiveError where left and right are no rectified pair: no camera, other sizes, no baseline."""
+        sides = {source.side: source for source in self.sources.values() if source.side}
+        if len(sides) < len(SIDES):
+            return
+        for side, source in sides.items():
+            if source.port not in self.cameras:
+                raise ArchiveError(f"{source.topic}: expected the CameraInfo of the {side} camera beside it, got none")
+        left, right = (self.cameras[sides[side].port] for side in SIDES)
+        names = [sides[side].info for side in SIDES]
+        sizes = [(each.info.width, each.info.height) for each in (left, right)]
+        if sizes[0] != sizes[1]:
+            told = " and ".join(
+                f"{name} {width} x {height}" for name, (width, height) in zip(names, sizes, strict=True)
+            )
+            raise ArchiveError(f"expected pictures of one size, got {told}")
+        if not right.baseline_m > 0:
+            raise ArchiveError(
+                f"{names[1]}: expected P[3] = -fx * baseline below 0 of the right camera of a rectified pair, "
+                f"got a baseline of {right.baseline_m:g} m"
+            )
+
+    def models(self) -> tuple[dict[str, CameraModel], float]:
+        """The cameras as pipelines know them, `left` and `right`, and the baseline of the pair."""
+        found = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
+        baseline_m = found["right"].baseline_m if "right" in found else 0.0
+        return {side: each.camera for side, each in found.items() if side}, baseline_m
+
+    def read(self, topic: str, data: bytes, log_ns: int) -> tuple[PortSource, Any, int] | None:
+        """What a message is, for which port, with the stamp of its header; None where it is not taken."""
+        source = self.sources[topic]
+        if source.kind == FRAME and not self._nth.takes(source.port):
+            return None
+        framed = self._framed(source.msgtype, data, log_ns)
+        if framed is None:
+            raise ArchiveError("its bytes cannot be read")
+        record, stamp_ns = framed.record, int(framed.record.stamp_ns[0])
+        if source is next(iter(self.sources.values())):
+            self.camera_frame = framed.frame
+        if source.kind != FRAME:
+            return source, VALUES[source.kind][1](record), stamp_ns
+        frame = frame_of_picture(record, self.cameras.get(source.port))
+        self._stereo.require_light(frame)
+        warning = self._stereo.hear(source.port, frame)
+        self.told += [warning] if warning else []
+        return source, frame, stamp_ns
+
+    def _framed(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:
+        decoder = self._decoders.setdefault(msgtype, RecordDecoder(msgtype))
+        return next(decoder.records([Part(np.array([log_ns]), np.frombuffer(data, np.uint8)[None])]), None)
