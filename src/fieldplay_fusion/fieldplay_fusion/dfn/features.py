@@ -134,22 +134,20 @@ class FlannMatcher(Step):
         if source.descriptors.shape[1:] != sink.descriptors.shape[1:] or _is_binary(source) != _is_binary(sink):
             shown = [f"{found.descriptors.shape[1]} {found.descriptors.dtype}" for found in (source, sink)]
             raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
-        distances, nearest = nearest_two(source.descriptors, sink.descriptors)
-        is_match = distances[:, 0] < self.general["AcceptanceRatio"] * distances[:, 1]
-        if self.general["MutualOnly"]:
-            back = (
-                nearest_two(sink.descriptors, source.descriptors)[1][:, 0] if len(source) > 1 else np.zeros(len(sink))
-            )
-            is_match &= back[nearest[:, 0]] == np.arange(len(source))
-        rows = np.flatnonzero(is_match)
+        distances, nearest = nearest_of(source.descriptors, sink.descriptors, 2)
+        least, nearest = distances[:, 0], nearest[:, 0]
+        rows = np.flatnonzero(least < self.general["AcceptanceRatio"] * distances[:, 1])
+        if self.general["MutualOnly"] and len(rows):
+            back = nearest_of(sink.descriptors[nearest[rows]], source.descriptors, 1)[1][:, 0]
+            rows = rows[back == rows]
         rows = rows[_first_of_each(source.points[rows])]
-        rows = rows[_first_of_each(sink.points[nearest[rows, 0]])]
+        rows = rows[_first_of_each(sink.points[nearest[rows]])]
         return {
             "matches": Matches2D(
                 source=source.points[rows],
-                sink=sink.points[nearest[rows, 0]],
-                probability=self.probability(distances[rows, 0], binary=_is_binary(source)),
-                distances=distances[:, 0],
+                sink=sink.points[nearest[rows]],
+                probability=self.probability(least[rows], binary=_is_binary(source)),
+                distances=least,
             ),
             "quality": len(rows) / len(source),
         }
@@ -161,11 +159,11 @@ class FlannMatcher(Step):
         return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))
 
 
-def nearest_two(source: NDArray[Any], sink: NDArray[Any]) -> tuple[Array, NDArray[np.int32]]:
-    """Distances (n, 2) of the two sinks nearest to each source (n, k), and which these are."""
+def nearest_of(source: NDArray[Any], sink: NDArray[Any], count: int) -> tuple[Array, NDArray[np.int32]]:
+    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2."""
     kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
-    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=2)
-    return np.asarray(distances, np.float64), np.asarray(nearest)
+    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count)
+    return np.asarray(distances, np.float64), np.asarray(nearest, np.int32)
 
 
 def _is_binary(features: Features2D) -> bool:

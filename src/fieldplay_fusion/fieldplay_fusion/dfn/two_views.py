@@ -58,7 +58,7 @@ def eight_points(source: Array, sink: Array) -> Array:
     """The fundamental matrix (3, 3) of least squares, of 8 or more pairs of pixels (n, 2)."""
     (first, to_first), (second, to_second) = _centred(source), _centred(sink)
     rows = (second[:, :, None] * first[:, None]).reshape(-1, 9)
-    left, sizes, right = np.linalg.svd(np.linalg.svd(rows)[2][-1].reshape(3, 3))
+    left, sizes, right = np.linalg.svd(np.linalg.svd(rows, full_matrices=len(rows) < 9)[2][-1].reshape(3, 3))
     return _normed(to_second.T @ (left[:, :2] * sizes[:2]) @ right[:2] @ to_first)
 
 
