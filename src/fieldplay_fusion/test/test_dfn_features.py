@@ -106,3 +106,29 @@ def test_nothing_matches_nothing_and_other_descriptors_are_refused() -> None:
         matched(some, numbers([(1, 1), (2, 2)], [[1.0], [2.0]]))
     with pytest.raises(ValueError, match=r"sinkFeatures: expected a descriptor of each of \d+ points, got 0"):
         matched(some, replace(some, descriptors=np.zeros((0, 32), np.uint8)))
+
+
+def test_matches_are_moved_to_parts_of_a_pixel_and_those_far_off_go() -> None:
+    wide = cv2.GaussianBlur(spots(size=300), (0, 0), 1.5)
+    moved = cv2.warpAffine(wide, np.array([[1, 0, 3.3], [0, 1, -2.6]]), (300, 300), flags=cv2.INTER_CUBIC)
+    source = np.random.default_rng(0).uniform(40, 260, (50, 2))
+    off = np.tile([1.5, -1.0], (50, 1))
+    off[:5] = [40, 0]
+    matches = Matches2D(source=source, sink=source + np.array([3.3, -2.6]) + off, probability=np.linspace(0, 1, 50))
+    step = step_of("MatchRefinement", "LucasKanade")()
+    found = step.process(sourceFrame=Frame(image=wide), sinkFrame=Frame(image=moved), matches=matches)
+    kept: Matches2D = found["matches"]
+    true = np.isin(matches.probability[5:], kept.probability)
+    assert true.mean() > 0.95
+    near = np.isin(kept.probability, matches.probability[5:])
+    assert np.abs(kept.sink - kept.source - [3.3, -2.6])[near].max() < 0.1
+    assert found["quality"] == len(kept) / 50
+    assert set(map(tuple, kept.source)) <= set(map(tuple, source)), "the source stays as it is"
+    nothing = step.process(
+        sourceFrame=Frame(image=wide), sinkFrame=Frame(image=moved), matches=matches.taken(source[:0, 0] > 0)
+    )
+    assert (len(nothing["matches"]), nothing["quality"]) == (0, 0.0)
+    with pytest.raises(
+        ValueError, match="sinkFrame: expected a picture of 300 x 300 pixels as sourceFrame, got 200 x 200"
+    ):
+        step.process(sourceFrame=Frame(image=wide), sinkFrame=Frame(image=spots()), matches=matches)

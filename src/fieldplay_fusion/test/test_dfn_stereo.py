@@ -139,7 +139,7 @@ def test_colours_are_told_apart_by_their_encoding() -> None:
     ("left", "message"),
     [
         (frame_of(np.zeros((120, 160), np.uint8)), "expected pictures of the same things, got none in 19200 pixels"),
-        (frame_of(np.zeros((50, 60), np.uint8)), "expected a picture of 60 x 50 pixels as the left one, got 160 x 120"),
+        (frame_of(np.zeros((50, 60), np.uint8)), "expected a picture of 60 x 50 pixels as left, got 160 x 120"),
         (frame_of(np.zeros((0, 0), np.uint8)), "left: expected a picture, got one of 0 x 0 pixels"),
         (frame_of(np.zeros((120, 160), np.float32), encoding="32FC1"), "left: expected a picture in mono8, .* got 32F"),
     ],

@@ -72,10 +72,12 @@ def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
     raise ValueError(f"{port}: expected a picture in {known}, got {frame.encoding} as {image.dtype} {image.shape}")
 
 
-def grey_pair(left: Frame, right: Frame) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def grey_pair(
+    first: Frame, second: Frame, ports: tuple[str, str] = ("left", "right")
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The grey values of two pictures of one size."""
-    pictures = grey_of(left, "left"), grey_of(right, "right")
+    pictures = grey_of(first, ports[0]), grey_of(second, ports[1])
     if pictures[0].shape != pictures[1].shape:
         sizes = [" x ".join(map(str, picture.shape[::-1])) for picture in pictures]
-        raise ValueError(f"right: expected a picture of {sizes[0]} pixels as the left one, got {sizes[1]}")
+        raise ValueError(f"{ports[1]}: expected a picture of {sizes[0]} pixels as {ports[0]}, got {sizes[1]}")
     return pictures
