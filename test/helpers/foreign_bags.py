@@ -97,7 +97,8 @@ def write_ros1(path: Path, *, chunk_bytes: int = 50_000) -> Path:
             msgtype = message.__msgtype__
             if topic not in connections:
                 latched = {"latching": 1} if topic == "/tf_static" else {}
-                connections[topic] = writer.add_connection(topic, msgtype, typestore=store, **latched)
+                name = topic.removeprefix("/") if topic == "/tf_static" else topic  # some writers leave it out
+                connections[topic] = writer.add_connection(name, msgtype, typestore=store, **latched)
             writer.write(connections[topic], time_ns, store.serialize_ros1(message, msgtype))
     return path
 

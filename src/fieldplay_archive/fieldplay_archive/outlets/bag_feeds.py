@@ -60,8 +60,8 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
         if not isinstance(stream, SerializedStream) or not wanted.search(topic):
             continue
         found = bag.indexed[name]
-        channel = replace(channel_of_indexed(name, found, bag.profiles.get(name)), topic=topic)
-        if name == STATIC:
+        channel = channel_of_indexed(topic, found, bag.profiles.get(name))
+        if topic == STATIC:
             stream, channel = stream.since(first_ns), replace(channel, qos=_qos_of_static(len(found.places.stamp_ns)))
         is_latched = channel.qos.durability == "transient_local"
         yield StoredFeed(

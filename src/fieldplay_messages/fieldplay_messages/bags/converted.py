@@ -9,6 +9,7 @@ from typing import Any
 from fieldplay_messages.bags.ros1 import Ros1Bag
 from fieldplay_messages.bags.ros1_types import Ros1Conversion, conversion_of_kind
 from fieldplay_messages.bags.serialized import rows_of_topic
+from fieldplay_messages.bags.storage import joined_places
 from fieldplay_messages.bags.topics import Bag, IndexedTopic
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError
@@ -35,11 +36,11 @@ class ConvertedBag(Bag):
     @cached_property
     def indexed(self) -> Mapping[str, IndexedTopic]:
         found: dict[str, IndexedTopic] = {}
-        for name, topic in self._bag.indexed.items():
+        for told, topic in self._bag.indexed.items():
+            name, count = _full_name(told), len(topic.places.stamp_ns)
             try:
                 conversion = conversion_of_kind(topic.kind)
             except ArchiveError as error:
-                count = len(topic.places.stamp_ns)
                 self._note(f"{name}: {count} messages of {topic.kind.msgtype} are left out: {error}")
                 continue
             if conversion.is_filled:
@@ -47,7 +48,11 @@ class ConvertedBag(Bag):
             place = len(self._conversions) << BLOCK_BITS
             self._conversions.append(conversion)
             places = replace(topic.places, block=topic.places.block + place)
-            found[name] = IndexedTopic(conversion.kind, places)
+            known = found.get(name)
+            if known is not None and known.kind.msgtype != conversion.kind.msgtype:
+                self._note(f"{name}: {count} messages of {conversion.kind.msgtype} are left aside, as others have it")
+                continue
+            found[name] = IndexedTopic(conversion.kind, joined_places([known.places, places]) if known else places)
         return found
 
     @property
@@ -57,7 +62,7 @@ class ConvertedBag(Bag):
 
     @property
     def profiles(self) -> Mapping[str, object]:
-        return {name: LATCHED for name in self._bag.latched}
+        return {_full_name(name): LATCHED for name in self._bag.latched}
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         return map(self._conversions[block >> BLOCK_BITS], self._bag.read(block & (1 << BLOCK_BITS) - 1, offsets))
@@ -82,3 +87,8 @@ class ConvertedBag(Bag):
                 parts = parts_of_lengths(stamp_ns, [message for message in read if message is not None])
                 yield batch_of_messages(Topic(name, topic.kind.msgtype), stamp_ns, parts)
             progress(done / len(places), done)
+
+
+def _full_name(topic: str) -> str:
+    """A topic with the slash before it that not all writers put there."""
+    return "/" + topic.lstrip("/")
