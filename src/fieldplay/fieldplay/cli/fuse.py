@@ -15,6 +15,7 @@ from fieldplay.cli.arguments import (
     add_overwrite,
     add_window,
     count,
+    number,
     parameters,
     require_file_place,
     require_place,
@@ -62,6 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--namespace", help="before all topics of the pipeline; the dataset's name by default")
     parser.add_argument("--tum", type=Path, metavar="FILE", help="the poses as TUM has them")
     parser.add_argument("--ply", type=Path, metavar="FILE", help="the last cloud")
+    parser.add_argument("--dem", type=Path, metavar="FILE", help="heights by the last cloud, as a GeoTIFF (.tif)")
+    parser.add_argument("--dem-cell", type=number, default=0.05, metavar="M", help="the edge of a cell; 0.05")
     parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, as JSON")
     parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
@@ -111,7 +114,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
             run_ = FusionRun(data, pipeline, found, reader, outputs, part, progress)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
-        _write_besides(chosen, pipeline, result)
+        _write_besides(chosen, data, run_, result)
         _tell(chosen, pipeline, found, result)
     return 0
 
@@ -130,9 +133,17 @@ def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> An
 def _require_places(chosen: argparse.Namespace) -> None:
     """UsageError where an output cannot be."""
     require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
-    for path, suffixes in ((chosen.tum, (".tum", ".txt")), (chosen.ply, (".ply",)), (chosen.stats, (".json",))):
+    files = {
+        chosen.tum: (".tum", ".txt"),
+        chosen.ply: (".ply",),
+        chosen.stats: (".json",),
+        chosen.dem: (".tif", ".tiff"),
+    }
+    for path, suffixes in files.items():
         if path is not None:
             require_file_place(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
+    if chosen.dem_cell <= 0:
+        raise UsageError(f"--dem-cell: expected metres above 0, got {chosen.dem_cell:g}")
     if chosen.start > LONGEST_S:
         raise UsageError(f"--start: expected at most {LONGEST_S:g} s, got {chosen.start:g}")
 
@@ -149,7 +160,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return configuration, own
 
 
-def _write_besides(chosen: argparse.Namespace, pipeline: Any, result: Any) -> None:
+def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
     from fieldplay.fusion.ply import ply_bytes
     from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 
@@ -162,8 +173,23 @@ def _write_besides(chosen: argparse.Namespace, pipeline: Any, result: Any) -> No
             note(f"{chosen.ply}: the pipeline gave no cloud, so there is none")
         else:
             write_whole(chosen.ply, ply_bytes(result.cloud))
+    if chosen.dem is not None:
+        _write_heights(chosen, data, run_.reader.camera_frame, result.cloud)
     if chosen.stats is not None:
-        write_whole(chosen.stats, json.dumps(pipeline.statistics.as_dict(), indent=1).encode())
+        write_whole(chosen.stats, json.dumps(run_.pipeline.statistics.as_dict(), indent=1).encode())
+
+
+def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, cloud: Any) -> None:
+    from fieldplay.fusion.elevation import elevation_of, geotiff_bytes, root_t_frame
+
+    root, placed = root_t_frame(data.tf_static, camera)
+    if cloud is None:
+        note(f"{chosen.dem}: the pipeline gave no cloud, so there is none")
+        return
+    grid = elevation_of(cloud, placed, chosen.dem_cell)
+    write_whole(chosen.dem, geotiff_bytes(grid))
+    seen = int((grid.count > 0).sum())
+    tell(f"{chosen.dem}: {seen} cells of {chosen.dem_cell:g} m in {root} at the first picture")
 
 
 def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
