@@ -141,5 +141,31 @@ def test_pictures_are_those_of_the_settings_camera(messages: Messages) -> None:
     assert info.p[3] == pytest.approx(-867.356 * 0.0900125)
 
 
+def base_T_frame(frames: dict[tuple[str, str], Array], name: str) -> Array:
+    """Where a frame is (4, 4), by the static ones between it and the base."""
+    found = np.eye(4)
+    while name != "base_link":
+        ((parent, child),) = [pair for pair in frames if pair[1] == name]
+        found, name = frames[parent, child] @ found, parent
+    return found
+
+
+def test_depth_pictures_show_the_ground_below_the_rover(sample: Sampled, messages: Messages) -> None:
+    frames = static_frames(messages)
+    infos = {topic: messages[f"{topic}/camera_info"][0][1] for topic in ("color", "depth")}
+    assert all(info.k.tolist() == [867.356, 0, 516, 0, 867.356, 386, 0, 0, 1] for info in infos.values())
+    ((stamp, picture),) = messages["depth/image"]
+    ((_, color),) = messages["color/image_raw"]
+    assert (picture.encoding, color.encoding, picture.header.frame_id) == ("32FC1", "rgb8", "camera_left")
+    depths = picture.data.view("<f4").reshape(772, 1032).astype(float)
+    row, column = np.nonzero(np.isfinite(depths) & (depths < 5))
+    far = depths[row, column]
+    seen = np.stack([(column - 516) * far / 867.356, (row - 386) * far / 867.356, far, np.ones(len(far))])
+    base = true_poses(sample, np.array([stamp]))[0]
+    world = base @ base_T_frame(frames, "camera_left") @ seen
+    assert len(far) > 10_000
+    assert np.median(base[2, 3] - world[2]) == pytest.approx(0.65, abs=0.25)
+
+
 def test_a_folder_that_was_sampled_needs_no_name(sample: Sampled) -> None:
     assert detected_spec(Path(sample.archive)).name == "sherpatt"

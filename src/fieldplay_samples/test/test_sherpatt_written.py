@@ -129,6 +129,23 @@ def test_pictures_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> No
     assert np.abs(np.subtract(data["data"], right[0]["data"]["data"])).mean() > 1
 
 
+def test_with_every_fourth_pair_goes_a_colour_picture_and_the_depth_of_the_left_one(folder: Path) -> None:
+    content = log(folder, "recording_20181127-111500_000000000.msg")
+    left, color, depth = (
+        content[f"/hcru1/{name}"]
+        for name in ("pt_stereo_rect/left/image", "pt_color/left/image", "pt_stereo_sgm/depth")
+    )
+    stamps = [frame["metadata"]["timeStamp"] for frame in left]
+    assert [frame["metadata"]["timeStamp"] for frame in color] == stamps[::4] and len(stamps) == 8
+    assert [frame["metadata"]["timeStamp"] for frame in depth] == stamps[::4]
+    rgb = np.array(color[0]["data"]["data"]).reshape(772, 1032, 3)
+    assert (color[0]["data"]["channels"], color[0]["data"]["rowSize"]) == (3, 3 * 1032)
+    assert np.abs(rgb[..., 0] - rgb[..., 2]).mean() > 1
+    metres = np.frombuffer(bytes(depth[0]["data"]["data"]), "<f4").reshape(772, 1032)
+    assert (depth[0]["data"]["depth"], depth[0]["data"]["rowSize"]) == ("depth_32F", 4 * 1032)
+    assert np.nanmax(metres) < NUMBERS["depth"]["farthest"] and np.isfinite(metres).mean() > 0.3
+
+
 def test_settings_have_pairs_of_frames_as_keys_and_the_baseline_at_the_right_camera(folder: Path) -> None:
     frames = log(folder, "recording_20181127-111500_tf.msg")
     assert frames["tcp", "camera_left"]["translation"] == (0.15, 0.045, 0.26)

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fieldplay_samples.world import ground_rays
+from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import merged
@@ -47,6 +49,37 @@ def test_rays_meet_nothing_earlier_and_miss_nothing_that_small_steps_would_find(
         before = above[steps < met - 1e-3]
         assert before.min() > -1e-3
         assert np.isfinite(met) or above.min() > -1e-3
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_of_rays_in_a_grid_a_few_are_followed_and_all_end_where_each_alone_does(
+    ground: Scene, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    azimuth, elevation = np.meshgrid(np.linspace(0.2, 1.0, 160), np.linspace(0.15, -0.6, 120))
+    directions = directions_of(azimuth.ravel(), elevation.ravel())
+    place = ground.terrain.height_m(3.0, 4.0) + 1.5
+    origins = np.tile([3.0, 4.0, float(place)], (len(directions), 1))
+    alone = ground.cast(origins, directions, farthest_m=FARTHEST_M).distance_m
+    followed: list[int] = []
+    exactly = ground_rays.distances_m
+    monkeypatch.setattr(
+        ground_rays, "distances_m", lambda relief, rays, end: followed.append(len(rays)) or exactly(relief, rays, end)
+    )
+    grid = RayGrid(rows=120, columns=160, every_row=every, every_column=every)
+    distance = ground.cast(origins, directions, farthest_m=FARTHEST_M, grid=grid).distance_m
+    assert sum(followed) < 0.6 * len(directions)  # a third of them looks above the skyline
+    met = np.isfinite(distance)
+    points = origins[met] + distance[met, None] * directions[met]
+    assert np.abs(height_above(ground.terrain, points)).max() < 1e-3
+    assert (met == np.isfinite(alone)).mean() > 0.998
+    both = met & np.isfinite(alone)
+    off = np.abs(distance[both] - alone[both])
+    assert (off < 0.01 * alone[both]).mean() > 0.995
+
+
+def directions_of(azimuth: Array, elevation: Array) -> Array:
+    across = np.cos(elevation)
+    return np.stack([across * np.cos(azimuth), across * np.sin(azimuth), np.sin(elevation)], axis=1)
 
 
 def test_a_ray_straight_down_measures_the_height(ground: Scene) -> None:

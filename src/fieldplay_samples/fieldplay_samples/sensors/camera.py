@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.camera_rays import Intrinsics, camera_from_numbers, pixels_from_points, rays
+from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
@@ -15,6 +16,7 @@ __all__ = [
     "depth",
     "developed",
     "enlarged",
+    "full_depth",
     "pixels_from_points",
     "rays",
     "render",
@@ -24,6 +26,8 @@ __all__ = [
 Array = NDArray[np.float64]
 FARTHEST_M = 250.0
 EXPOSURE = 1.1
+ONE_SURFACE = 0.05  # by which share inverse depths beside each other may differ on it
+FOLLOWED = 3  # every so many rays of a picture, each way; depths follow each
 
 
 def render(
@@ -37,7 +41,9 @@ def render(
 def seen(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
     """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
     towards = _world_rays(camera, world_T_camera, shrink)
-    return towards, _cast(scene, camera, towards, shrink=shrink)
+    rows, columns, _ = rays(camera, shrink).shape
+    grid = RayGrid(rows=rows, columns=columns, every_row=FOLLOWED, every_column=FOLLOWED)
+    return towards, _cast(scene, camera, towards, shrink=shrink, grid=grid)
 
 
 def enlarged(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
@@ -56,14 +62,28 @@ def depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: in
     return np.asarray(distance * optical[..., 2], np.float32)
 
 
+def full_depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> NDArray[np.float32]:
+    """Depth (height, width) of all pixels in m, inf where there is nothing; a ray for shrink x shrink of them.
+
+    Between rays on one surface the inverse depth is even, at an edge it is that of the nearest ray.
+    """
+    small = depth(scene, camera, world_T_camera, shrink=shrink)
+    full = (small.shape[1] * shrink, small.shape[0] * shrink)
+    inverse = 1 / small
+    near, even = (cv2.resize(inverse, full, interpolation=kind) for kind in (cv2.INTER_NEAREST, cv2.INTER_LINEAR))
+    inverse = np.where(np.abs(even - near) < ONE_SURFACE * near, even, near)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / inverse[: camera.height, : camera.width], np.float32)
+
+
 def _world_rays(camera: Intrinsics, world_T_camera: Array, shrink: int) -> Rays:
     directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
     return Rays(origins=np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions=directions)
 
 
-def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hits:
+def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int, grid: RayGrid | None = None) -> Hits:
     spread = shrink / camera.matrix[0][0]
-    return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
+    return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread, grid=grid)
 
 
 def developed(linear: Array) -> NDArray[np.uint8]:

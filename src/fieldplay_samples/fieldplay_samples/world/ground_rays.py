@@ -1,4 +1,8 @@
-"""Where rays meet a relief: squares of cells that a ray passes above are skipped, the larger the better."""
+"""Where rays meet a relief: squares of cells that a ray passes above are skipped, the larger the better.
+
+Of rays in a grid, neighbours of which look nearly the same way, some are followed so. Between them the distance is
+guessed, and made exact where the ray goes through the surface about there; the rest is followed too.
+"""
 
 from dataclasses import dataclass, fields, replace
 
@@ -13,8 +17,25 @@ Indices = NDArray[np.int64]
 CHUNK = 16384  # rays whose numbers stay in the processor's cache
 NUDGE_M = 1e-6  # past the edge of a square, to be in the next one for certain
 STRAIGHT = 1e-9  # the least that a ray moves sideways: one that does not at all would never leave a square
-REFINEMENTS = 8
+REFINEMENTS = 12
+FOUND_M = 1e-7  # above or below the surface
 FIRST_LEVEL = 4
+LIKE_NEIGHBOURS = 1.25  # the greatest by the least distance of those around a ray, where all are on one surface
+AT_SURFACE_M = 5e-4  # above or below it: where a guess is right
+GUESS_ERROR = 0.01  # of the distance: the surface is looked for so much before and behind
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayGrid:
+    """How rays lie, row by row: neighbours look nearly the same way, and every so many of them are followed.
+
+    What is thinner than the distance of those, a crest against the sky, may be seen through.
+    """
+
+    rows: int
+    columns: int
+    every_row: int = 1
+    every_column: int = 1
 
 
 @dataclass(eq=False, kw_only=True)
@@ -53,6 +74,46 @@ def distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
         chunk = Rays(origins=rays.origins[part], directions=rays.directions[part])
         result[part] = _chunk_distances_m(relief, chunk, end_m[part])
     return result
+
+
+def distances_in_grid_m(relief: GroundRelief, rays: Rays, end_m: Array, grid: RayGrid) -> Array:
+    """As distances_m, for rays (n,) in a grid, of which only some are followed."""
+    numbers = np.arange(len(rays)).reshape(grid.rows, grid.columns)
+    some = numbers[:: grid.every_row, :: grid.every_column]
+    result = np.full(len(rays), np.nan)
+    result[some.ravel()] = distances_m(relief, rays.taken(some.ravel()), end_m[some.ravel()])
+    guess = _guessed(result[some], grid)
+    asked = np.flatnonzero(np.isfinite(guess) & np.isnan(result))
+    chosen, nearer = rays.taken(asked), guess[asked] * (1 - GUESS_ERROR)
+    further = np.minimum(guess[asked] * (1 + GUESS_ERROR), end_m[asked])
+    above, below = _gap(relief, chosen, nearer), -_gap(relief, chosen, further)
+    sure = np.flatnonzero((above > 0) & (below > 0))
+    falls = (above[sure] + below[sure]) / (further[sure] - nearer[sure])  # about how fast it nears the surface
+    found, certain = nearer[sure] + above[sure] / falls, chosen.taken(sure)
+    found += _gap(relief, certain, found) / falls
+    gap = _gap(relief, certain, found)
+    good = np.flatnonzero((np.abs(gap) < AT_SURFACE_M) & (found > nearer[sure]) & (found < further[sure]))
+    result[asked[sure[good]]] = found[good] + gap[good] / falls[good]
+    rest = np.flatnonzero(np.isnan(result))
+    result[rest] = distances_m(relief, rays.taken(rest), end_m[rest])
+    return result
+
+
+def _guessed(some: Array, grid: RayGrid) -> Array:
+    """Distances (n,) of all rays by those followed around them, inverse ones being even; NaN where those differ."""
+    low = high = inverse = 1 / np.maximum(some, 1e-9)  # 0 where nothing is met
+    for axis, count, every in ((0, grid.rows, grid.every_row), (1, grid.columns, grid.every_column)):
+        before = np.arange(count) // every
+        after = -(-np.arange(count) // every)
+        known = after < some.shape[axis]  # beyond the last one followed there is nothing to go by
+        after = np.where(known, after, before)
+        share = (np.arange(count) % every / every).reshape((-1, 1) if axis == 0 else (1, -1))
+        inverse = inverse.take(before, axis) * (1 - share) + inverse.take(after, axis) * share
+        low = np.minimum(low.take(before, axis), low.take(after, axis))
+        low = np.where(known.reshape(share.shape), low, 0.0)
+        high = np.maximum(high.take(before, axis), high.take(after, axis))
+    alike = (low > 0) & (high < LIKE_NEIGHBOURS * low)
+    return np.asarray(np.where(alike, 1 / np.where(alike, inverse, 1.0), np.nan)).ravel()
 
 
 def _chunk_distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
@@ -124,12 +185,15 @@ def _squares(relief: GroundRelief, rays: _UnderWay) -> _Squares:
 
 
 def _dives(relief: GroundRelief, rays: _UnderWay, leaves: Array) -> NDArray[np.bool_]:
-    """Which rays (k,) are below the surface half-way through their cell or where they leave it."""
+    """Which rays (k,) are below the surface where they leave their cell or half-way through it."""
     below = np.zeros(len(leaves), bool)
-    if len(leaves):
-        for at in (leaves, (rays.at + leaves) / 2):
-            x, y = ((of + at * per - 0.5) * relief.cell_m for of, per in ((rays.x, rays.dx), (rays.y, rays.dy)))
-            below |= rays.z + at * rays.dz <= heights_m(relief, x, y)
+    for at in (leaves, (rays.at + leaves) / 2):
+        above = np.flatnonzero(~below)
+        along = at[above]
+        x, y = (
+            (of[above] + along * per[above] - 0.5) * relief.cell_m for of, per in ((rays.x, rays.dx), (rays.y, rays.dy))
+        )
+        below[above] = rays.z[above] + along * rays.dz[above] <= heights_m(relief, x, y)
     return below
 
 
@@ -138,16 +202,22 @@ def _refined(relief: GroundRelief, rays: Rays, bracket: tuple[Array, Array]) -> 
     low, high = bracket
     gap_low, gap_high = _gap(relief, rays, low), _gap(relief, rays, high)
     high = np.where(gap_low <= 0, low, high)
-    middle = high
+    result, left = high.copy(), np.arange(len(high))
     for _ in range(REFINEMENTS):
         slope = gap_low - gap_high
         share = np.where((gap_high < 0) & (gap_low > 0), gap_low / np.where(slope > 0, slope, 1.0), 0.5)
         middle = low + share * (high - low)
         gap = _gap(relief, rays, middle)
+        result[left] = middle
         outside = gap > 0
         low, gap_low = np.where(outside, middle, low), np.where(outside, gap, gap_low / 2)
         high, gap_high = np.where(outside, high, middle), np.where(outside, gap_high / 2, gap)
-    return middle
+        open_ = np.flatnonzero(np.abs(gap) > FOUND_M)
+        if not len(open_):
+            break
+        left, rays = left[open_], rays.taken(open_)
+        low, high, gap_low, gap_high = (values[open_] for values in (low, high, gap_low, gap_high))
+    return np.asarray(result)
 
 
 def _gap(relief: GroundRelief, rays: Rays, at: Array) -> Array:

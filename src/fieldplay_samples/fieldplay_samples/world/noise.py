@@ -2,8 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import fft
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 
 
 def periodic_noise(
@@ -13,16 +15,18 @@ def periodic_noise(
 
     The amplitude of a wavelength grows with its power `roughness`; the band fades over a third of an octave.
     """
-    spectrum = np.fft.rfft2(rng.standard_normal((cells, cells)))
-    frequency = np.hypot(np.fft.fftfreq(cells)[:, None], np.fft.rfftfreq(cells)[None, :])
+    spectrum = fft.rfft2(rng.standard_normal((cells, cells)).astype(np.float32))
+    along, across = fft.fftfreq(cells).astype(np.float32), fft.rfftfreq(cells).astype(np.float32)
+    frequency = np.hypot(along[:, None], across[None, :])
     frequency[0, 0] = 1.0
     octaves = np.log2(frequency)
-    band = _step(octaves + np.log2(longest)) * _step(-np.log2(shortest) - octaves)
+    band = _step(octaves + np.float32(np.log2(longest))) * _step(np.float32(-np.log2(shortest)) - octaves)
     band[0, 0] = 0.0
-    field: Array = np.fft.irfft2(spectrum * band * frequency ** (-1.0 - roughness), s=(cells, cells))
+    field: Array = fft.irfft2(spectrum * (band * frequency ** np.float32(-1.0 - roughness)), s=(cells, cells))
+    field = field.astype(np.float64)
     return np.asarray((field - field.mean()) / field.std())
 
 
-def _step(octaves: Array) -> Array:
+def _step(octaves: Single) -> Single:
     """From 0 to 1 around the octave 0, half of it there."""
     return np.asarray(1 / (1 + np.exp(-np.clip(12 * octaves, -60, 60))))

@@ -76,11 +76,12 @@ def _weighted(
 ) -> Array:
     control, mask = relief.control_m.ravel(), relief.cells - 1
     (row, along), (column, across) = rows, columns
+    sides = [column + right & mask for right in (-1, 0, 1)]
     total = np.zeros(row.shape)
     for down, weight in zip((-1, 0, 1), along, strict=True):
-        line = ((row + down) & mask) * relief.cells
-        for right, share in zip((-1, 0, 1), across, strict=True):
-            total += control.take(line + ((column + right) & mask)) * (weight * share)
+        line = (row + down & mask) * relief.cells
+        before, here, after = (control.take(line + side) for side in sides)
+        total += weight * (across[0] * before + across[1] * here + across[2] * after)
     return total
 
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.bundles import keys_by_direction, keys_by_place
+from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.nearest_solid import Met, first_met, looks
 from fieldplay_samples.world.rays import Rays
@@ -58,14 +59,16 @@ class Scene:
         nearest_m: float = 0.0,
         farthest_m: float = 100.0,
         spread_rad: float = 0.0,
+        grid: RayGrid | None = None,
     ) -> Hits:
         """What rays from origins (n, 3) along unit directions (n, 3) meet first, between nearest_m and farthest_m.
 
-        A ray is spread_rad wide: patterns finer than that are averaged in the albedo.
+        A ray is spread_rad wide: patterns finer than that are averaged in the albedo. Rays that lie in a grid take less
+        time.
         """
         rays = Rays(origins=origins + nearest_m * directions, directions=directions)
         end = np.full(len(rays), farthest_m - nearest_m)
-        distance = self._ground_distance(rays, end)
+        distance = self._ground_distance(rays, end, grid)
         met = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
         distance[met.ray] = met.distance_m
         return self._seen(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
@@ -79,12 +82,19 @@ class Scene:
         dark[first_met(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
         return dark
 
-    def _ground_distance(self, rays: Rays, end_m: Array) -> Array:
+    def _ground_distance(self, rays: Rays, end_m: Array, grid: RayGrid | None) -> Array:
         """The overall slope is taken out of the ground and of the rays: that leaves straight lines and distances."""
+        levelled = Rays(origins=self._levelled(rays.origins), directions=self._levelled(rays.directions))
+        if grid is None:
+            return ground_rays.distances_m(relief_of(self.terrain), levelled, end_m)
+        return ground_rays.distances_in_grid_m(relief_of(self.terrain), levelled, end_m, grid)
+
+    def _levelled(self, vectors: Array) -> Array:
+        """Vectors (n, 3), with the height by which the overall slope rises along them taken off."""
         east, north = self.terrain.slope
-        level = np.array([[1.0, 0.0, -east], [0.0, 1.0, -north], [0.0, 0.0, 1.0]])
-        levelled = Rays(origins=rays.origins @ level, directions=rays.directions @ level)
-        return ground_rays.distances_m(relief_of(self.terrain), levelled, end_m)
+        result = np.array(vectors)
+        result[:, 2] -= east * vectors[:, 0] + north * vectors[:, 1]
+        return result
 
     def _seen(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)

@@ -1,7 +1,7 @@
 """The ground: its height, slope and colour at any place, the same for wheels, lidars and cameras."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from fieldplay_samples.world.layers import CELL_M, Layer, heights_from_layers
 from fieldplay_samples.world.soil import Soil
 
 Array = NDArray[np.float64]
+KEPT = 4  # grids of terrains
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +49,30 @@ class Terrain:
         return np.minimum(self.soil.albedo(x, y, np.asarray(footprint_m, float)), 1.0)
 
 
-@lru_cache(maxsize=4)
 def relief_of(terrain: Terrain) -> relief.GroundRelief:
-    """The grid that a terrain's layers make, without its overall slope."""
+    """The grid that a terrain's layers make, without its overall slope; kept for the terrains used last."""
+    if terrain not in _reliefs:
+        keep_reliefs({terrain: _made_relief(terrain)})
+    return _reliefs[terrain]
+
+
+def kept_reliefs() -> dict[Terrain, relief.GroundRelief]:
+    """The grids that are there, for another process to keep: to make one takes seconds."""
+    return dict(_reliefs)
+
+
+def keep_reliefs(reliefs: Mapping[Terrain, relief.GroundRelief]) -> None:
+    """Keep grids that were made, a few at most."""
+    _reliefs.update(reliefs)
+    for terrain in list(_reliefs)[:-KEPT]:
+        del _reliefs[terrain]
+
+
+def _made_relief(terrain: Terrain) -> relief.GroundRelief:
     heights = heights_from_layers(terrain.layers, terrain.seed)
-    raw = relief.relief_from_heights(heights, CELL_M)
-    at_origin = relief.heights_m(raw, np.zeros(1), np.zeros(1))[0]
-    return relief.relief_from_heights(heights - at_origin, CELL_M)
+    weights = np.array([1.0, 6.0, 1.0]) / 8.0  # of the control points about one, in the surface above it
+    about_origin = heights[np.ix_((-1, 0, 1), (-1, 0, 1))].astype(np.float32)
+    return relief.relief_from_heights(heights - weights @ about_origin @ weights, CELL_M)
+
+
+_reliefs: dict[Terrain, relief.GroundRelief] = {}

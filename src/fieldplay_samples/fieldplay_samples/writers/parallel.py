@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import cv2
 
+from fieldplay_samples.world.terrain import keep_reliefs, kept_reliefs
+
 State = TypeVar("State")
 Task = TypeVar("Task")
 _worker: list[Any] = []  # in a worker: what it does, and the state that its tasks share
@@ -41,7 +43,7 @@ def run_tasks(
         return
     with TemporaryDirectory() as folder:
         shared = Path(folder, "shared")
-        shared.write_bytes(pickle.dumps((work, state)))
+        shared.write_bytes(pickle.dumps((work, state, kept_reliefs())))
         _run_in_processes(shared, tasks, count, done)
 
 
@@ -62,7 +64,9 @@ def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Call
 def _begin(shared: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts speaks to the caller, who ends the pool
     cv2.setNumThreads(1)  # the processes share the processors
-    _worker[:] = pickle.loads(Path(shared).read_bytes())
+    work, state, reliefs = pickle.loads(Path(shared).read_bytes())
+    keep_reliefs(reliefs)
+    _worker[:] = work, state
 
 
 def _do(task: Any) -> None:

@@ -67,6 +67,9 @@ def _cameras(scenario: SherpattScenario) -> dict[str, Any]:
         coefficients = scenario.numbers["coefficients"][side]
         inner = {"cameraMatrix": matrix, "distCoeffs": coefficients, "cameraModel": "cam_PINHOLE"}
         found[f"/hcru1/pt_stereo_rect/{side}/camera_info"] = {"baseline": baseline, "intrinsic": inner}
+    for topic in ("/hcru1/pt_color/left/camera_info", "/hcru1/pt_stereo_sgm/camera_info"):
+        inner = {"cameraMatrix": matrix, "distCoeffs": [0.0] * 5, "cameraModel": "cam_PINHOLE"}
+        found[topic] = {"baseline": 0.0, "intrinsic": inner}
     return found
 
 

@@ -43,11 +43,12 @@ class SherpattScenario(Scenario):
         return transform(rotation_about((0, 0, 1), angle), np.zeros(3))
 
     def body_T_camera(self) -> dict[str, Floats]:
-        """Poses (4, 4) of the rectified pair's cameras, by way of the settings' frames."""
+        """Poses (4, 4) of the unit's cameras, by way of the settings' frames."""
         rows = {(row[0], row[1]): pose_of(row[2:]) for row in self.numbers["settings_tf"]}
-        left = inverse(rows["imu", "sherpaTT_body"]) @ rows["tcp", "camera_left"]
+        body_T_unit = inverse(rows["imu", "sherpaTT_body"])
+        left, color = (body_T_unit @ rows["tcp", f"camera_{name}"] for name in ("left", "color"))
         aside = transform(np.eye(3), [self.numbers["camera"]["baseline"], 0.0, 0.0])
-        return {"left": left, "right": left @ aside}
+        return {"left": left, "right": left @ aside, "color": color, "depth": left}
 
     def odometry(self, time_s: Floats) -> Floats:
         """Poses (n, 4, 4) that the wheels tell, from the start on: with slip, they drift away."""

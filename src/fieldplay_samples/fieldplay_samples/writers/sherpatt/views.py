@@ -1,4 +1,4 @@
-"""What looks about: the stereo pair and the swinging lidar, each view a file in a scratch folder, then in the logs."""
+"""What looks about: the unit's cameras and the swinging lidar, each view a file at first, then in the logs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
-from fieldplay_samples.sensors.camera import camera_from_numbers, render
+from fieldplay_samples.sensors.camera import camera_from_numbers, full_depth, render
+from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.writers.sherpatt.logs import Sample, WrittenStream, micros, write_log
 from fieldplay_samples.writers.sherpatt.measured import logged
@@ -18,6 +19,10 @@ from fieldplay_samples.writers.tables import NS_PER_S
 
 PICTURES = "/hcru1/pt_stereo_rect/{side}/image"
 SIDES = ("left", "right")
+PAIR = {side: PICTURES.format(side=side) for side in SIDES}
+SOMETIMES = {"color": "/hcru1/pt_color/left/image", "depth": "/hcru1/pt_stereo_sgm/depth"}  # not with every pair
+MODES = {"color": ("mode_RGB", "depth_8U"), "depth": ("mode_UNDEF", "depth_32F")}
+GRAY = ("mode_GRAY", "depth_8U")
 SCANS, CLOUD = "/velodyne_lidar.laser_scans", "/slam_filter.output"
 TURN_S = 0.1
 NEAREST_M = 1.0
@@ -35,7 +40,7 @@ class SherpattStage:
 
 @dataclass(frozen=True, kw_only=True)
 class SherpattView:
-    """A picture of a side, or a turn of the lidar, by its number and time in s."""
+    """A picture of a camera, or a turn of the lidar, by its number and time in s."""
 
     kind: str
     number: int
@@ -60,8 +65,12 @@ def lidar_times(scenario: SherpattScenario) -> Floats:
 
 def views_of(scenario: SherpattScenario) -> list[SherpattView]:
     """All views of a sample."""
-    pictures = enumerate(picture_times(scenario).tolist())
-    views = [SherpattView(kind=side, number=number, time_s=time) for number, time in pictures for side in SIDES]
+    every = int(scenario.settings["color_every"])
+    views = [
+        SherpattView(kind=kind, number=number, time_s=time)
+        for number, time in enumerate(picture_times(scenario).tolist())
+        for kind in (*SIDES, *(SOMETIMES if number % every == 0 else ()))
+    ]
     turns = enumerate(lidar_times(scenario).tolist())
     return views + [SherpattView(kind="lidar", number=number, time_s=time) for number, time in turns]
 
@@ -78,8 +87,12 @@ def _picture(stage: SherpattStage, view: SherpattView) -> Any:
     camera = camera_from_numbers(numbers["width"], numbers["height"], lens, (0.0,) * 5)
     body = stage.scenario.drive.motion.pose_at(floats([view.time_s]))[0]
     pose = body @ stage.scenario.body_T_camera()[view.kind]
-    picture = render(stage.scene, camera, pose, shrink=int(stage.scenario.settings["image_shrink"]))
-    return cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+    shrink = int(stage.scenario.settings["image_shrink"])
+    if view.kind == "depth":
+        depths = full_depth(stage.scene, camera, pose, shrink=shrink)
+        return np.where(depths < stage.scenario.numbers["depth"]["farthest"], depths, np.float32(np.nan))
+    picture = render(stage.scene, camera, pose, shrink=shrink)
+    return picture if view.kind == "color" else cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
 
 
 def _turn(stage: SherpattStage, view: SherpattView) -> Any:
@@ -98,7 +111,14 @@ def _turn(stage: SherpattStage, view: SherpattView) -> Any:
     )
     world = np.einsum("kij,rkj->rki", poses[:, :3, :3], towards).reshape(-1, 3)
     origins = np.broadcast_to(poses[:, :3, 3], (len(elevation), len(azimuth), 3)).reshape(-1, 3)
-    hits = stage.scene.cast(origins, world, nearest_m=NEAREST_M, farthest_m=numbers["farthest_m"], spread_rad=0.003)
+    hits = stage.scene.cast(
+        origins,
+        world,
+        nearest_m=NEAREST_M,
+        farthest_m=numbers["farthest_m"],
+        spread_rad=0.003,
+        grid=RayGrid(rows=len(elevation), columns=len(azimuth), every_column=2),
+    )
     noise = scenario.rng(f"lidar {view.number}").normal(0.0, numbers["noise_m"], len(world))
     return (hits.distance_m + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
 
@@ -112,34 +132,38 @@ def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats,
 
 
 def write_pictures(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
-    """Write the pairs in files of so many."""
-    times, every = picture_times(scenario), scenario.numbers["pairs_per_file"]
-    in_ns = bool(scenario.settings["ros_times"])
-    stamps = scenario.unix_ns(times)
-    late = logged(scenario, stamps, "image")
-    for part, first in enumerate(range(0, len(times), every)):
-        rows = range(first, min(first + every, len(times)))
-        streams = {
-            PICTURES.format(side=side): WrittenStream(
-                kind="Frame",
-                logged_ns=late[rows.start : rows.stop],
-                samples=_frames(scratch, side, [(row, int(stamps[row]), int(late[row])) for row in rows], in_ns=in_ns),
-                in_ns=in_ns,
-            )
-            for side in SIDES
-        }
+    """Write the pairs in files of so many, with the pictures of the other cameras that go with them."""
+    count, every = len(picture_times(scenario)), scenario.numbers["pairs_per_file"]
+    for part, first in enumerate(range(0, count, every)):
+        rows = list(range(first, min(first + every, count)))
+        some = [row for row in rows if row % int(scenario.settings["color_every"]) == 0]
+        streams = {name: _pictures_log(scratch, scenario, kind, rows=rows) for kind, name in PAIR.items()}
+        if some:
+            streams |= {name: _pictures_log(scratch, scenario, kind, rows=some) for kind, name in SOMETIMES.items()}
         write_log(folder / f"{prefix}_{part:09d}.msg", streams)
 
 
-def _frames(scratch: Path, side: str, rows: Iterable[tuple[int, int, int]], *, in_ns: bool) -> Iterator[Sample]:
+def _pictures_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: list[int]) -> WrittenStream:
+    """The pictures of a camera with those numbers."""
+    in_ns = bool(scenario.settings["ros_times"])
+    stamps = scenario.unix_ns(picture_times(scenario))
+    late = logged(scenario, stamps, "image")
+    times = [(row, int(stamps[row]), int(late[row])) for row in rows]
+    return WrittenStream(
+        kind="Frame", logged_ns=late[rows], samples=_frames(scratch, kind, times, in_ns=in_ns), in_ns=in_ns
+    )
+
+
+def _frames(scratch: Path, kind: str, rows: Iterable[tuple[int, int, int]], *, in_ns: bool) -> Iterator[Sample]:
     for number, stamp, received in rows:
-        picture = np.load(SherpattView(kind=side, number=number, time_s=0.0).path(scratch))
-        yield _frame(picture, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), sensor=f"hcru1_{side}")
+        picture = np.load(SherpattView(kind=kind, number=number, time_s=0.0).path(scratch))
+        yield _frame(picture, micros(stamp, in_ns=in_ns), micros(received, in_ns=in_ns), kind=kind)
 
 
-def _frame(picture: Any, stamp: Sample, received: Sample, *, sensor: str) -> Sample:
+def _frame(picture: Any, stamp: Sample, received: Sample, *, kind: str) -> Sample:
     """A picture as the framework's own type has it; its intrinsics say nothing, those of the settings hold."""
-    height, width = picture.shape
+    height, width = picture.shape[:2]
+    mode, depth = MODES.get(kind, GRAY)
     return {
         "metadata": {
             "timeStamp": stamp,
@@ -148,18 +172,23 @@ def _frame(picture: Any, stamp: Sample, received: Sample, *, sensor: str) -> Sam
             "pixelCoeffs": [],
             "errValues": [],
             "attributes": [],
-            "mode": "mode_GRAY",
+            "mode": mode,
             "status": "status_VALID",
         },
-        "intrinsic": {"sensorId": sensor, "cameraMatrix": IDENTITY, "cameraModel": "cam_PINHOLE", "distCoeffs": []},
+        "intrinsic": {
+            "sensorId": f"hcru1_{kind}",
+            "cameraMatrix": IDENTITY,
+            "cameraModel": "cam_PINHOLE",
+            "distCoeffs": [],
+        },
         "extrinsic": {"hasFixedTransform": False, "pose_robotFrame_sensorFrame": {}, "pose_fixedFrame_robotFrame": {}},
         "data": {
             "rows": height,
             "cols": width,
-            "channels": 1,
-            "depth": "depth_8U",
-            "rowSize": width,
-            "data": picture.ravel().tolist(),
+            "channels": picture.size // (height * width),
+            "depth": depth,
+            "rowSize": picture.nbytes // height,
+            "data": np.frombuffer(picture.tobytes(), np.uint8).tolist(),
         },
     }
 
