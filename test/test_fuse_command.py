@@ -44,7 +44,10 @@ def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_pictures
     assert code == 0
     found = json.loads(told)
     assert found["inputs"] == {"leftImage": "/cam/left/image_raw", "rightImage": "/cam/right/image_raw"}
-    assert found["given"] == {"leftImage": 4, "rightImage": 4} and found["steps"][0]["calls"] == 4
+    assert (found["given"], found["accepted"], found["dfpc"], found["implementation"]) == (4, 4, "Wall", "Plain")
+    (step,) = found["steps"]
+    assert (step["name"], step["calls"], step["failures"]) == ("stereo", 4, 0)
+    assert 0 < step["cpu_s"] <= found["cpu_s"] and set(step["wall_s"]) == {"mean", "p50", "p95", "max"}
     with fieldplay.open(tmp_path / "out") as out:
         clouds = list(out.clouds("wall/cloud"))
         assert out.topics["/wall/cloud"].frame == "wall/scene"

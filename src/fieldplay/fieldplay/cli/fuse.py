@@ -202,14 +202,8 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
         note(str(failure))
     if len(pipeline.failures) > 3:
         note(f"and {len(pipeline.failures) - 3} more failures; --stats counts them by step")
-    statistics = pipeline.statistics.as_dict()
     if chosen.json:
-        told = {
-            "dfpc": pipeline.name, "implementation": pipeline.implementation,
-            "inputs": {binding.port: binding.topic.name for binding in found},
-            **{name: statistics[name] for name in ("given", "accepted", "cpu_s", "steps")}, "wall_s": result.wall_s,
-        }  # fmt: skip
-        print_line(json.dumps(told, indent=1))
+        print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
         return
     for line in pipeline.statistics.table():
         tell(line)
@@ -218,6 +212,29 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     if result.poses:
         way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
         print_line(f"{len(result.poses)} poses, {way:.2f} m of way, {result.wall_s:.1f} s")
+
+
+def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]:
+    """What was done; --stats has more of each step."""
+    statistics = pipeline.statistics.as_dict()
+    steps = [
+        {
+            **{name: step[name] for name in ("name", "calls", "failures")},
+            "cpu_s": step["cpu_s"]["total"],
+            "wall_s": {name: step["wall_s"][name] for name in ("mean", "p50", "p95", "max")},
+        }
+        for step in statistics["steps"]
+    ]
+    return {
+        "dfpc": pipeline.name,
+        "implementation": pipeline.implementation,
+        "inputs": {binding.port: binding.topic.name for binding in found},
+        "given": max(statistics["given"].values(), default=0),
+        "accepted": statistics["accepted"] if "success" in pipeline.outputs else statistics["sets"],
+        "cpu_s": statistics["cpu_s"],
+        "wall_s": result.wall_s,
+        "steps": steps,
+    }
 
 
 def _list(*, as_json: bool) -> int:
