@@ -1,6 +1,6 @@
 """Steps that find points which stand out in a cloud: corners of surfaces."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from fieldplay_fusion.dfn.neighbours import (
-    AT_ONCE,
+    NEAR,
     Edges,
     Places,
     edges_within,
     finite,
-    moments,
+    neighbourhood,
     starts_of,
     sums_of,
     surfaces_of,
@@ -46,23 +46,13 @@ class Detector3D(Step):
         raise NotImplementedError
 
 
-def largest(responses: Array, tree: cKDTree, candidates: Places, radius: float) -> Places:
+def largest(responses: Array, points: Array, candidates: Places, radius: float) -> Places:
     """The candidates (n,) whose response no other one within the radius exceeds; of equal ones the first."""
-    if not len(candidates):
-        return candidates
-    rank = np.empty(len(responses), np.intp)
-    rank[np.lexsort((np.arange(len(responses)), -responses))] = np.arange(len(responses))
-    edges = edges_within(tree, tree.data[candidates], radius)
-    best = np.minimum.reduceat(rank[edges.to], starts_of(edges, len(candidates))[:-1])
-    found: Places = candidates[best == rank[candidates]]
-    return found
-
-
-def chunks_of_edges(tree: cKDTree, points: Array, radius: float) -> Iterator[tuple[slice, Edges]]:
-    """The points of a tree near to some of these at a time."""
-    for first in range(0, len(points), AT_ONCE):
-        chunk = slice(first, first + AT_ONCE)
-        yield chunk, edges_within(tree, points[chunk], radius)
+    pairs = cKDTree(points[candidates]).query_pairs(radius * NEAR, output_type="ndarray")  # the earlier one first
+    own = responses[candidates]
+    is_largest = np.ones(len(candidates), bool)
+    is_largest[np.where(own[pairs[:, 0]] >= own[pairs[:, 1]], pairs[:, 1], pairs[:, 0])] = False
+    return candidates[is_largest]
 
 
 def _noble(products: Array) -> Array:
@@ -99,26 +89,26 @@ class HarrisDetector3D(Detector3D):
 
     def found(self, points: Array) -> tuple[Places, Array]:
         general = self.general
-        normals, curvatures = surfaces_of(points, radius=general["Radius"], threads=self.threads)
+        radius = general["SearchRadius"]
+        around = neighbourhood(cKDTree(points), general["Radius"])
+        normals, curvatures = surfaces_of(points, around=around)
         solid = np.flatnonzero(np.isfinite(curvatures))
-        points, normals, radius = points[solid], normals[solid], general["SearchRadius"]
-        if not len(points):
-            return solid, points
-        tree = cKDTree(points)
+        if not len(solid):
+            return solid, points[solid]
+        if general["Radius"] != radius or len(solid) < len(points):
+            points, normals = points[solid], normals[solid]
+            around = neighbourhood(cKDTree(points), radius)
         if general["HarrisMethod"] == "Curvature":
             responses = curvatures[solid]
         else:
-            products = np.zeros((len(points), 3, 3))
-            for chunk, edges in chunks_of_edges(tree, points, radius):
-                means, spreads = moments(normals, edges, starts_of(edges, len(points[chunk])))
-                products[chunk] = spreads + means[:, :, None] * means[:, None]
-            responses = RESPONSES[general["HarrisMethod"]](products)
+            means, spreads = around.moments(normals)
+            responses = RESPONSES[general["HarrisMethod"]](spreads + means[:, :, None] * means[:, None])
         found = np.flatnonzero(responses > general["DetectionThreshold"] + NOISE)
         if general["NonMaxSuppression"]:
-            found = largest(responses, tree, found, radius)
+            found = largest(responses, points, found, radius)
         corners = points[found]
         if general["EnableRefinement"]:
-            corners = _refined(corners, points, normals, tree, radius)
+            corners = _refined(corners, points, normals, cKDTree(points), radius)
         return solid[found], corners
 
 
@@ -140,21 +130,17 @@ class IssDetector3D(Detector3D):
 
     def found(self, points: Array) -> tuple[Places, Array]:
         general = self.general
-        tree, lengths, counts = cKDTree(points), np.zeros(points.shape), np.zeros(len(points))
-        for chunk, edges in chunks_of_edges(tree, points, general["SalientRadius"]):
-            own = points[chunk]
-            starts = starts_of(edges, len(own))
-            means, spreads = moments(points, edges, starts)
-            apart = means - own
-            lengths[chunk] = np.linalg.eigvalsh(spreads + apart[:, :, None] * apart[:, None])
-            counts[chunk] = np.diff(starts) - 1
-        small, middle, large = lengths.T
+        tree = cKDTree(points)
+        around = neighbourhood(tree, general["SalientRadius"])
+        means, spreads = around.moments(points)
+        apart = means - points
+        small, middle, large = np.linalg.eigvalsh(spreads + apart[:, :, None] * apart[:, None]).T
         is_salient = (middle < general["FirstThreshold"] * large) & (small < general["SecondThreshold"] * middle)
-        is_salient &= (counts >= general["MinNumberOfNeighbours"]) & (small > NOISE * large)
+        is_salient &= (around.counts > general["MinNumberOfNeighbours"]) & (small > NOISE * large)
         candidates = np.flatnonzero(is_salient)
         if general["NormalRadius"]:
             candidates = candidates[~self._on_rim(points, tree, candidates)]
-        found = largest(np.where(is_salient, small, 0.0), tree, candidates, general["NonMaximaSupressionRadius"])
+        found = largest(small, points, candidates, general["NonMaximaSupressionRadius"])
         return found, points[found]
 
     def _on_rim(self, points: Array, tree: cKDTree, asked: Places) -> Mask:

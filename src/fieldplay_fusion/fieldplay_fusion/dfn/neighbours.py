@@ -11,6 +11,8 @@ from scipy.spatial import cKDTree
 from fieldplay_fusion.dfn.values import Array, Cloud
 
 AT_ONCE = 20_000  # points whose neighbours are held at a time
+MOST_PAIRS = 50_000_000
+LEAST_POINTS = 3  # that make a surface
 NEAR = 1 + 1e-12  # a tree takes what is nearer than a bound, a radius what is as far too
 
 UPPER = np.triu_indices(3)
@@ -107,44 +109,66 @@ def sums_of(values: Array, places: Places, starts: Places) -> Array:
     return found
 
 
-def moments(values: Array, edges: Edges, starts: Places) -> tuple[Array, Array]:
-    """Means (n, 3) and covariances (n, 3, 3) of the values (m, 3) of each point's neighbours."""
-    center = values.mean(axis=0)
-    own = values - center
-    counts = np.maximum(np.diff(starts), 1)[:, None]
-    means = sums_of(own, edges.to, starts) / counts
-    products = sums_of(own[:, UPPER[0]] * own[:, UPPER[1]], edges.to, starts) / counts
-    covariances = products[:, SYMMETRIC].reshape(-1, 3, 3) - means[:, :, None] * means[:, None]
-    return means + center, covariances
+class Neighbourhood(NamedTuple):
+    """Which points of a cloud lie within a radius of each other."""
+
+    pairs: sparse.csr_matrix  # of each two one
+    counts: Places  # how many lie about each point, itself too
+
+    def moments(self, values: Array) -> tuple[Array, Array]:
+        """Means (n, 3) and covariances (n, 3, 3) of the values (n, 3) about each point."""
+        center = values.mean(axis=0)
+        own = values - center
+        rows = np.hstack([own, own[:, UPPER[0]] * own[:, UPPER[1]]])
+        rows = (self.pairs @ rows + self.pairs.T @ rows + rows) / self.counts[:, None]
+        means = rows[:, :3]
+        return means + center, rows[:, 3:][:, SYMMETRIC].reshape(-1, 3, 3) - means[:, :, None] * means[:, None]
+
+
+def neighbourhood(tree: cKDTree, radius: float) -> Neighbourhood:
+    """All points of a tree within a radius of each other; ValueError where these are too many to hold."""
+    count = (tree.count_neighbors(tree, radius) - tree.n) // 2
+    if count > MOST_PAIRS:
+        raise ValueError(
+            f"expected at most {MOST_PAIRS} pairs of points within {radius:g} m, got {count} of {tree.n} points:"
+            " a smaller radius or fewer points would do"
+        )
+    one, other = tree.query_pairs(radius * NEAR, output_type="ndarray").T
+    pairs = sparse.coo_matrix((np.ones(len(one)), (one, other)), shape=(tree.n, tree.n)).tocsr()
+    counts = 1 + np.bincount(one, minlength=tree.n) + np.bincount(other, minlength=tree.n)
+    return Neighbourhood(pairs, counts)
 
 
 def surfaces_of(
-    points: Array, *, nearest: int = 0, radius: float = 0.0, sensor: Array | None = None, threads: int = 1
+    points: Array,
+    *,
+    nearest: int = 0,
+    radius: float = 0.0,
+    around: Neighbourhood | None = None,
+    sensor: Array | None = None,
+    threads: int = 1,
 ) -> tuple[Array, Array]:
     """Normals (n, 3) turned towards the sensor (3,), else the origin, and curvatures (n,), of points (n, 3).
 
     They follow from the points within the radius, or from the nearest ones; a point with fewer than 3 has NaN.
     """
-    tree = cKDTree(points)
-    towards = (np.zeros(3) if sensor is None else sensor) - points
-    normals, curvatures = np.full(points.shape, np.nan), np.full(len(points), np.nan)
-    for first in range(0, len(points), AT_ONCE):
-        chunk = slice(first, first + AT_ONCE)
-        own = points[chunk]
-        if radius > 0:
-            edges = edges_within(tree, own, radius)
-            starts = starts_of(edges, len(own))
-            _, covariances = moments(points, edges, starts)
-            enough = np.diff(starts) >= 3
-        else:
-            _, near = tree.query(own, np.arange(1, min(nearest, len(points)) + 1), workers=threads)
+    if around is not None or radius > 0:
+        found = around or neighbourhood(cKDTree(points), radius)
+        enough, covariances = found.counts >= LEAST_POINTS, found.moments(points)[1]
+    else:
+        count = min(nearest, len(points))
+        enough, covariances = np.full(len(points), count >= LEAST_POINTS), np.zeros((len(points), 3, 3))
+        tree = cKDTree(points)
+        for first in range(0, len(points), AT_ONCE):
+            own = points[first : first + AT_ONCE]
+            _, near = tree.query(own, np.arange(1, count + 1), workers=threads)
             offsets = points[near] - own[:, None]
             offsets -= offsets.mean(axis=1, keepdims=True)
-            covariances = np.einsum("nki,nkj->nij", offsets, offsets) / near.shape[1]
-            enough = np.full(len(own), near.shape[1] >= 3)
-        lengths, axes = np.linalg.eigh(covariances)
-        away = np.einsum("ni,ni->n", axes[:, :, 0], towards[chunk]) < 0
-        normals[chunk] = np.where(enough[:, None], np.where(away[:, None], -axes[:, :, 0], axes[:, :, 0]), np.nan)
-        whole = np.maximum(lengths.sum(axis=1), np.finfo(float).tiny)
-        curvatures[chunk] = np.where(enough, np.maximum(lengths[:, 0], 0) / whole, np.nan)
-    return normals, curvatures
+            covariances[first : first + AT_ONCE] = np.swapaxes(offsets, 1, 2) @ offsets / count
+    lengths, axes = np.linalg.eigh(covariances)
+    normals = axes[:, :, 0]
+    away = np.einsum("ni,ni->n", normals, (np.zeros(3) if sensor is None else sensor) - points) < 0
+    normals = np.where(away[:, None], -normals, normals)
+    normals[~enough] = np.nan
+    whole = np.maximum(lengths.sum(axis=1), np.finfo(float).tiny)
+    return normals, np.where(enough, np.maximum(lengths[:, 0], 0) / whole, np.nan)
