@@ -57,6 +57,7 @@ class Call(NamedTuple):
     """A step that was called: what came out, or what failed, and how long it took."""
 
     node: GraphNode
+    inputs: Mapping[str, Any]
     outputs: Ports
     fault: str
     wall_s: float
@@ -110,6 +111,7 @@ class Pipeline:
         self._held: dict[End, Any] = {}  # of inputs that are held
         self._later: dict[End, Any] = {}  # what steps gave before
         self._latest: dict[End, Any] = {}  # for steps that run on one port, or at their time
+        self._last_calls: dict[str, tuple[Mapping[str, Any], Mapping[End, Any]]] = {}  # on nothing new
         self._next_ns: dict[str, int] = {}
         self._jumped_ns: int | None = None
         self._in_a_row: Counter[str] = Counter()
@@ -210,6 +212,7 @@ class Pipeline:
         self._latest.update({end: value for end, value in wave.new.items() if end in self._kept})
         for level in self.graph.levels:
             ready = [(node, values) for node in level if (values := self._inputs(node, wave)) is not None]
+            ready = [each for each in ready if not self._is_as_before(*each, wave)]
             for call in self._called(ready):
                 self._take(call, wave)
             self._check_rows(wave)
@@ -235,12 +238,27 @@ class Pipeline:
         elif node.trigger:
             if node.inputs[node.trigger] not in wave.new:
                 return None
-        elif not any(source in there for source in node.inputs.values() for there in (wave.new, wave.old, self._later)):
+        elif node.kind.keeps_state and not self._is_new(node, wave):
             return None
         is_loose = bool(node.hz or node.trigger)
         known = {**self._held, **self._later, **wave.old, **(self._latest if is_loose else {}), **wave.new}
         values = self._values(node, known)
         return values if self._has_mandatory(node, values) else None
+
+    def _is_as_before(self, node: GraphNode, values: Mapping[str, Any], wave: Wave) -> bool:
+        """Whether a step's inputs are those of its last call, nothing new among them: then its outputs stand."""
+        if self._is_new(node, wave) or node.kind.keeps_state:
+            return False
+        last = self._last_calls.get(node.id)
+        is_same = last is not None and last[0].keys() == values.keys()
+        if last is None or not is_same or any(last[0][port] is not value for port, value in values.items()):
+            return False
+        wave.old.update(last[1])
+        return True
+
+    @staticmethod
+    def _is_new(node: GraphNode, wave: Wave) -> bool:
+        return node.id in wave.due or any(source in wave.new for source in node.inputs.values())
 
     @staticmethod
     def _values(node: GraphNode, known: Mapping[End, Any]) -> dict[str, Any]:
@@ -273,12 +291,15 @@ class Pipeline:
             outputs = self.steps[node.id].process(**node.constants, **values)
         except FAULTS as error:
             fault = " ".join(str(error).split()) or type(error).__name__
-        return Call(node, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
+        return Call(node, values, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
 
     def _take(self, call: Call, wave: Wave) -> None:
         new = self._counted(call, wave)
-        is_new = wave.due or any(source in wave.new for source in call.node.inputs.values())
-        (wave.new if is_new else wave.old).update(new)
+        if self._is_new(call.node, wave):
+            wave.new.update(new)
+        else:
+            wave.old.update(new)
+            self._last_calls[call.node.id] = (call.inputs, new)
         self._latest.update({end: value for end, value in new.items() if end in self._kept})
 
     def _counted(self, call: Call, wave: Wave) -> dict[End, Any]:

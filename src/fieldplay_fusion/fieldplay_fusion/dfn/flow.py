@@ -1,0 +1,34 @@
+"""A step of our own that follows points of a picture into another by their surroundings, without descriptors."""
+
+import cv2
+import numpy as np
+
+from fieldplay_fusion.dfn.intrinsics import grey_pair
+from fieldplay_fusion.dfn.step import Ports, Step, implements
+from fieldplay_fusion.dfn.values import Features2D, Frame, Matches2D
+
+
+@implements("FeaturesTracking2D")
+class LucasKanade(Step):
+    """Points followed by the slopes of grey values, from coarse to fine; one that is not found on the way back goes."""
+
+    def process(self, *, sourceFrame: Frame, sinkFrame: Frame, features: Features2D) -> Ports:
+        own = self.general
+        source, sink = grey_pair(sourceFrame, sinkFrame)
+        points = features.points[np.isfinite(features.points).all(axis=1)]
+        if not len(points):
+            return {"matches": Matches2D(source=points, sink=points, probability=np.zeros(0)), "quality": 0.0}
+        size, levels = (own["WindowSize"], own["WindowSize"]), own["PyramidLevels"]
+        begin = points.astype(np.float32)[:, None]
+        there, is_found, _ = cv2.calcOpticalFlowPyrLK(source, sink, begin, begin.copy(), winSize=size, maxLevel=levels)
+        back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, there.copy(), winSize=size, maxLevel=levels)
+        off = np.linalg.norm((back - begin)[:, 0], axis=1)
+        kept = (is_found[:, 0] > 0) & (is_back[:, 0] > 0) & (off < own["MaximumReturnError"])
+        moved = there[:, 0].astype(np.float64)
+        height, width = source.shape
+        kept &= ((moved >= 0) & (moved <= [width - 1, height - 1])).all(axis=1)
+        if own["MaximumRowError"] > 0:  # of a rectified pair
+            kept &= np.abs(moved[:, 1] - points[:, 1]) <= own["MaximumRowError"]
+        probability = np.exp(-(off[kept] ** 2) / 2)
+        matches = Matches2D(source=points[kept], sink=moved[kept], probability=probability)
+        return {"matches": matches, "quality": float(kept.mean())}
