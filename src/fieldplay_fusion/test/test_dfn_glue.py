@@ -171,7 +171,7 @@ def test_points_are_followed_and_those_that_cannot_be_go() -> None:
     random = np.random.default_rng(1)
     picture = np.kron(random.integers(0, 255, (30, 40)), np.ones((5, 5))).astype(np.uint8)
     moved = np.roll(picture, (2, 3), axis=(0, 1))
-    step = made("FeaturesTracking2D", "LucasKanade")
+    step = made("FeaturesTracking2D", "PyramidTracker")
     features = step_of("FeaturesExtraction2D", "OrbDetectorDescriptor")().process(frame=Frame(image=picture))[
         "features"
     ]
@@ -179,6 +179,6 @@ def test_points_are_followed_and_those_that_cannot_be_go() -> None:
     shifts = found["matches"].sink - found["matches"].source
     np.testing.assert_allclose(np.median(shifts, axis=0), [3, 2], atol=0.02)
     assert 0.5 < found["quality"] <= 1
-    rows = made("FeaturesTracking2D", "LucasKanade", MaximumRowError=1.0)
+    rows = made("FeaturesTracking2D", "PyramidTracker", MaximumRowError=1.0)
     none = rows.process(sourceFrame=Frame(image=picture), sinkFrame=Frame(image=moved), features=features)
     assert len(none["matches"]) < 0.1 * len(found["matches"])

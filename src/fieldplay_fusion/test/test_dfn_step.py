@@ -2,9 +2,10 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
 from fieldplay_fusion.descriptors.catalogue import known
-from fieldplay_fusion.dfn.step import Parameter, parameters, settings_of, step_of, steps
+from fieldplay_fusion.dfn.step import FOLDER, Parameter, parameters, settings_of, step_of, steps
 from fieldplay_fusion.dfn.values import Cloud
 from fieldplay_messages.errors import UsageError
 
@@ -61,3 +62,8 @@ def test_every_step_is_published_and_can_be_made_as_it_is() -> None:
 def test_a_step_that_is_not_there_is_told_with_the_near_one() -> None:
     with pytest.raises(UsageError, match="no implementation CartesianSystem: did you mean CartesianS"):
         step_of("PointCloudTransformation", "CartesianSystem")
+
+
+def test_no_two_files_say_what_can_be_set_in_one_step() -> None:
+    names = [name for file in FOLDER.glob("*.yaml") for name in yaml.safe_load(file.read_text())]
+    assert sorted(names) == sorted(set(names))

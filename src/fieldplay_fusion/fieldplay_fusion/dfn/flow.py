@@ -9,7 +9,7 @@ from fieldplay_fusion.dfn.values import Features2D, Frame, Matches2D
 
 
 @implements("FeaturesTracking2D")
-class LucasKanade(Step):
+class PyramidTracker(Step):
     """Points followed by the slopes of grey values, from coarse to fine; one that is not found on the way back goes."""
 
     def process(self, *, sourceFrame: Frame, sinkFrame: Frame, features: Features2D) -> Ports:
