@@ -4,6 +4,7 @@ import argparse
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from fieldplay.cli.arguments import parameters
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay_messages.errors import UsageError
 from fieldplay_samples.errors import SampleError
@@ -24,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--seconds", type=float, default=defaults.seconds, metavar="S", help="how long it is; 20")
         sub.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="of the world and the noise; 1")
         sub.add_argument("--zip", action="store_true", help="a zip, as downloaded, in place of a folder")
+        sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any of those that follow")
         for name, default in settings_of(dataset).items():
             _add_setting(sub, name, default)
 
@@ -40,6 +42,7 @@ def _add_setting(parser: argparse.ArgumentParser, name: str, default: Value) -> 
 def run(chosen: argparse.Namespace) -> int:
     """Write a sample."""
     settings = {name: getattr(chosen, name) for name in settings_of(chosen.dataset)}
+    settings |= parameters(chosen.set)
     options = SampleOptions(seconds=chosen.seconds, seed=chosen.seed, zip=chosen.zip, settings=settings)
     try:
         with progress_bar("making the sample", "steps") as bar:

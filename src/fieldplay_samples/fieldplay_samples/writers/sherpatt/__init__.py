@@ -1,4 +1,4 @@
-"""A sample of SherpaTT: a drive among rocks as the logs of the rover, of its stereo unit, and a surface model.
+"""A sample of SherpaTT: a drive among rocks or around a box: logs of the rover and its stereo unit, a surface model.
 
 The rover's logs are of the framework's own types in microseconds; the stereo unit's come from a ROS bag, in parts. What
 the archives leave open is as data/sherpatt.yaml says. Economies: every fourth pixel, a turn of the lidar in two.
@@ -15,6 +15,7 @@ from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import measured, views
+from fieldplay_samples.writers.sherpatt.box import TRUTH, box_truth
 from fieldplay_samples.writers.sherpatt.logs import WrittenStream, write_log, write_settings
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
 from fieldplay_samples.writers.sherpatt.surface import write_surface
@@ -92,4 +93,13 @@ def _truth(scenario: SherpattScenario) -> SampleTruth:
         map_T_base=scenario.drive.motion.pose_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),
         others={"travelled_m": np.asarray(scenario.drive.travelled_m.at(time))},
+        arrays=_box_truth(scenario),
     )
+
+
+def _box_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
+    if scenario.box is None:
+        return {}
+    time = views.picture_times(scenario)
+    map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
+    return {TRUTH: box_truth(scenario.box, scenario.unix_ns(time), map_T_left)}

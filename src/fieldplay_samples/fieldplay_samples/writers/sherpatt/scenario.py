@@ -13,10 +13,14 @@ from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
+from fieldplay_samples.world.surfaces import StandingBox
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_way
+from fieldplay_samples.writers.sherpatt.box import box_in_circle, circle_plan, scene_with_box, with_turned_unit
 
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
+ROCKS, BOX = "rocks", "box"
+FASTEST_DEG_S = 90.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,6 +30,7 @@ class SherpattScenario(Scenario):
     legs: Legs
     terrain: Terrain
     drive: GroundDrive
+    box: StandingBox | None
 
     def frame(self, name: str) -> Floats:
         """One of the published static transforms (4, 4)."""
@@ -45,8 +50,8 @@ class SherpattScenario(Scenario):
     def body_T_camera(self) -> dict[str, Floats]:
         """Poses (4, 4) of the unit's cameras, by way of the settings' frames."""
         rows = {(row[0], row[1]): pose_of(row[2:]) for row in self.numbers["settings_tf"]}
-        body_T_unit = inverse(rows["imu", "sherpaTT_body"])
-        left, color = (body_T_unit @ rows["tcp", f"camera_{name}"] for name in ("left", "color"))
+        tcp = inverse(rows["imu", "sherpaTT_body"]) @ rows["imu", "tcp_base"] @ rows["tcp_base", "tcp"]
+        left, color = (tcp @ rows["tcp", f"camera_{name}"] for name in ("left", "color"))
         aside = transform(np.eye(3), [self.numbers["camera"]["baseline"], 0.0, 0.0])
         return {"left": left, "right": left @ aside, "color": color, "depth": left}
 
@@ -79,28 +84,47 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
     """The sample's scenario, deterministic by seed."""
     numbers = numbers_of("sherpatt")
     _check(settings, numbers)
+    around_box = settings["scene"] == BOX
+    if around_box:
+        numbers = numbers | {"settings_tf": with_turned_unit(numbers)}
+        plan = circle_plan(seconds, numbers["box"]["radius"], settings["circle_deg_s"])
+    else:
+        plan = plan_drive(seconds, np.random.default_rng([seed, 6]), DriveLimits(**numbers["limits"]))
     legs, terrain = legs_from_numbers(numbers["legs"]), terrain_named("volcano", seed=seed)
     x, y, heading = numbers["start_xy_heading"]
     drive = drive_over(
-        plan_drive(seconds, np.random.default_rng([seed, 6]), DriveLimits(**numbers["limits"])),
+        plan,
         terrain.height_m,
         legs.stance(),
         start_xy_m=(x, y),
         start_heading_rad=heading,
     )
     return SherpattScenario(
-        seed=seed, seconds=seconds, settings=settings, numbers=numbers, legs=legs, terrain=terrain, drive=drive
+        seed=seed,
+        seconds=seconds,
+        settings=settings,
+        numbers=numbers,
+        legs=legs,
+        terrain=terrain,
+        drive=drive,
+        box=box_in_circle(numbers, terrain) if around_box else None,
     )
 
 
 def make_world(scenario: SherpattScenario) -> Scene:
-    """The ground with rocks and poles off the way; the rover itself is not in it."""
+    """The ground with rocks and poles off the way, or a box in the middle of it; the rover itself is not in it."""
+    if scenario.box is not None:
+        return scene_with_box(scenario, scenario.terrain, scenario.box)
     return scene_beside_way(scenario, scenario.terrain, scenario.drive)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
     if settings["dgps_frame"] not in ("ned", "nwu"):
         raise SampleError(f"dgps_frame: expected ned or nwu, got {settings['dgps_frame']!r}")
+    if settings["scene"] not in (ROCKS, BOX):
+        raise SampleError(f"scene: expected {ROCKS} or {BOX}, got {settings['scene']!r}")
+    if settings["circle_deg_s"] > FASTEST_DEG_S:
+        raise SampleError(f"circle_deg_s: expected {FASTEST_DEG_S:g} at most, got {settings['circle_deg_s']:g}")
     most = MOST_LIDAR_POINTS // numbers["lidar"]["rows"]
     if settings["lidar_columns"] > most:
         raise SampleError(f"lidar_columns: expected {most} at most, got {settings['lidar_columns']}")

@@ -1,0 +1,131 @@
+"""The sample of SherpaTT around a box: what the stereo unit sees of it, and how far points are from what is there."""
+
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from fieldplay_samples.errors import SampleError
+from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.sensors.camera import camera_from_numbers, depth
+from fieldplay_samples.world.layers import Unevenness
+from fieldplay_samples.world.named import terrain_named
+from fieldplay_samples.world.surfaces import GroundWithBox, StandingBox
+from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.sherpatt.box import truth_of
+from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world
+
+TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 30, "scene": "box"}
+NUMBERS = numbers_of("sherpatt")
+LENS = NUMBERS["camera"]
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sherpatt") / "box"
+    return write_sample("sherpatt", path, SampleOptions(seconds=10.0, seed=1, settings=TINY, workers=1)).path
+
+
+@pytest.fixture(scope="module")
+def seen(out: Path) -> tuple[GroundWithBox, dict[str, np.ndarray]]:
+    return truth_of(out)
+
+
+def test_the_whole_box_is_in_every_picture_and_all_its_sides_in_some(
+    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+) -> None:
+    world, true = seen
+    assert len(true["map_T_left"]) == len(true["stamp_ns"]) == 10
+    corners = world.box.world_T_box @ np.c_[CORNERS * world.box.sizes_m, np.ones(8)].T
+    optical = np.linalg.inv(true["map_T_left"]) @ corners
+    u, v = LENS["f"] * optical[:, :2].swapaxes(0, 1) / optical[:, 2]
+    assert (np.abs(u) < 400).all() and (np.abs(v) < 386).all()
+    assert (optical[:, 2] > 2.0).all() and (optical[:, 2] < 5.0).all()
+    places = (np.linalg.inv(world.box.world_T_box) @ true["map_T_left"])[:, :2, 3]
+    for side in ([1, 0], [0, 1], [-1, 0], [0, -1]):
+        before = (places * side).sum(axis=1) - np.abs(np.array(side) * world.box.sizes_m[:2]).sum() / 2
+        steepest = before / np.linalg.norm(places, axis=1)
+        assert steepest.max() > np.sin(np.radians(20))
+    turned = np.diff(np.unwrap(np.arctan2(*places.T[::-1])))
+    assert np.degrees(turned) == pytest.approx(np.full(9, 18.0), abs=1.5)
+
+
+def test_the_depths_that_cameras_see_lie_on_the_surfaces_and_others_do_not(
+    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+) -> None:
+    world, true = seen
+    lens = (LENS["f"], LENS["f"], LENS["cx"], LENS["cy"])
+    camera = camera_from_numbers(LENS["width"], LENS["height"], lens, (0.0,) * 5)
+    scenario = make_scenario(1, 10.0, {**NUMBERS["settings"], **TINY})
+    shrink = 12
+    for pose in true["map_T_left"][::4]:
+        deep = depth(make_world(scenario), camera, pose, shrink=shrink).astype(float)
+        v, u = (np.indices(deep.shape) + 0.5) * shrink - 0.5
+        points = np.stack([(u - LENS["cx"]) / LENS["f"] * deep, (v - LENS["cy"]) / LENS["f"] * deep, deep], axis=-1)
+        near = points[deep < 8.0] @ pose[:3, :3].T + pose[:3, 3]
+        on_box = np.abs(world.box.distance_m(near)) < 1e-3
+        assert 0.05 < on_box.mean() < 0.3
+        assert world.distance_m(near).max() < 0.002
+        raised = near[on_box & (near[:, 2] > world.box.world_T_box[2, 3])] + [0, 0, 0.1]
+        assert world.distance_m(raised).max() > 0.09
+
+
+def test_the_box_stands_on_the_ground_with_no_edge_in_the_air(
+    seen: tuple[GroundWithBox, dict[str, np.ndarray]],
+) -> None:
+    world, _ = seen
+    pose, sizes = world.box.world_T_box, world.box.sizes_m
+    below = np.array([[x, y, -0.5] for x in np.linspace(-0.5, 0.5, 7) for y in np.linspace(-0.5, 0.5, 7)]) * sizes
+    feet = below @ pose[:3, :3].T + pose[:3, 3]
+    gap = feet[:, 2] - world.terrain.height_m(feet[:, 0], feet[:, 1])
+    assert gap.max() < 0.005
+    assert gap.min() > -0.15
+    assert pose[:3, :3] @ pose[:3, :3].T == pytest.approx(np.eye(3), abs=1e-12)
+
+
+def test_distances_from_a_box_by_hand() -> None:
+    turn = Rotation.from_euler("z", 90, degrees=True).as_matrix()
+    box = StandingBox(world_T_box=np.vstack([np.c_[turn, [1, 2, 3]], [0, 0, 0, 1]]), sizes_m=np.array([2.0, 1.0, 0.6]))
+    points = np.array([[1, 2, 3.5], [1, 3.2, 3], [1.8, 2, 3], [1.9, 3.3, 3.3], [1, 2, 3.2], [1, 2, 3]])
+    assert box.distance_m(points) == pytest.approx([0.2, 0.2, 0.3, 0.5, -0.1, -0.3])
+
+
+def test_distances_from_a_slope_are_those_along_its_normal() -> None:
+    flat = (Unevenness(rms_m=1e-9, longest_m=100.0, shortest_m=50.0),)
+    slope = Terrain(seed=1, layers=flat, soil=terrain_named("volcano", seed=1).soil, slope=(0.75, 0.0))
+    far = StandingBox(world_T_box=np.eye(4) + np.eye(4, k=3) * 100, sizes_m=np.ones(3))
+    world = GroundWithBox(terrain=slope, box=far)
+    assert world.distance_m(np.array([[0, 0, 1.0], [4, 0, 3.0], [0, 5, -2.0]])) == pytest.approx(
+        [0.8, 0.0, 1.6], abs=1e-9
+    )
+
+
+def test_the_turned_unit_stands_in_the_settings(out: Path, seen: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
+    data = (out / "recording_20181127-111500_tf.msg").read_bytes()
+    frames = msgpack.unpackb(data, raw=False, strict_map_key=False, use_list=False)
+    turn = Rotation.from_quat(frames["tcp_base", "tcp"]["rotation"])
+    ahead = turn.apply([1, 0, 0])
+    assert ahead[1] > 0.95 and 0.1 < ahead[2] < 0.25  # to the left, and up
+    assert frames["tcp", "camera_left"]["rotation"] == tuple(NUMBERS["settings_tf"][4][5:])
+
+
+def test_a_sample_without_a_box_has_no_such_truth(tmp_path: Path) -> None:
+    with pytest.raises(SampleError, match=r"expected a sample of sherpatt around a box with out.box.npz beside it"):
+        truth_of(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scene": "barrel"}, "scene: expected rocks or box, got 'barrel'"),
+        ({"circle_deg_s": 91}, "expected 90 at most"),
+    ],
+)
+def test_a_scene_that_does_not_exist_is_refused(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(SampleError, match=message):
+        write_sample("sherpatt", tmp_path / "out", SampleOptions(settings=settings))
