@@ -141,6 +141,10 @@ def test_guessed_poses_are_first_t_k_and_lead_to_the_same() -> None:
     anywhere = transform_of_step(np.array([0.3, 0.2, 0.1]), np.array([1.0, 2, 3]))
     one, other = (adjusted("CeresAdjustment", pixels, guess=guess) for guess in (None, anywhere @ poses))
     np.testing.assert_allclose(one["posesSequence"], other["posesSequence"], atol=1e-7)
+    wrong = poses @ transform_of_step(np.array([0.0, 1.0, 0.0]), np.array([2.0, 0, 0]))
+    wrong[1] = np.eye(4)
+    third = adjusted("CeresAdjustment", pixels, guess=wrong)
+    np.testing.assert_allclose(one["posesSequence"], third["posesSequence"], atol=1e-7, err_msg="a wrong guess")
     with pytest.raises(ValueError, match="guessedPosesSequence: expected 3 poses, got"):
         adjusted("CeresAdjustment", pixels, guess=poses[:2])
 

@@ -1,11 +1,11 @@
 """Steps that find the poses of a stereo camera from matches between all pictures it took."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fieldplay_fusion.dfn.bundles import Bundle, StereoRig, adjusted, are_numbers, first_poses, tracks_of
+from fieldplay_fusion.dfn.bundles import Bundle, Mask, StereoRig, adjusted, are_numbers, first_poses, tracks_of
 from fieldplay_fusion.dfn.poses import frames_of
 from fieldplay_fusion.dfn.rigid import leaves_a_turn_free, moved
 from fieldplay_fusion.dfn.step import Ports, Step, implements
@@ -14,6 +14,14 @@ from fieldplay_kinematics.transforms import inverse_from_transform, transform_fr
 
 NUMBERS = ("FocalLengthX", "FocalLengthY", "PrincipalPointX", "PrincipalPointY")
 SIDES = ("Left", "Right")
+
+
+class Begun(NamedTuple):
+    """What an adjustment begins with: poses k_T_first (k, 4, 4), points (n, 3), and how far off they are in pixels."""
+
+    poses: Array
+    points: Array
+    error: float
 
 
 class StereoAdjustment(Step):
@@ -74,7 +82,10 @@ class StereoAdjustment(Step):
 
 @implements("BundleAdjustment")
 class CeresAdjustment(StereoAdjustment):
-    """Poses and points at which they are seen where they should be; what is far off weighs less, then nothing."""
+    """Poses and points at which they are seen where they should be; what is far off weighs less, then nothing.
+
+    It begins with the poses that are guessed, or with those that the points tell, whichever are nearer to it.
+    """
 
     def is_good(self, bundle: Bundle) -> bool:
         limit, numbers = self.general["MaximumReprojectionError"], self.rig.numbers
@@ -83,14 +94,12 @@ class CeresAdjustment(StereoAdjustment):
 
     def bundle(self, pixels: Array, guess: Array | None) -> Bundle | None:
         seen = self.rig.points(pixels)
-        poses, fits = first_poses(seen, seed=self.seed)
-        if guess is not None and np.isfinite(guess).all():
-            poses = inverse_from_transform(guess) @ guess[0]
-        if not np.isfinite(poses).all() or len(pixels) < self.general["MinimumTracks"]:
+        own, fits = first_poses(seen, seed=self.seed)
+        guesses = [own] if guess is None else [inverse_from_transform(guess) @ guess[0], own]
+        begun = [self._begun(pixels, seen, fits, poses) for poses in guesses if np.isfinite(poses).all()]
+        if not begun or len(pixels) < self.general["MinimumTracks"]:
             return None
-        nearest = np.argmin(np.where(fits, seen[:, :, 2], np.inf), axis=1)
-        backs = inverse_from_transform(poses)[nearest]
-        points = moved(backs, seen[np.arange(len(seen)), nearest][:, None])[:, 0]
+        poses, points = min(begun, key=lambda each: each.error)[:2]
         huber, limit = self.general["HuberPixels"], self.general["MaximumReprojectionError"]
         bundle = adjusted(self.rig, pixels, poses, points, huber_px=huber)
         is_inner = bundle.errors <= limit
@@ -103,6 +112,17 @@ class CeresAdjustment(StereoAdjustment):
         expected, _ = self.rig.pixels(np.swapaxes(moved(inner.poses, inner.points[None]), 0, 1))
         errors = np.linalg.norm((expected - pixels) * self.rig.weights, axis=2)
         return Bundle(poses=inner.poses, points=inner.points, errors=errors)
+
+    def _begun(self, pixels: Array, seen: Array, fits: Mask, poses: Array) -> Begun:
+        """Points where the nearest place saw them, and how far off they then are for the other places."""
+        nearest = np.argmin(np.where(fits, seen[:, :, 2], np.inf), axis=1)
+        backs = inverse_from_transform(poses)[nearest]
+        points = moved(backs, seen[np.arange(len(seen)), nearest][:, None])[:, 0]
+        expected, _ = self.rig.pixels(np.swapaxes(moved(poses, points[None]), 0, 1))
+        errors = np.linalg.norm(expected - pixels, axis=2)
+        errors[np.arange(len(seen)), nearest] = np.nan
+        known = errors[np.isfinite(errors)]
+        return Begun(poses, points, float(np.median(known)) if len(known) else np.inf)
 
 
 @implements("BundleAdjustment")
