@@ -14,8 +14,6 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets import checks
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.compression import Compression
-from fieldplay_messages.bags.writer import StorageName
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.batches import Window, batches, record_stretches
 from fieldplay_messages.feeds.feed import Feed
@@ -65,19 +63,8 @@ class ArchiveData(FieldData):
             ):
                 yield Message(feeds[channel].topic, stamp_ns, data[begin:end].tobytes(), feeds[channel].msgtype)
 
-    def to_bag(
-        self,
-        out: Path | str,
-        selection: Selection | None = None,
-        *,
-        storage: StorageName = "mcap",
-        compression: Compression = "none",
-        overwrite: bool = False,
-        strict: bool = False,
-        progress: Progress = unwatched,
-    ) -> Converted:
-        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict)
-        return convert(self.archive, Path(out), selection or self._selection, options, progress=progress)
+    def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
+        return convert(self.archive, out, selection or self._selection, options, progress=progress)
 
     def _window(self, start: float, duration: float | None) -> Window:
         return window_of(self.archive, Selection(start_s=start, duration_s=duration))

@@ -11,9 +11,7 @@ from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
 from fieldplay_archive.datasets import BAG, open_dataset
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.compression import Compression
 from fieldplay_messages.bags.opening import open_bag
-from fieldplay_messages.bags.writer import StorageName
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
@@ -73,21 +71,10 @@ class BagData(FieldData):
             if data is not None:
                 yield Message(name, int(stamps[event]), data, self.topics[name].type)
 
-    def to_bag(
-        self,
-        out: Path | str,
-        selection: Selection | None = None,
-        *,
-        storage: StorageName = "mcap",
-        compression: Compression = "none",
-        overwrite: bool = False,
-        strict: bool = False,
-        progress: Progress = unwatched,
-    ) -> Converted:
-        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict)
+    def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
         with open_dataset(self.path, BAG.name) as archive:
             try:
-                return convert(archive, Path(out), selection or Selection(), options, progress=progress)
+                return convert(archive, out, selection or Selection(), options, progress=progress)
             finally:
                 for defect in archive.defects.kept:
                     self._report_once(defect)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.data.columns import Columns, columns_of_records
-from fieldplay.data.conversion import Converted
+from fieldplay.data.conversion import BagOptions, Converted
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation
@@ -89,7 +89,6 @@ class FieldData(ABC):
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
         """The messages of some topics, or of all, in the order of time."""
 
-    @abstractmethod
     def to_bag(
         self,
         out: Path | str,
@@ -102,6 +101,13 @@ class FieldData(ABC):
         progress: Progress = unwatched,
     ) -> Converted:
         """Write a bag of ROS 2, as the command `convert` does."""
+        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict)
+        return self._write_bag(Path(out), selection, options, progress)
+
+    @abstractmethod
+    def _write_bag(
+        self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress
+    ) -> Converted: ...
 
     @abstractmethod
     def _window(self, start: float, duration: float | None) -> Window: ...
