@@ -241,10 +241,22 @@ def test_a_model_is_found_in_a_scene_the_same_each_time(name: str, general: dict
     with pytest.raises(ValueError, match="expected descriptors of one kind, got some of 33 and of 125 numbers"):
         step.process(
             sourceFeatures=model,
-            sinkFeatures=Features3D(points=np.zeros((1, 3)), descriptors=np.zeros((1, 125), np.float32)),
+            sinkFeatures=Features3D(points=scene.points[:9], descriptors=np.zeros((9, 125), np.float32)),
         )
     with pytest.raises(ValueError, match="expected features with descriptors, got points alone"):
         step.process(sourceFeatures=Features3D(points=box()), sinkFeatures=empty)
+    line = Features3D(points=np.outer(np.arange(9.0), [1, 2, 3]), descriptors=np.ones((9, 33), np.float32))
+    assert step.process(sourceFeatures=line, sinkFeatures=scene) == {"success": False}
+    strays = np.concatenate([np.full((5, 3), np.nan), np.ones((5, 3)), np.full((5, 3), np.inf)])
+    marks = np.concatenate([np.ones((5, 33)), np.full((5, 33), 1000.0), np.full((5, 33), np.nan)]).astype(np.float32)
+    more = [
+        Features3D(
+            points=np.concatenate([features.points, strays]), descriptors=np.concatenate([features.descriptors, marks])
+        )
+        for features in (model, scene)
+    ]
+    again = step.process(sourceFeatures=more[0], sinkFeatures=more[1])
+    np.testing.assert_array_equal(again["transform"], found[0]["transform"])
 
 
 def test_a_sink_serves_one_source_and_one_outlier_spoils_nothing() -> None:

@@ -117,7 +117,8 @@ def test_clouds_that_do_not_overlap_are_no_success_though_it_converged() -> None
 def test_too_few_points_and_broken_ones_are_no_success(kind: str) -> None:
     name, given = KINDS[kind]
     step = step_of("Registration3D", name)(given)
-    for broken in (np.zeros((0, 3)), hills()[:2], np.full((9, 3), np.nan)):
+    line, spot = np.outer(np.arange(50.0), [0.1, 0.2, 0.3]), np.ones((50, 3))
+    for broken in (np.zeros((0, 3)), hills()[:2], np.full((9, 3), np.nan), line, spot):
         assert registered(step, broken, hills()) == {"success": False}
         assert registered(step, hills(), broken) == {"success": False}
     holes = np.concatenate([np.full((9, 3), np.nan), hills()])

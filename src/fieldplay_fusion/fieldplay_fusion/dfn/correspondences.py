@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.spatial import cKDTree
 
+from fieldplay_fusion.dfn.histograms import NOT_KNOWN
 from fieldplay_fusion.dfn.neighbours import NEAR, Places
 from fieldplay_fusion.dfn.rigid import LEAST_PAIRS, leaves_a_turn_free, moved, rigid_fit, robust_fit
 from fieldplay_fusion.dfn.step import Ports, Step, implements
@@ -36,53 +37,65 @@ def described_alike(source: Array, sink: Array, count: int) -> tuple[Places, Arr
     return places, distances
 
 
-def are_usable(source: Features3D, sink: Features3D) -> bool:
-    """Whether there are enough points with descriptors; ValueError where these are of two kinds."""
-    widths = {features.descriptors.shape[1] for features in (source, sink) if len(features)}
-    if len(widths) > 1:
-        raise ValueError(
-            f"expected descriptors of one kind, got some of {' and of '.join(map(str, sorted(widths)))} numbers"
-        )
-    if widths == {0}:
+def usable(features: Features3D) -> Features3D:
+    """The features of which place and descriptor are known; ValueError where there are no descriptors."""
+    if len(features) and not features.descriptors.size:
         raise ValueError("expected features with descriptors, got points alone")
-    return min(len(source), len(sink)) >= LEAST_PAIRS
+    is_number = np.isfinite(features.points).all(axis=1)
+    if len(features):
+        is_number &= np.isfinite(features.descriptors).all(axis=1)
+        is_number &= (features.descriptors != NOT_KNOWN).any(axis=1)
+    return Features3D(points=features.points[is_number], descriptors=features.descriptors[: len(features)][is_number])
+
+
+class DescribedMatch(Step):
+    """Where features of a model lie among those of a scene."""
+
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        source, sink = usable(sourceFeatures), usable(sinkFeatures)
+        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points):
+            return {"success": False}
+        widths = [features.descriptors.shape[1] for features in (source, sink)]
+        if widths[0] != widths[1]:
+            raise ValueError(f"expected descriptors of one kind, got some of {widths[0]} and of {widths[1]} numbers")
+        return self.matched(source, sink)
+
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        """The transform, if there is one that is to be believed."""
+        raise NotImplementedError
 
 
 @implements("FeaturesMatching3D")
-class BestDescriptorMatch(Step):
+class BestDescriptorMatch(DescribedMatch):
     """From points that are each other's best match; most of these must agree."""
 
-    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
-        if not are_usable(sourceFeatures, sinkFeatures):
-            return {"success": False}
-        there, distances = described_alike(unit(sourceFeatures), unit(sinkFeatures), 1)
-        back, _ = described_alike(unit(sinkFeatures), unit(sourceFeatures), 1)
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        there, distances = described_alike(unit(source), unit(sink), 1)
+        back, _ = described_alike(unit(sink), unit(source), 1)
         own = np.arange(len(there))
         is_pair = (back[there[:, 0], 0] == own) & (distances[:, 0] <= self.general["MaxCorrespondenceDistance"])
-        source, sink = sourceFeatures.points[is_pair], sinkFeatures.points[there[is_pair, 0]]
-        if leaves_a_turn_free(source):
+        points, others = source.points[is_pair], sink.points[there[is_pair, 0]]
+        if leaves_a_turn_free(points):
             return {"success": False}
         transform, is_near = robust_fit(
-            source, sink, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
+            points, others, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
             random=np.random.default_rng(self.seed),
         )  # fmt: skip
         share = float(is_near.mean())
-        if leaves_a_turn_free(source[is_near]) or share < self.general["MinimumInlierShare"]:
+        if leaves_a_turn_free(points[is_near]) or share < self.general["MinimumInlierShare"]:
             return {"success": False}
         return {"transform": transform, "success": True, "quality": share}
 
 
 @implements("FeaturesMatching3D")
-class Ransac3D(Step):
+class Ransac3D(DescribedMatch):
     """From a few points at a time, as far apart in both, until enough of the model lies on the scene."""
 
-    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
-        general, scene = self.general, sinkFeatures.points
-        if not are_usable(sourceFeatures, sinkFeatures) or len(sourceFeatures) < general["NumberOfSamples"]:
-            return {"success": False}
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        general, scene = self.general, sink.points
         count = min(general["CorrespondenceRandomness"], len(scene))
-        alike, _ = described_alike(unit(sourceFeatures), unit(sinkFeatures), count)
-        self._model, self._tree = sourceFeatures.points, cKDTree(scene)
+        alike, _ = described_alike(unit(source), unit(sink), count)
+        self._model, self._tree = source.points, cKDTree(scene)
         transform, share = self._best(alike)
         for _ in range(REFITS):
             distances, near = self._nearest(moved(transform, self._model))

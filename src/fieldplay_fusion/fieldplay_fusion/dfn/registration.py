@@ -8,7 +8,15 @@ import small_gicp
 from scipy.spatial import cKDTree
 
 from fieldplay_fusion.dfn.neighbours import Places, finite, surfaces_of, voxel_means
-from fieldplay_fusion.dfn.rigid import LEAST_PAIRS, held_to_guess, moved, plane_step, rigid_fit, transform_of_step
+from fieldplay_fusion.dfn.rigid import (
+    LEAST_PAIRS,
+    held_to_guess,
+    leaves_a_turn_free,
+    moved,
+    plane_step,
+    rigid_fit,
+    transform_of_step,
+)
 from fieldplay_fusion.dfn.step import Ports, Step, implements, settings_of
 from fieldplay_fusion.dfn.values import Array, Cloud, Features3D
 from fieldplay_kinematics.transforms import vector_from_rotation
@@ -38,7 +46,7 @@ class Registration(Step):
         """The transform, whether it is to be believed, and which share of the source lies on the sink."""
         source, sink = finite(source, "sourceCloud", least=0), finite(sink, "sinkCloud", least=0)
         start = np.eye(4) if guess is None else guess
-        if min(len(source), len(sink)) < LEAST_PAIRS or not np.isfinite(start).all():
+        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points) or not np.isfinite(start).all():
             return {"success": False}
         transform = self.found(source, sink, start)
         if transform is None:

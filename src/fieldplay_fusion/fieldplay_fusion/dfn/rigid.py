@@ -64,7 +64,7 @@ def plane_step(points: Array, sink: Array, normals: Array, *, held: float = 0.0)
     shifts and a turn.
     """
     center = points.mean(axis=0)
-    scale = np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))) or 1.0
+    scale = max(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))), FLAT)
     rows = np.hstack([np.cross((points - center) / scale, normals), normals])
     lengths, axes = np.linalg.eigh(rows.T @ rows)
     axes = axes[:, lengths > max(held, FLAT) * lengths[-1]]
@@ -81,7 +81,7 @@ def held_to_guess(guess: Array, found: Array, hessian: Array, points: Array, *, 
     `hessian` (6, 6) is of turn and shift in the frame of the points (n, 3) that were moved, about its origin.
     """
     center = points.mean(axis=0)
-    scale = np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))) or 1.0
+    scale = max(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))), FLAT)
     about = np.eye(6)
     about[3:, :3] = np.cross(center, np.eye(3)).T
     about[:, :3] /= scale
