@@ -1,5 +1,6 @@
 """Diagrams of descriptions: what is drawn, what is told, and types at both ends of connections and of streams."""
 
+import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 SVG = "{http://www.w3.org/2000/svg}"
 GREEN, RED = (0x2F, 0x85, 0x5A), (0xC8, 0x1E, 0x1E)
+PIPELINES = Path(__file__).parents[1] / "config" / "dfpc"
 
 
 @pytest.fixture
@@ -220,3 +222,20 @@ def test_wrong_words_are_wrong_usage(words: list[str], message: str, run: Run, t
     code, _, err = run("diagram", written(tmp_path, FORM_2), tmp_path / "out.svg", *own)
     assert (code, message in err) == (2, True)
     assert not (tmp_path / "out.svg").exists()
+
+
+def test_what_a_run_measured_stands_on_the_steps(run: Run, tmp_path: Path) -> None:
+    step = {"name": "stereo", "calls": 3, "failures": 1, "wall_s": {"mean": 0.0125}, "cpu_s": {"mean": 0.02}}
+    idle = {"name": "assemble", "calls": 0, "failures": 0}
+    stats = written(tmp_path, json.dumps({"steps": [step, idle]}), "stats.json")
+    assert run("diagram", written(tmp_path, FORM_2), tmp_path / "out.svg", "--stats", stats)[::2] == (0, "")
+    words = words_of(tmp_path / "out.svg")
+    assert {"3 calls, 1 failed", "12.5 ms, CPU 20.0 ms", "no calls"} <= set(words)
+    code, _, err = run("diagram", tmp_path / "terrain.yaml", tmp_path / "no.svg", "--stats", tmp_path / "terrain.yaml")
+    assert (code, "expected statistics, as fieldplay fuse --stats writes them" in err) == (2, True)
+
+
+@pytest.mark.parametrize("file", sorted(PIPELINES.glob("*.yaml")), ids=lambda file: file.stem)
+def test_the_pipelines_of_the_workspace_are_drawn_without_faults(run: Run, tmp_path: Path, file: Path) -> None:
+    code, printed, err = run("diagram", file, tmp_path / "out.svg")
+    assert (code, "no faults" in printed, err) == (0, True, "")

@@ -1,5 +1,6 @@
 """Runnable descriptions: those that come with the workspace, and one flat chain of those that stand in each other."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +59,12 @@ class Source:
         return found
 
 
+def topic_of(description: Description) -> str:
+    """Below which topic the outputs stand: the one that is said, else the name in snake_case."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", description.name).lower()
+    return description.topic or re.sub(r"[^a-z0-9_]+", "_", words)
+
+
 def pipeline_files() -> dict[str, Path]:
     """The descriptions that come with the workspace by name: those installed, else those of the source."""
     found: dict[str, Path] = {}
@@ -76,7 +83,7 @@ def pipelines() -> list[PipelineInfo]:
             PipelineInfo(
                 name=own.name,
                 doc=own.doc,
-                topic=own.topic,
+                topic=topic_of(own),
                 implementations=tuple(chain.name for chain in own.chains),
                 inputs={port.name: port.shown_type for port in own.inputs},
                 outputs={port.name: port.shown_type for port in own.outputs},

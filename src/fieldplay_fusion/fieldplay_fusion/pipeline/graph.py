@@ -13,7 +13,7 @@ from fieldplay_fusion.descriptors.model import Description, End, ProcessingChain
 from fieldplay_fusion.descriptors.model import Step as StepInChain
 from fieldplay_fusion.descriptors.port_types import named, type_faults
 from fieldplay_fusion.dfn.step import Given, Step, settings_of, step_of, steps
-from fieldplay_fusion.pipeline.chains import Source, flat_chain, raise_faults
+from fieldplay_fusion.pipeline.chains import Source, flat_chain, raise_faults, topic_of
 from fieldplay_fusion.pipeline.configuration import CHAIN, Configuration, merged
 from fieldplay_messages.errors import Defect, UsageError
 
@@ -92,7 +92,7 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
         name=description.name,
         implementation=chain.name,
         doc=description.doc,
-        topic=description.topic or description.name,
+        topic=topic_of(description),
         inputs={port.name: InputPort(type=port.shown_type, policy=port.policy or PAIR) for port in description.inputs},
         outputs={port.name: port.shown_type for port in description.outputs},
         sources={each.target.port: each.source for each in chain.connections if each.target.step is None},

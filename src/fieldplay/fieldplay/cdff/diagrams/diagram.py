@@ -17,6 +17,7 @@ from fieldplay.cdff.diagrams.graph import (
     graph_of,
 )
 from fieldplay.cdff.diagrams.layout import ChainLayout, layout_of
+from fieldplay.cdff.diagrams.measured import Lines
 from fieldplay.cdff.diagrams.shapes import (
     Area,
     Dot,
@@ -56,9 +57,10 @@ def picture_of(
     chain: ProcessingChain,
     catalogue: Catalogue,
     feeds: Mapping[str, InputFeed] = MappingProxyType({}),
+    measured: Lines = MappingProxyType({}),
 ) -> Drawing:
     """The picture of a chain, whose inputs may be fed by streams of a log, or of a DFN with its ports."""
-    graph = graph_of(description, chain, catalogue, feeds)
+    graph = graph_of(description, chain, catalogue, feeds, measured)
     layout = layout_of(graph)
     title, notes = _title(description, chain), _notes(description, chain)
     unfit = [text for _, text in (*type_faults(description, chain, catalogue), *feed_faults(description, feeds))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from fieldplay.cdff.diagrams.measured import Lines, lines_of_step
 from fieldplay.cdff.diagrams.shapes import text_width
 from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn
 from fieldplay_fusion.descriptors.implementations import ON_INPUT
@@ -100,14 +101,18 @@ def graph_of(
     chain: ProcessingChain,
     catalogue: Catalogue,
     feeds: Mapping[str, InputFeed] = MappingProxyType({}),
+    measured: Lines = MappingProxyType({}),
 ) -> Graph:
-    """What is drawn of a chain, whose inputs may be fed by streams of a log; of a DFN, the one box that it is."""
+    """What is drawn of a chain, whose inputs may be fed by streams of a log; of a DFN, the one box that it is.
+
+    `measured` are lines about a run of its steps.
+    """
     if description.kind != DFPC:
         return Graph(boxes=(_box_of_dfn(description),), edges=())
     inputs, outputs = (_names(ports, chain, side) for side, ports in _sides(description))
     boxes = [
         *(_outer_box(INPUT, name, port, feeds.get(name)) for name, port in inputs.items()),
-        *(_box_of_step(step, chain, catalogue.meant(step.dfn)) for step in chain.steps),
+        *(_box_of_step(step, chain, catalogue.meant(step.dfn), measured) for step in chain.steps),
         *(_outer_box(OUTPUT, name, port) for name, port in outputs.items()),
     ]
     unfit = {(each.source, each.target) for each, _ in type_faults(description, chain, catalogue)}
@@ -142,7 +147,7 @@ def _outer_box(style: str, name: str, port: Port | None, feed: InputFeed | None 
     )  # fmt: skip
 
 
-def _box_of_step(step: Step, chain: ProcessingChain, dfn: Dfn | None) -> Box:
+def _box_of_step(step: Step, chain: ProcessingChain, dfn: Dfn | None, measured: Lines) -> Box:
     own = [step.dfn] if step.id != step.dfn else []
     when = f"on {step.activation[1]}" if step.activation[0] == ON_INPUT else f"{step.activation[1]} Hz"
     how = [each for each in (step.implementation, when if step.activation[1] else "") if each]
@@ -153,7 +158,7 @@ def _box_of_step(step: Step, chain: ProcessingChain, dfn: Dfn | None) -> Box:
     return Box(
         id=(STRANGE if is_strange else STEP, step.id),
         title=step.id,
-        lines=(*own, *((", ".join(how),) if how else ()), *note),
+        lines=(*own, *((", ".join(how),) if how else ()), *note, *lines_of_step(measured, step.id)),
         left=_marks(dfn.inputs if dfn else None, targets),
         right=_marks(dfn.outputs if dfn else None, sources),
         tip=f"{step.dfn}, line {step.line}",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fieldplay.cdff.diagrams.diagram import picture_of
+from fieldplay.cdff.diagrams.measured import lines_of_file
 from fieldplay.cdff.diagrams.shapes import Drawing
 from fieldplay.cdff.diagrams.svg import svg_of
 from fieldplay.cdff.log_feeds import feeds_of_log
@@ -42,7 +43,8 @@ def diagram(chosen: argparse.Namespace) -> int:
     if chosen.strict and faults:
         note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
         return FAULTY
-    picture = picture_of(description, chain, catalogue, feeds)
+    measured = {} if chosen.stats is None else lines_of_file(chosen.stats)
+    picture = picture_of(description, chain, catalogue, feeds, measured)
     write_whole(chosen.out, svg_of(picture).encode() if chosen.out.suffix.lower() == SVG else _png(picture))
     steps = f"{many(len(chain.steps), 'DFN')}, {many(len(chain.connections), 'connection')}"
     what = f"DFPC {picture.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"

@@ -168,6 +168,7 @@ def _add_diagram(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a description of a further DFN; NAME.yaml and NAME_desc.yaml beside DESCRIPTION are read",
     )
+    parser.add_argument("--stats", type=Path, metavar="FILE", help="write on it what `fuse --stats` measured")
     parser.add_argument("--log", type=Path, metavar="LOG", help="compare the inputs' types with streams of a log")
     parser.add_argument(
         "--stream",
