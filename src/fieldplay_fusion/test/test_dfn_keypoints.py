@@ -157,28 +157,29 @@ def brute_bins(points: Array, normals: Array, one: int, other: int, count: int) 
 
 
 def test_histograms_are_those_of_all_pairs() -> None:
-    points = np.random.default_rng(2).uniform(size=(60, 3))
+    points = np.random.default_rng(2).uniform(size=(30, 3))
     normals, _ = surfaces_of(points, nearest=10)
     distances, radius = np.linalg.norm(points[:, None] - points[None], axis=2), 0.5
     near = [np.flatnonzero((row <= radius) & (row > 0)) for row in distances]
-    simple, whole = np.zeros((60, 3, 11)), np.zeros((60, 125))
-    for place in range(60):
+    simple, whole = np.zeros((30, 3, 11)), np.zeros((8, 125))
+    for place in range(30):
         for other in near[place]:
             for third, slot in enumerate(brute_bins(points, normals, place, other, 11) or []):
                 simple[place, third, slot] += 100 / len(near[place])
+    for place in range(8):
         for one, other in combinations(sorted([place, *near[place]]), 2):
             bins = brute_bins(points, normals, one, other, 5)
             whole[place, np.dot(bins, [1, 5, 25])] += 1
     fast = np.array([
-        simple[place] + sum(simple[other] / distances[place, other] for other in near[place]) for place in range(60)
+        simple[place] + sum(simple[other] / distances[place, other] for other in near[place]) for place in range(30)
     ])  # fmt: skip
     fast *= 100 / fast.sum(axis=2, keepdims=True)
     whole *= 100 / whole.sum(axis=1, keepdims=True)
-    cloud, features = Cloud(points=points), Features3D(points=points[:20])
-    for name, expected in (("FpfhDescriptor3D", fast.reshape(60, 33)), ("PfhDescriptor3D", whole)):
+    cloud, features = Cloud(points=points), Features3D(points=points[:8])
+    for name, expected in (("FpfhDescriptor3D", fast.reshape(30, 33)[:8]), ("PfhDescriptor3D", whole)):
         for given in ({}, {"normals": Cloud(points=points, normals=normals)}):
             out = described(name, cloud, features, radius, **given)
-            np.testing.assert_allclose(out.descriptors, expected[:20], rtol=1e-5, atol=1e-4)
+            np.testing.assert_allclose(out.descriptors, expected, rtol=1e-5, atol=1e-4)
 
 
 def test_a_point_without_neighbours_is_described_by_what_stands_for_no_number() -> None:
