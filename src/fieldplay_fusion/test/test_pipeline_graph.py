@@ -1,12 +1,16 @@
 """Descriptions that can be run, and what is told of those that cannot, before anything runs."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from fieldplay_fusion.descriptors import implementations, reader
 from fieldplay_fusion.pipeline import Configuration, configuration_of_file, load_pipeline, pipelines, settings_of_words
-from fieldplay_fusion.pipeline.chains import source_of
+from fieldplay_fusion.pipeline.chains import pipeline_files, source_of
+from fieldplay_fusion.pipeline.graph import POLICIES
+from fieldplay_fusion.projection.cameras import camera_from_numbers
 from fieldplay_messages.errors import UserError
 
 FILE = Path(__file__).with_name("two.yaml")
@@ -193,3 +197,64 @@ def test_all_that_come_with_the_workspace_can_be_read() -> None:
 def test_a_step_that_needs_a_camera_says_which() -> None:
     with pytest.raises(UserError, match=r"rightCamera takes a baseline above 0 m, got 0"):
         load_pipeline("Reconstruction3D", "ReconstructionFromStereo", Configuration())
+
+
+def test_the_schema_has_the_fields_that_are_read() -> None:
+    schema = json.loads((pipeline_files()["Reconstruction3D"].parent / "schema.json").read_text())
+    parts = schema["$defs"]
+    assert set(schema["properties"]) == {*reader.TOP, *reader.FURTHER} - {"dfns"}, "those are of form 1"
+    assert set(parts["input_port"]["properties"]) == {*reader.PORT, *reader.FURTHER_OF_PORT}
+    chain = {*implementations.CHAIN, *implementations.FURTHER_OF_CHAIN}
+    assert set(parts["implementation"]["properties"]) == chain
+    assert set(parts["dfn"]["properties"]) == {*implementations.STEP, *implementations.FURTHER_OF_STEP}
+    assert parts["input_port"]["properties"]["policy"]["enum"] == list(POLICIES)
+
+
+AUTHORS = """\
+- Name: DFNsChain
+  Parameters: [{Name: GeneralParameters, SearchRadius: 80, PointCloudMapResolution: 0.03, Baseline: 0.0929}]
+- Name: reconstructor3D
+  Type: StereoReconstruction
+  Implementation: HirschmullerDisparityMapping
+  Parameters:
+    - {Name: ReconstructionSpace, LimitX: 3.5, LimitY: 3.5, LimitZ: 3.5}
+    - {Name: Prefilter, Maximum: 25}
+    - {Name: Disparities, Minimum: 0, NumberOfIntervals: 256, UseMaximumDifference: true, MaximumDifference: 5,
+       SpeckleRange: 22, SpeckleWindow: 300, SmoothnessParameter1: 600, SmoothnessParameter2: 2000}
+    - {Name: BlocksMatching, BlockSize: 15, UniquenessRatio: 1}
+    - {Name: GeneralParameters, PointCloudSamplingDensity: 0.1, UseFullScaleTwoPassAlgorithm: false}
+- Name: featuresExtractor
+  Type: FeaturesExtraction2D
+  Implementation: OrbDetectorDescriptor
+  Parameters: [{Name: GeneralParameters, EdgeThreshold: 31, FastThreshold: 20, MaxFeaturesNumber: 500}]
+- Name: featuresMatcher
+  Type: FeaturesMatching2D
+  Implementation: FlannMatcher
+  Parameters:
+    - {Name: GeneralParameters, DistanceThreshold: 0.02, MatcherMethod: LocalitySensitiveHashing}
+    - {Name: LocalitySensitiveHashingParameters, TableNumber: 6, KeySize: 12, MultiProbeLevel: 1}
+- Name: fundamentalMatrixComputer
+  Type: FundamentalMatrixComputation
+  Implementation: FundamentalMatrixRansac
+  Parameters: [{Name: GeneralParameters, OutlierThreshold: 1, Confidence: 0.9}]
+- Name: cloudAssembler
+  Type: PointCloudAssembly
+  Implementation: MatcherAssembly
+  Parameters: [{Name: GeneralParameters, UseIncrementalMode: true}]
+"""
+
+
+def test_the_settings_of_the_authors_for_their_camera_run(tmp_path: Path) -> None:
+    camera = camera_from_numbers([867.4, 0, 516, 0, 867.4, 386, 0, 0, 1], [], "", width=1032, height=772)
+    configuration = configuration_of_file(written(tmp_path, AUTHORS, "authors.yaml"))
+    steps = load_pipeline(
+        "Reconstruction3D", "ReconstructionFromStereo", configuration, {"left": camera, "right": camera}, 0.09
+    ).steps
+    assert steps["reconstructor3D"].settings["Disparities"]["NumberOfIntervals"] == 256
+    assert steps["featuresExtractorRight"].general["MaxFeaturesNumber"] == 500, "both sides are set as one"
+    assert steps["featuresMatcherInTime"].general["MatcherMethod"] == 4
+    assert type(steps["cloudAssembler"]).__name__ == "MatcherAssembly"
+    assert steps["reconstructor3dfrom2dmatches"].settings["FirstCameraMatrix"]["FocalLengthX"] == 867.4
+    wrong = AUTHORS.replace("SmoothnessParameter1", "SmoothnesParameter1")
+    with pytest.raises(UserError, match=r"authors.yaml: reconstructor3D: .* did you mean SmoothnessParameter1"):
+        load_pipeline("Reconstruction3D", settings=configuration_of_file(written(tmp_path, wrong, "authors.yaml")))

@@ -9,6 +9,7 @@ import yaml
 
 from fieldplay_fusion.descriptors.catalogue import known
 from fieldplay_fusion.descriptors.lines import nearest
+from fieldplay_fusion.dfn.step import parameters as known_parameters
 from fieldplay_messages.errors import UsageError
 
 CHAIN = "DFNsChain"  # as the authors' files call the chain itself
@@ -51,6 +52,9 @@ class Configuration:
             for key, value in values.items():
                 for target in _targets(parameters, group, key, f"{self.place(CHAIN)}{name}"):
                     step, inner, parameter = target.rsplit(".", 2)
+                    done_by = known_parameters().get(self.implementations.get(step, ""))
+                    if done_by is not None and parameter not in done_by.get(inner, {}):
+                        continue  # the implementation that is named has nothing of the kind
                     found = found.and_then(Configuration(settings={step: {inner: {parameter: value}}}))
         rest = {step: groups for step, groups in self.settings.items() if step not in (CHAIN, name)}
         return replace(found.and_then(replace(self, settings=rest)), file=self.file)
