@@ -39,6 +39,19 @@ def test_the_installed_command_runs_without_ros(tmp_path: Path) -> None:
     assert b"\nameds " in b"\n" + out
 
 
+def test_products_of_small_matrices_are_the_work_of_one_thread(tmp_path: Path) -> None:
+    """A pipeline's clouds take ten times the processor time otherwise. NumPy must not be there before this is said."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os, sys\n"
+        "atexit.register(lambda: print('told', os.environ.get('OPENBLAS_NUM_THREADS'), 'numpy' in sys.modules))\n"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    env = {**kept, "PYTHONPATH": os.pathsep.join([str(tmp_path), kept.get("PYTHONPATH", "")])}
+    with script("--help", stdout=subprocess.PIPE, env=env) as process:
+        out, _ = process.communicate(timeout=WAIT_S)
+    assert b"told 1 False" in out
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_conversion_leaves_nothing(number: signal.Signals, archive: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "bag"

@@ -214,6 +214,7 @@ def fusion_node(values: Values) -> Node:
         name="pipeline",
         namespace=str(values["namespace"]),
         output="screen",
+        additional_env={"OPENBLAS_NUM_THREADS": "1"},  # as on the command line: products of small matrices
         parameters=[parameters],
     )
 

@@ -16,6 +16,7 @@ from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.terminal import note, tell
 from fieldplay_messages.errors import UsageError, UserError
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
 DONE, NOTHING_USABLE = 0, 1  # argparse's own exit code for wrong usage is 2
 COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and run, and what is told of it
     "list": ("datasets", "list the datasets that fieldplay knows, one line each"),
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
+    os.environ.setdefault(*ONE_THREAD)
     words = [*(sys.argv[1:] if arguments is None else arguments), *os.environ.get("COMP_LINE", "").split()]
     parser = make_parser(next((word for word in words if word in COMMANDS), ""))
     argcomplete.autocomplete(parser)
