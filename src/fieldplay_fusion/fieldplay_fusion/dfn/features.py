@@ -1,14 +1,13 @@
 """Steps on points of pictures that are known again: found, described, matched."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.dfn.intrinsics import grey_of, grey_pair
+from fieldplay_fusion.dfn.intrinsics import grey_of
 from fieldplay_fusion.dfn.step import Ports, Step, implements
 from fieldplay_fusion.dfn.values import Array, Features2D, Frame, Matches2D
 
@@ -187,27 +186,3 @@ def _described(features: Features2D, port: str) -> Features2D:
 def _first_of_each(points: Array) -> NDArray[np.intp]:
     """Which of points (n, 2) were not there before."""
     return np.sort(np.unique(points, axis=0, return_index=True)[1])
-
-
-@implements("MatchRefinement")
-class LucasKanade(Step):
-    """Matches whose sink is moved by parts of a pixel to where the picture looks most as it does about the source.
-
-    Those that would move too far, or leave the picture, go. Quality: the share that stays.
-    """
-
-    def process(self, *, sourceFrame: Frame, sinkFrame: Frame, matches: Matches2D) -> Ports:
-        own, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, ("sourceFrame", "sinkFrame"))
-        if not len(matches):
-            return {"matches": matches, "quality": 0.0}
-        begun = matches.sink.astype(np.float32)
-        found, is_found, _ = cv2.calcOpticalFlowPyrLK(
-            source, sink, matches.source.astype(np.float32), begun.copy(),
-            winSize=(own["WindowSize"], own["WindowSize"]), maxLevel=own["PyramidLevels"],
-            criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, own["Iterations"], own["LeastStep"]),
-            flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
-        )  # fmt: skip
-        is_near = np.linalg.norm(found - begun, axis=1) <= own["MaximumShift"]
-        rows = np.flatnonzero(np.asarray(is_found).ravel().astype(np.bool_) & is_near)
-        kept = replace(matches.taken(rows), sink=np.asarray(found, np.float64)[rows])
-        return {"matches": kept, "quality": len(rows) / len(matches)}

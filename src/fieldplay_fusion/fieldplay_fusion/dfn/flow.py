@@ -1,4 +1,6 @@
-"""A step of our own that follows points of a picture into another by their surroundings, without descriptors."""
+"""Steps of our own that find points of a picture in another by their surroundings, without descriptors."""
+
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -7,6 +9,8 @@ from fieldplay_fusion.dfn.intrinsics import grey_pair
 from fieldplay_fusion.dfn.step import Ports, Step, implements
 from fieldplay_fusion.dfn.values import Features2D, Frame, Matches2D
 
+PORTS = ("sourceFrame", "sinkFrame")
+
 
 @implements("FeaturesTracking2D")
 class PyramidTracker(Step):
@@ -14,7 +18,7 @@ class PyramidTracker(Step):
 
     def process(self, *, sourceFrame: Frame, sinkFrame: Frame, features: Features2D) -> Ports:
         own = self.general
-        source, sink = grey_pair(sourceFrame, sinkFrame)
+        source, sink = grey_pair(sourceFrame, sinkFrame, PORTS)
         points = features.points[np.isfinite(features.points).all(axis=1)]
         if not len(points):
             return {"matches": Matches2D(source=points, sink=points, probability=np.zeros(0)), "quality": 0.0}
@@ -32,3 +36,27 @@ class PyramidTracker(Step):
         probability = np.exp(-(off[kept] ** 2) / 2)
         matches = Matches2D(source=points[kept], sink=moved[kept], probability=probability)
         return {"matches": matches, "quality": float(kept.mean())}
+
+
+@implements("MatchRefinement")
+class LucasKanade(Step):
+    """Matches whose sink is moved by parts of a pixel to where the picture looks most as it does about the source.
+
+    Those that would move too far, or leave the picture, go. Quality: the share that stays.
+    """
+
+    def process(self, *, sourceFrame: Frame, sinkFrame: Frame, matches: Matches2D) -> Ports:
+        own, (source, sink) = self.general, grey_pair(sourceFrame, sinkFrame, PORTS)
+        if not len(matches):
+            return {"matches": matches, "quality": 0.0}
+        begun = matches.sink.astype(np.float32)
+        found, is_found, _ = cv2.calcOpticalFlowPyrLK(
+            source, sink, matches.source.astype(np.float32), begun.copy(),
+            winSize=(own["WindowSize"], own["WindowSize"]), maxLevel=own["PyramidLevels"],
+            criteria=(cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, own["Iterations"], own["LeastStep"]),
+            flags=cv2.OPTFLOW_USE_INITIAL_FLOW,
+        )  # fmt: skip
+        is_near = np.linalg.norm(found - begun, axis=1) <= own["MaximumShift"]
+        rows = np.flatnonzero(np.asarray(is_found).ravel().astype(np.bool_) & is_near)
+        kept = replace(matches.taken(rows), sink=np.asarray(found, np.float64)[rows])
+        return {"matches": kept, "quality": len(rows) / len(matches)}
