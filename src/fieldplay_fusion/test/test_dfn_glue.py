@@ -99,6 +99,8 @@ def test_matches_are_joined_by_equal_pixels_where_there_is_a_point() -> None:
     )
     assert found["points"].points.tolist() == [[0, 0, 3]]
     assert found["projections"].points.tolist() == [[30, 3]]
+    few = made("MatchJoining", "JoinMatches", MinimumMatches=2)
+    assert few.process(stereoMatches=stereo, points=points, matches=matches([(3, 3)], [(30, 3)])) == {}
     with pytest.raises(ValueError, match="expected a point for each match, got 2 points and 3 matches"):
         made("MatchJoining", "JoinMatches").process(
             stereoMatches=stereo, points=points.taken(np.arange(2)), matches=stereo

@@ -15,12 +15,14 @@ Places = NDArray[np.intp]
 
 @implements("MatchJoining")
 class JoinMatches(Step):
-    """Points of a pair, and the pixels in a later picture that its left pixels are matched with."""
+    """Points of a pair, and the pixels in a later picture that its left pixels are matched with; few tell nothing."""
 
     def process(self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D) -> Ports:
         _require_alike(stereoMatches, points)
         there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
         own, other = _shared(stereoMatches.source[there], matches.source)
+        if len(own) < self.general["MinimumMatches"]:
+            return {}
         return {
             "points": Cloud(points=points.points[there[own]], stamp_ns=points.stamp_ns),
             "projections": Features2D(points=matches.sink[other]),
