@@ -40,6 +40,7 @@ def test_values_keep_to_their_limits_and_types() -> None:
     for wrong, message in ((1, "above 1, got 1"), (2.6, "at most 2.5, got 2.6"), ("a", "a number, got 'a'")):
         with pytest.raises(UsageError, match=f"G.n: expected {message}"):
             ratio.value(wrong, "G.n")
+    assert Parameter(default=1.0).value("1e-8", "") == 1e-8, "as the authors' files have it"
     size = Parameter(default=5, limits={"odd": True, "names": {"five": 5}})
     assert size.value("five", "") == 5
     with pytest.raises(UsageError, match="odd: true, got 4"):
@@ -67,3 +68,17 @@ def test_a_step_that_is_not_there_is_told_with_the_near_one() -> None:
 def test_no_two_files_say_what_can_be_set_in_one_step() -> None:
     names = [name for file in FOLDER.glob("*.yaml") for name in yaml.safe_load(file.read_text())]
     assert sorted(names) == sorted(set(names))
+
+
+def test_the_authors_settings_of_the_stereo_unit_are_taken_as_they_are() -> None:
+    """Of their configurations for the HCRU: texts for numbers where they have them."""
+    given = {
+        "OrbDetectorDescriptor": {"GeneralParameters": {"ScoreType": "HarrisScore", "ScaleFactor": 1.2}},
+        "FlannMatcher": {"GeneralParameters": {"MatcherMethod": "LocalitySensitiveHashing", "SortedSearch": True}},
+        "HirschmullerDisparityMapping": {"Disparities": {"NumberOfIntervals": 256, "SmoothnessParameter2": 2000}},
+        "DisparityMapping": {"Prefilter": {"Type": "Xsobel"}},
+        "WheeledRobotPoseEstimator": {"GeneralParameters": {"Robot": "SHERPA", "Visualize": True}},
+    }
+    for implementation, groups in given.items():
+        settings_of(implementation, groups)
+    assert settings_of("FlannMatcher", given["FlannMatcher"])["GeneralParameters"]["MatcherMethod"] == 4

@@ -5,6 +5,7 @@ What can be set stands in a YAML file beside each module: implementation, group,
 """
 
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +20,7 @@ from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_messages.errors import UsageError
 
 FOLDER = Path(__file__).parent
+WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text
 LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "above": ("above", lambda value, limit: value > limit),
     "least": ("at least", lambda value, limit: value >= limit),
@@ -45,7 +47,7 @@ class Parameter:
         kind = type(self.default)
         names = self.limits.get("names", {})
         value = names.get(given, given) if isinstance(given, str) else given
-        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
             value = float(value)
         if type(value) is not kind:
             raise UsageError(f"{place}: expected {NAMES[kind]}, got {given!r}")
