@@ -169,3 +169,16 @@ def test_touches_become_points() -> None:
         outputs += pipeline.feed("armEndEffectorPose", np.eye(4), stamp_ns)
         outputs += pipeline.feed("armEndEffectorWrench", Wrench(force=np.array([0, 0, force])), stamp_ns)
     assert len(outputs[-1].value) == 1
+
+
+def test_clouds_at_two_places_become_one_grid_of_heights() -> None:
+    pipeline = load_pipeline("ElevationMapping")
+    outputs = []
+    for stamp_ns, x in enumerate((0.01, 0.21)):
+        pose = transform_from_rotation(np.eye(3), [x, 0.01, 0.5])
+        outputs += pipeline.feed("pointCloud", Cloud(points=np.zeros((1, 3))), stamp_ns)
+        outputs += pipeline.feed("pose", pose, stamp_ns)
+    assert [each.port for each in outputs] == ["map", "map"]
+    heights = outputs[-1].value.mean
+    assert np.isfinite(heights).sum() == 2
+    assert np.nanmax(heights) == pytest.approx(0.5)
