@@ -57,7 +57,8 @@ def test_a_disparity_is_a_point(u: float, v: float, disparity: float, point: tup
 
 def test_points_keep_their_grey_values_and_pixels_without_a_disparity_have_none() -> None:
     numbers = np.array([[np.nan, 7.0, 3.0], [2.0, 12.0, -np.inf]], np.float32)
-    frame = frame_of(numbers, encoding="32FC1", scale=0.5, offset=2.0, baseline_m=0.1)
+    camera = camera_from_numbers([100, 0, 1, 0, 100, 1, 0, 0, 1], [0] * 5, "plumb_bob", width=3, height=2)
+    frame = frame_of(numbers, encoding="32FC1", scale=0.5, offset=2.0, baseline_m=0.1, camera=camera)
     step = step_of("DisparityToPointCloudWithIntensity", "DisparityToPointCloudWithIntensity")()
     grey = frame_of(np.arange(6, dtype=np.uint8).reshape(2, 3))
     cloud = step.process(dispImage=frame, intensityImage=grey)["pointCloud"]
@@ -86,6 +87,10 @@ def test_what_the_settings_tell_of_the_camera_comes_before_the_pictures_own(way:
     assert np.median(told[:, 0]) > np.median(own[:, 0])
     with pytest.raises(ValueError, match="left: expected a picture of a known camera, got one without"):
         reconstructed(way, left=Frame(image=pair().left.image))
+    with pytest.raises(
+        ValueError, match="left: expected a picture of 1032 x 772 pixels as its camera has, got 160 x 1"
+    ):
+        reconstructed(way, left=frame_of(pair().left.image, camera=CAMERA))
     for baseline in (0.0, -0.1):
         with pytest.raises(ValueError, match=f"left: expected a baseline above 0, got {baseline:g} m"):
             reconstructed(way, right=frame_of(pair().right.image, baseline_m=baseline))

@@ -35,10 +35,21 @@ def matrix_of(group: Mapping[str, Any]) -> Array:
 
 
 def camera_of(frame: Frame, port: str) -> CameraModel:
-    """The camera of a picture; ValueError where nothing is known of it."""
+    """The camera of a picture; ValueError where nothing is known of it, or it is one of other pictures."""
     if frame.camera is None:
         raise ValueError(f"{port}: expected a picture of a known camera, got one without")
+    require_size(frame, frame.camera, port)
     return frame.camera
+
+
+def require_size(frame: Frame, camera: CameraModel, port: str) -> None:
+    """ValueError where a picture is not as large as those of a camera."""
+    shape = frame.image.shape[:2]
+    if shape != (camera.height, camera.width):
+        raise ValueError(
+            f"{port}: expected a picture of {camera.width} x {camera.height} pixels as its camera has, "
+            f"got {' x '.join(map(str, shape[::-1]))}"
+        )
 
 
 def stereo_camera(

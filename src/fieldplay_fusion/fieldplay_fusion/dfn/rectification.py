@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.dfn.intrinsics import UNSET, camera_of, matrix_of
+from fieldplay_fusion.dfn.intrinsics import UNSET, camera_of, matrix_of, require_size
 from fieldplay_fusion.dfn.step import Ports, Step, implements
 from fieldplay_fusion.dfn.values import Array, Frame, FramePair
 from fieldplay_fusion.projection.cameras import FISHEYE, PLUMB_BOB, RATIONAL, CameraModel
@@ -62,12 +62,7 @@ class LensStep(Step):
                      turn: Array | None = None, way: int = cv2.INTER_LINEAR, **border: Any) -> Frame:  # fmt: skip
         """A picture of one camera as another would have it."""
         camera, seen = cameras
-        shape = frame.image.shape[:2]
-        if shape != (camera.height, camera.width):
-            raise ValueError(
-                f"{port}: expected a picture of {camera.width} x {camera.height} pixels as its camera has, "
-                f"got {' x '.join(map(str, shape[::-1]))}"
-            )
+        require_size(frame, camera, port)
         key = (*_key(camera), *_key(seen), None if turn is None else turn.tobytes())
         if key not in self._made:
             self._made = dict([*self._made.items(), (key, maps_to(camera, seen, turn))][-2:])
