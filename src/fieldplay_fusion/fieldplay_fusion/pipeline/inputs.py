@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
@@ -61,14 +61,14 @@ class PairedInputs:
     """Waits until what belongs together is there: equal stamps, or nearest within half a period of the first port."""
 
     ports: list[str]
-    dropped: dict[str, int] = field(default_factory=dict)
+    drop: Callable[[str, int], None]  # is told of what is dropped
     waiting: dict[str, deque[Arrival]] = field(default_factory=dict)
     unequal: int = 0  # sets whose stamps differ
 
     @classmethod
-    def of(cls, inputs: Mapping[str, InputPort]) -> "PairedInputs":
+    def of(cls, inputs: Mapping[str, InputPort], drop: Callable[[str, int], None]) -> "PairedInputs":
         """Of the ports that are paired, the first one's stamps count."""
-        return cls([name for name, port in inputs.items() if port.policy == PAIR])
+        return cls([name for name, port in inputs.items() if port.policy == PAIR], drop)
 
     def __post_init__(self) -> None:
         self.clear()
@@ -151,4 +151,4 @@ class PairedInputs:
 
     def _drop(self, port: str, count: int = 1) -> None:
         if count:
-            self.dropped[port] = self.dropped.get(port, 0) + count
+            self.drop(port, count)

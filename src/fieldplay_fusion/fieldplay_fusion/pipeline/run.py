@@ -106,7 +106,7 @@ class Pipeline:
         self._begin()
 
     def _begin(self) -> None:
-        self._paired = PairedInputs.of(self.graph.inputs)
+        self._paired = PairedInputs.of(self.graph.inputs, self.statistics.drop)
         self._clocks = {name: StampClock() for name in self.inputs}
         self._held: dict[End, Any] = {}  # of inputs that are held
         self._later: dict[End, Any] = {}  # what steps gave before
@@ -190,7 +190,6 @@ class Pipeline:
                 found += self._wave(Wave(due_ns, each.at_s, {}, due=due, stamps=stamps))
             found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
             self.statistics.waves += 1
-        self.statistics.dropped.update(self._paired.dropped)
         self.statistics.unequal = self._paired.unequal
         return found
 
