@@ -177,3 +177,15 @@ def test_a_port_that_is_not_there_is_told_with_the_near_one(tmp_path: Path) -> N
     pipeline = load_pipeline(written(tmp_path, TWO))
     with pytest.raises(UsageError, match="Two has no input clout: did you mean cloud"):
         pipeline.feed("clout", None, 0)
+
+
+def test_a_step_may_forget_all_when_time_jumps(tmp_path: Path) -> None:
+    forgets = ", state: {reset: jump}}"
+    text = TWO.replace("name: Previous}", f"name: Previous{forgets}").replace("0.5}}", f"0.5}}{forgets}")
+    hour = 3600 * 10**9
+    for own, points in ((TWO, 2), (text, 1)):
+        pipeline = load_pipeline(written(tmp_path, own))
+        fed(pipeline, 1, 0.1)
+        fed(pipeline, 5 * hour, 0.9)
+        ((_, found, stamp_ns),) = fed(pipeline, 5 * hour + 1, 0.9)
+        assert (len(found), stamp_ns) == (points, 5 * hour + 1)
