@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 import tifffile
 
+import fieldplay
+from fieldplay.cli.main import main
 from fieldplay.fusion.elevation import BANDS, elevation_of, geotiff_bytes, root_t_frame
 from fieldplay_fusion.dfn.values import Cloud
+from fieldplay_fusion.messages.outputs import IMAGE, METADATA, OutTopics
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import rotation_from_fixed_xyz, transform_from_rotation
+from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.cdr.layout import typestore
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
 
 
 def test_a_slope_before_the_camera_comes_back_with_its_place_and_heights(tmp_path: Path) -> None:
@@ -33,6 +41,36 @@ def test_a_slope_before_the_camera_comes_back_with_its_place_and_heights(tmp_pat
     assert (layers["highest"] >= layers["lowest"])[rows, columns].all()
     north = tie[4] - (rows + 0.5) * 0.25
     assert north.max() == pytest.approx(-north.min(), abs=0.3)
+
+
+def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
+    """Two clouds of one step, seen from two places."""
+    bag, out = tmp_path / "bag", tmp_path / "out"
+    outputs = OutTopics(ports={"cloud": "Pointcloud", "odom": "Pose"}, place="", scene="lidar", tf=False)
+    x, y = (each.reshape(-1) for each in np.meshgrid(np.arange(1, 3, 0.02), np.arange(-1, 1, 0.02)))
+    ground = np.stack([x, y, np.where(x > 2, 0.3, 0.0)], axis=1)
+    with BagWriter(bag) as writer:
+        channels = {name: writer.add_channel(channel_of_type(name, kind)) for name, kind in outputs.topics().items()}
+        for stamp_ns, height_m in ((1_600_000_000_000_000_000, 0.5), (1_600_000_001_000_000_000, 0.8)):
+            pose = transform_from_rotation(np.eye(3), [0.0, 0.0, height_m])
+            for port, value in (("cloud", Cloud(points=ground - pose[:3, 3])), ("odom", pose)):
+                for topic, data, at_ns in outputs.messages(port, value, stamp_ns):
+                    writer.write(messages_of_channel(channels[topic], np.array([at_ns]), PiecePayloads([data])))
+    words = ["--input", "pose=/odom", "--set", "map.GeneralParameters.Resolution=0.1"]
+    assert main(["fuse", str(bag), "ElevationMapping", str(out), *words, "--dem", str(tmp_path / "map.tif")]) == 0
+    with fieldplay.open(out) as data:
+        (_, _, metadata, _), (_, _, image, _) = (
+            list(data.messages(f"elevation_map/{name}"))[-1] for name in ("map_metadata", "map")
+        )
+    place, picture = typestore().deserialize_cdr(metadata, METADATA), typestore().deserialize_cdr(image, IMAGE)
+    assert (place.resolution, place.width, place.height) == (pytest.approx(0.1), picture.width, picture.height)
+    assert (place.origin.position.x, place.origin.position.y) == pytest.approx((1.0, -1.0))
+    heights = np.frombuffer(picture.data, np.float32).reshape(picture.height, picture.width)
+    columns = place.origin.position.x + (np.arange(picture.width) + 0.5) * 0.1
+    assert heights[5, columns < 1.95] == pytest.approx(0.0, abs=1e-6)
+    assert heights[5, columns > 2.05] == pytest.approx(0.3, abs=1e-6)
+    with tifffile.TiffFile(tmp_path / "map.tif") as file:
+        assert file.asarray()[BANDS.index("count")].sum() == 2 * len(ground)
 
 
 def test_without_a_tree_it_is_not_known_which_way_is_up() -> None:

@@ -174,22 +174,23 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
         else:
             write_whole(chosen.ply, ply_bytes(result.cloud))
     if chosen.dem is not None:
-        _write_heights(chosen, data, run_.reader.camera_frame, result.cloud)
+        _write_heights(chosen, data, run_.reader.camera_frame, result)
     if chosen.stats is not None:
         write_whole(chosen.stats, json.dumps(run_.pipeline.statistics.as_dict(), indent=1).encode())
 
 
-def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, cloud: Any) -> None:
+def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, result: Any) -> None:
     from fieldplay.fusion.elevation import elevation_of, geotiff_bytes, root_t_frame
 
-    root, placed = root_t_frame(data.tf_static, camera)
-    if cloud is None:
-        note(f"{chosen.dem}: the pipeline gave no cloud, so there is none")
+    grid, place = result.grid, "the frame of the poses"
+    if grid is None and result.cloud is None:
+        note(f"{chosen.dem}: the pipeline gave neither cloud nor map, so there is none")
         return
-    grid = elevation_of(cloud, placed, chosen.dem_cell)
+    if grid is None:
+        root, placed = root_t_frame(data.tf_static, camera)
+        grid, place = elevation_of(result.cloud, placed, chosen.dem_cell), f"{root} at the first picture"
     write_whole(chosen.dem, geotiff_bytes(grid))
-    seen = int((grid.count > 0).sum())
-    tell(f"{chosen.dem}: {seen} cells of {chosen.dem_cell:g} m in {root} at the first picture")
+    tell(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {place}")
 
 
 def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fieldplay.data.field_data import STATIC, FieldData, Message
 from fieldplay.fusion.bindings import Binding
-from fieldplay_fusion.dfn.values import Cloud
+from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
 from fieldplay_fusion.messages.sources import PortReader
 from fieldplay_fusion.pipeline import Pipeline
@@ -46,6 +46,7 @@ class Fused:
     stamps_ns: list[int] = field(default_factory=list)
     poses: list[Array] = field(default_factory=list)
     cloud: Cloud | None = None
+    grid: ElevationGrid | None = None
     skipped: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -180,6 +181,8 @@ class FusionRun:
                 self.result.poses.append(value)
             elif kind == "Pointcloud":
                 self.result.cloud = value
+            elif kind == "Map":
+                self.result.grid = value
             yield from self.outputs.messages(port, value, stamp_ns, self.reader.camera_frame)
 
 

@@ -7,23 +7,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.dfn.values import Cloud, Frame, PoseEstimate, State
+from fieldplay_fusion.dfn.values import Cloud, ElevationGrid, Frame, PoseEstimate, State
 from fieldplay_kinematics.axes import diagonal
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
 from fieldplay_messages import records
 from fieldplay_messages.cdr.clouds import CLOUD, cloud_message
+from fieldplay_messages.cdr.layout import layout_of
 from fieldplay_messages.computation import ON_TF, TF
 from fieldplay_messages.feeds.feed import message_bytes
 from fieldplay_messages.feeds.pictures import image_message
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
+from fieldplay_messages.stamps import NS_PER_S
 
 ODOMETRY, POSES, IMAGE = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray", "sensor_msgs/msg/Image"
-NUMBER, TRUTH, NUMBERS = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "std_msgs/msg/Float64MultiArray"
+NUMBER, TRUTH, METADATA = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "nav_msgs/msg/MapMetaData"
 TYPES = {  # of messages, by those of ports
     "Pose": ODOMETRY, "TransformWithCovariance": ODOMETRY, "RigidBodyState": ODOMETRY, "PosesSequence": POSES,
-    "Pointcloud": CLOUD, "Frame": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,
+    "Pointcloud": CLOUD, "Frame": IMAGE, "Map": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,
 }  # fmt: skip
 NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
 UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
@@ -58,6 +60,7 @@ class OutTopics:
     def topics(self) -> dict[str, str]:
         """Types of messages by topic."""
         found = {self.topic(port): TYPES[kind] for port, kind in self.ports.items() if kind in TYPES}
+        found |= {f"{self.topic(port)}_metadata": METADATA for port, kind in self.ports.items() if kind == "Map"}
         has_pose = ODOMETRY in found.values()
         return {**found, TF: ON_TF.type} if self.tf and has_pose else found
 
@@ -75,6 +78,11 @@ class OutTopics:
             return [OutMessage(topic, cloud_bytes(value, stamp_ns, self.scene), stamp_ns)]
         if kind == "Frame":
             return [OutMessage(topic, b"".join(image_message(_pixels(value), stamp_ns, camera)), stamp_ns)]
+        if kind == "Map":
+            return [
+                OutMessage(topic, b"".join(image_message(_heights(value), stamp_ns, self.scene)), stamp_ns),
+                OutMessage(f"{topic}_metadata", metadata_bytes(value, stamp_ns), stamp_ns),
+            ]
         record = RECORDS[kind](value, stamp_ns)
         spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=self.scene, child_frame=camera or self.moving)
         found = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
@@ -148,6 +156,21 @@ def _state(value: State, stamp_ns: int) -> Record:
 def _poses(value: NDArray[np.float64], stamp_ns: int) -> Record:
     turns = quaternion_from_rotation(value[:, :3, :3])
     return records.Poses(**_times(stamp_ns), position_m=value[None, :, :3, 3], orientation_xyzw=turns[None])
+
+
+def _heights(grid: ElevationGrid) -> records.Pixels:
+    """Mean heights in m, the lowest y in the first row; NaN where nothing was seen."""
+    return _pixels(Frame(image=grid.mean.astype(np.float32), encoding="32FC1"))
+
+
+def metadata_bytes(grid: ElevationGrid, stamp_ns: int) -> bytes:
+    """Where a grid lies: the corner of its first cell, and how large it and its cells are."""
+    data, rows = layout_of(METADATA, {}).rows(1)
+    rows["map_load_time.sec"], rows["map_load_time.nanosec"] = divmod(stamp_ns, NS_PER_S)
+    rows["height"], rows["width"] = grid.mean.shape
+    rows["resolution"], rows["origin.orientation.w"] = grid.resolution_m, 1.0
+    rows["origin.position.x"], rows["origin.position.y"] = grid.x_m, grid.y_m
+    return data.tobytes()
 
 
 def _pixels(value: Frame) -> records.Pixels:
