@@ -129,3 +129,21 @@ def test_a_sample_without_a_box_has_no_such_truth(tmp_path: Path) -> None:
 def test_a_scene_that_does_not_exist_is_refused(settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(SampleError, match=message):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings=settings))
+
+
+def test_the_box_is_measured_by_the_medians_of_its_sides(seen: tuple[GroundWithBox, dict[str, np.ndarray]]) -> None:
+    world, _ = seen
+    pose, sizes = world.box.world_T_box, world.box.sizes_m
+    rng = np.random.default_rng(0)
+    own = rng.uniform(-0.5, 0.5, (6000, 3)) * sizes
+    own[:3000, 0] = np.repeat([-0.55, 0.5], 1500) * sizes[0]  # a side of it is 6 cm too far out
+    own[3000:, 2] = 0.5 * sizes[2]
+    ground = pose[:3, 3] + rng.uniform(-1.2, 1.2, (4000, 3))
+    ground[:, 2] = world.terrain.height_m(ground[:, 0], ground[:, 1])
+    points = np.concatenate([own @ pose[:3, :3].T + pose[:3, 3], ground])
+    lengths, true = world.box_lengths_m(points)
+    assert true[:2] == pytest.approx(sizes[:2])
+    assert 0.5 < true[2] < 0.6  # what stands out of the ground
+    assert lengths[0] == pytest.approx(1.26, abs=1e-6)
+    assert np.isnan(lengths[1])  # nothing was seen of these sides
+    assert lengths[2] == pytest.approx(true[2], abs=1e-6)

@@ -1,6 +1,6 @@
 """Logs of MessagePack: pictures and samples beside msgpack alone, and a large log's time and memory.
 
-Usage: ./ws exec python bench/msgpack.py [--megabytes 300]
+Usage: ./ws exec python bench/messagepack.py [--megabytes 300]
 """
 
 import sys

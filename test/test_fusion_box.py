@@ -1,0 +1,56 @@
+"""Reconstruction 3D around a box of known place and size: the way, the cloud and the box's lengths, in numbers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.cli.main import main
+from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.writers.sherpatt.box import truth_of
+
+PAIRS = 4
+SETTINGS = {"scene": "box", "circle_deg_s": 9.0, "image_rate_hz": 1.0, "lidar_columns": 30, "color_every": 100}
+VARIANTS = {"ReconstructionFromStereo": "featuresExtractor", "AdjustmentFromStereo": "featuresExtractor2d"}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sherpatt") / "box"
+    return write_sample("sherpatt", out, SampleOptions(seconds=float(PAIRS), seed=1, settings=SETTINGS)).path
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path: Path) -> None:
+    stats, tum, ply = (tmp_path / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
+    more = f"{VARIANTS[variant]}.GeneralParameters.MaxFeaturesNumber=3000"
+    places = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply), "--set", more]
+    assert (
+        main(["fuse", str(sample), "Reconstruction3D", str(tmp_path / "out"), "--implementation", variant, *places])
+        == 0
+    )
+    assert json.loads(stats.read_text())["accepted"] == PAIRS
+    world, true = truth_of(sample)
+    map_T_left = true["map_T_left"]
+    start = map_T_left[0]
+    ends = np.loadtxt(tum)[:, 1:4] @ start[:3, :3].T + start[:3, 3]
+    way_m = np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum()
+    assert way_m > 1.3
+    assert np.linalg.norm(ends - map_T_left[:, :3, 3], axis=1).max() < 0.02 * way_m
+    points = points_of(ply) @ start[:3, :3].T + start[:3, 3]
+    off_m = world.distance_m(points)
+    assert np.median(off_m) < 0.02
+    assert (off_m > 0.05).mean() < 0.15
+    lengths, expected = world.box_lengths_m(points)
+    assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
+
+
+def points_of(ply: Path) -> Any:
+    head, _, rows = ply.read_bytes().partition(b"end_header\n")
+    assert b"property float x\nproperty float y\nproperty float z" in head
+    kinds = [(name, "<f4") for name in "xyz"]
+    assert head.count(b"property") == 3
+    table = np.frombuffer(rows, kinds)
+    return np.stack([table[axis] for axis in "xyz"], axis=-1).astype(float)
