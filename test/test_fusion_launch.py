@@ -76,6 +76,8 @@ class WhileRunning(unittest.TestCase):
             lambda: all(sender.get_subscription_count() for sender in senders.values()) and node.count_publishers(CLOUD)
         )
         for message in messages:
+            if message.type.endswith("Image"):  # who hears the states, which come once the cameras are known, hears all
+                self.audience.wait(lambda: self.audience.count(STATES) > 0, lambda: "the pipeline tells nothing")
             senders[message.topic].publish(message.data)
 
     def told(self) -> dict[str, str]:
