@@ -6,16 +6,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 
 import ros2cli
 from ros2cli.cli import main
 
 # Far above what a busy machine needs: nothing waits so long but what would wait for ever.
 PATIENCE_S = 300.0
+NOTICE_S = 0.1
 COMMAND = (sys.executable, "-c", "import sys; from ros2cli.cli import main; sys.exit(main())")
 
 
@@ -32,6 +36,29 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture(scope="session")
+def spinning() -> Callable[[Node], AbstractContextManager[None]]:
+    """Serve a node in a thread; the end comes between two callbacks, for amidst one it is an error of rclpy's."""
+
+    @contextmanager
+    def serve(node: Node) -> Iterator[None]:
+        executor, ends = SingleThreadedExecutor(context=node.context), threading.Event()
+        executor.add_node(node)
+
+        def spin() -> None:
+            while not ends.is_set():
+                executor.spin_once(NOTICE_S)
+
+        thread = threading.Thread(target=spin)
+        thread.start()
+        yield
+        ends.set()
+        thread.join()
+        executor.shutdown()
+
+    return serve
 
 
 @pytest.fixture

@@ -1,25 +1,25 @@
 """Bags recorded of a node in this process, told of, and played to it."""
 
 import threading
+import time
 from collections import Counter, defaultdict
 from types import SimpleNamespace
 
 import pytest
 import rclpy
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbag2_interfaces.srv import Resume
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
-PATIENCE_S = 120.0
+PATIENCE_S, NOTICE_S = 120.0, 0.1
 LASTING = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 MANY = 20
 
 
 @pytest.fixture(scope="module")
-def world():
+def world(spinning):
     """A talker, what it hears, and a condition that is told of each message."""
     context = Context()
     rclpy.init(args=[], context=context)
@@ -45,18 +45,16 @@ def world():
 
         node.create_subscription(kind, topic, take, qos)
 
-    def wait(condition):
+    def wait(condition):  # of what nobody is told, such as publishers that are found, too
+        end = time.monotonic() + PATIENCE_S
         with changed:
-            assert changed.wait_for(condition, PATIENCE_S)
+            while not condition():
+                assert time.monotonic() < end
+                changed.wait(NOTICE_S)
 
     timer = node.create_timer(0.01, talk)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    yield SimpleNamespace(node=node, sent=sent, heard=heard, hear=hear, wait=wait, timer=timer, chatter=chatter)
-    executor.shutdown()
-    thread.join()
+    with spinning(node):
+        yield SimpleNamespace(node=node, sent=sent, heard=heard, hear=hear, wait=wait, timer=timer, chatter=chatter)
     node.destroy_node()
     rclpy.shutdown(context=context)
 

@@ -11,7 +11,6 @@ import yaml
 from geometry_msgs.msg import PointStamped
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -103,20 +102,15 @@ def add_endpoints(node, heard):
 
 
 @pytest.fixture(scope="module")
-def subject():
+def subject(spinning):
     """What the node heard."""
     context = Context()
     rclpy.init(args=[], context=context)
     node = rclpy.create_node("subject", namespace="/here", context=context)
     heard = Heard()
     add_endpoints(node, heard)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    yield heard
-    executor.shutdown()
-    thread.join()
+    with spinning(node):
+        yield heard
     node.destroy_node()
     rclpy.shutdown(context=context)
 

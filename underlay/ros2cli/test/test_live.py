@@ -3,14 +3,11 @@
 Every command waits for discovery, so those that can run side by side do.
 """
 
-import threading
-
 import pytest
 import rclpy
 import yaml
 from geometry_msgs.msg import TwistStamped
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
@@ -52,18 +49,13 @@ def add_endpoints(node):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def subject():
+def subject(spinning):
     context = Context()
     rclpy.init(args=[], context=context)
     node = rclpy.create_node("subject", namespace="/here", context=context, start_parameter_services=False)
     add_endpoints(node)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    yield
-    executor.shutdown()
-    thread.join()
+    with spinning(node):
+        yield
     node.destroy_node()
     rclpy.shutdown(context=context)
 

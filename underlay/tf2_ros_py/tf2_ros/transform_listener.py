@@ -1,7 +1,7 @@
 """Feeds a buffer from the transform topics."""
 
 from contextlib import suppress
-from threading import Thread, current_thread
+from threading import Event, Thread, current_thread
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
@@ -12,6 +12,7 @@ from tf2_msgs.msg import TFMessage
 from .buffer import Buffer
 
 _AUTHORITY = "default_authority"
+_NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
 class TransformListener:
@@ -45,16 +46,18 @@ class TransformListener:
         if spin_thread:
             self.executor = SingleThreadedExecutor(context=node.context)
             # Not a daemon: the interpreter must not end while a thread is inside rcl.
-            self.dedicated_listener_thread = Thread(target=_spin, args=(self.executor, node))
+            self._ends = Event()
+            self.dedicated_listener_thread = Thread(target=_spin, args=(self.executor, node, self._ends))
             self.dedicated_listener_thread.start()
 
     def __del__(self) -> None:
         """Stop the thread and unsubscribe."""
         thread = getattr(self, "dedicated_listener_thread", None)
         if thread is not None:
-            self.executor.shutdown()
+            self._ends.set()
             if thread is not current_thread():
                 thread.join()
+            self.executor.shutdown()
         if hasattr(self, "tf_static_sub"):
             self.unregister()
 
@@ -74,8 +77,10 @@ class TransformListener:
             self.buffer.set_transform_static(transform, _AUTHORITY)
 
 
-def _spin(executor: SingleThreadedExecutor, node: Node) -> None:
+def _spin(executor: SingleThreadedExecutor, node: Node, ends: Event) -> None:
+    """Spin until the end, which comes between two callbacks: a shutdown in the midst of one is an error of rclpy's."""
     executor.add_node(node)
     with suppress(ExternalShutdownException, ShutdownException):
-        executor.spin()
+        while not ends.is_set() and node.context.ok():
+            executor.spin_once(_NOTICE_S)
     executor.remove_node(node)
