@@ -31,7 +31,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     archive = TinyAmeds(Path(folder.name) / "Traverse_5")
     archive.write_all()
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "ameds.launch.py")
-    common = {"archive": str(archive.root), "loop": "true", "images": "compressed", "rate": "2.0"}
+    common = {"archive": str(archive.root), "loop": "true", "images": "compressed", "rate": "1.0"}
     launches = [
         GroupAction(
             [
@@ -87,7 +87,7 @@ class WhilePlaying(unittest.TestCase):
         self.audience.wait(lambda: len(rounds()) > 3, lambda: [len(part) for part in rounds()])
         _, second, third, *_ = rounds()  # the first may have begun before it was heard
         common = sorted(second.keys() & third.keys())  # a busy machine may miss the end of a round
-        self.assertGreater(len(common), 25)
+        self.assertGreater(len(common), 10)
         self.assertEqual([second[stamp] for stamp in common], [third[stamp] for stamp in common])
 
 

@@ -34,11 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="./ws demo", description=__doc__)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the sample is")
     parser.add_argument("--out", type=Path, default=Path("bags/demo"), help="where the bag and the pictures go")
+    parser.add_argument("--rate", type=float, default=1.0, help="how many times faster than it was it plays")
     chosen = parser.parse_args(arguments)
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = LOCALHOST
     os.environ.setdefault("ROS_DOMAIN_ID", str(random.randint(1, LAST_DOMAIN)))
     try:
-        return _run(chosen.out, chosen.seconds)
+        return _run(chosen.out, chosen.seconds, chosen.rate)
     except (LaunchFailed, TimeoutError) as error:
         sys.stderr.write(f"demo: {error}\n")
     except KeyboardInterrupt:
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1
 
 
-def _run(out: Path, seconds: float) -> int:
+def _run(out: Path, seconds: float, rate: float) -> int:
     begin = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     archive, bag = out.parent / "ameds_sample", out / "bag"
@@ -56,7 +57,7 @@ def _run(out: Path, seconds: float) -> int:
         topics = steps.topics_of(opened)
     domain = os.environ["ROS_DOMAIN_ID"]
     _say(2, f"ros2 launch with kinematics, {len(topics.types)} topics (look in with ROS_DOMAIN_ID={domain})")
-    heard = steps.heard_live(made.path, topics, out / "launch.log")
+    heard = steps.heard_live(made.path, topics, out / "launch.log", rate=rate)
     _say(3, f"the same archive as a bag: {bag}")
     written = steps.converted(made.path, bag)
     differences = steps.compared(heard, written, topics)

@@ -63,12 +63,12 @@ def topics_of(archive: Archive) -> Topics:
     )
 
 
-def heard_live(archive: Path, topics: Topics, log: Path) -> dict[str, Heard]:
+def heard_live(archive: Path, topics: Topics, log: Path, *, rate: float = 1.0) -> dict[str, Heard]:
     """Launch the dataset with its kinematics, hear it to its end, and show what comes."""
     arguments = ["fieldplay_bringup", "ameds.launch.py", f"archive:={archive}", "images:=compressed"]
     with (
         listening(topics.types, topics.latched) as listener,
-        launched([*arguments, "paused:=true", f"clock:={CLOCK_HZ}", "on_end:=exit"], log) as launch,
+        launched([*arguments, "paused:=true", f"clock:={CLOCK_HZ}", f"rate:={rate}", "on_end:=exit"], log) as launch,
     ):
         _await_all(listener, launch, topics)
         listener.resume("/ameds/player")
