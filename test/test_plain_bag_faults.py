@@ -39,7 +39,7 @@ def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytes
         database.execute("UPDATE topics SET type_description_hash = '', offered_qos_profiles = ?", (profiles,))
     database.close()
     with open_dataset(bag) as archive:
-        channels = {feed.topic: feed.channel for feed in feeds_of_archive(archive, Selection())}  # type: ignore[attr-defined]
+        channels = {feed.topic: feed.channel for feed in feeds_of_archive(archive, Selection())}
     gear, words = channels["/gear"], channels["/words"]
     assert (gear.msgtype, gear.msgdef, gear.type_hash) == (GEAR, "", "")
     assert words.msgdef == "string data\n" and words.type_hash.startswith("RIHS01_")
@@ -56,7 +56,7 @@ def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytes
         stream = archive.streams["/gear"]
         assert [span.count for span in stream.spans] == [COUNT]
         record = stream.load(0)
-        found = [(int(at), record.load(row)) for row, at in enumerate(record.stamp_ns)]  # type: ignore[attr-defined]
+        found = [(int(at), record.load(row)) for row, at in enumerate(record.stamp_ns)]
     assert found == expected
 
 

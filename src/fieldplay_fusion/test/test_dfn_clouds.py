@@ -140,7 +140,7 @@ def test_a_normal_is_turned_to_the_sensor_and_comes_with_its_curvature() -> None
         [[0, 0, 1], [0.1, 0, 1.01], [0, 0.1, 0.99], [0.1, 0.1, 1.02], [0.05, 0.05, 1], [-0.1, 0.05, 0.985]]
     )
     for how in ({"nearest": 6}, {"radius": 1.0}):
-        normals, curvatures = surfaces_of(points, **how)  # type: ignore[arg-type]
+        normals, curvatures = surfaces_of(points, **how)
         np.testing.assert_allclose(normals, np.tile([0.151221013, 0, -0.988499977], (6, 1)), atol=2e-9)
         np.testing.assert_allclose(curvatures, 0.003829704, atol=1e-9)
     turned, _ = surfaces_of(points, nearest=6, sensor=np.array([0, 0, 5.0]))

@@ -70,7 +70,7 @@ def test_a_map_of_many_points_is_that_of_each_cell() -> None:
     assert found == pytest.approx([len(z), z.mean(), z.std(), z.min(), z.max()])
 
 
-def picture(image: np.ndarray, encoding: str) -> Frame:  # type: ignore[type-arg]
+def picture(image: np.ndarray, encoding: str) -> Frame:
     camera = camera_from_numbers(
         [100, 0, 0, 0, 100, 0, 0, 0, 1], [], "plumb_bob", width=image.shape[1], height=image.shape[0]
     )

@@ -68,10 +68,11 @@ class OrbDescriptor(Orb):
         size = features.size if len(features.size) == count else np.full(count, self.general["PatchSize"])
         angle = features.angle_deg if len(features.angle_deg) == count else np.zeros(count)
         octave = features.octave if len(features.octave) == count else np.zeros(count, np.int32)
-        columns = np.stack([*features.points.T, size, angle], axis=1).tolist()
+        rows = np.flatnonzero(np.isfinite(features.points).all(axis=1))
+        columns = zip(*features.points[rows].T.tolist(), size[rows].tolist(), angle[rows].tolist(), strict=True)
         points = [
-            cv2.KeyPoint(*columns[row], 0.0, int(octave[row]), row)  # type: ignore[call-overload]
-            for row in np.flatnonzero(np.isfinite(features.points).all(axis=1)).tolist()
+            cv2.KeyPoint(u, v, wide, turned, 0.0, level, row)
+            for (u, v, wide, turned), level, row in zip(columns, octave[rows].tolist(), rows.tolist(), strict=True)
         ]
         kept, descriptors = self.orb.compute(grey, points)
         order = np.argsort([point.class_id for point in kept], kind="stable").astype(np.intp)

@@ -142,13 +142,14 @@ class Icp3D(Registration):
 
 
 @implements("FeaturesMatching3D", name="Icp3D")
-class Icp3DOfFeatures(Icp3D):
+class Icp3DOfFeatures(Step):
     """The same of points that stand out, whatever describes them."""
 
-    optional = ()
+    def configure(self) -> None:
+        self._icp = Icp3D(self.settings, threads=self.threads, seed=self.seed)
 
-    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:  # type: ignore[override]
-        return self.registered(Cloud(points=sourceFeatures.points), Cloud(points=sinkFeatures.points), None)
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        return self._icp.registered(Cloud(points=sourceFeatures.points), Cloud(points=sinkFeatures.points), None)
 
 
 @implements("Registration3D")

@@ -43,7 +43,11 @@ def semi_global_matcher(values: Mapping[str, int]) -> Matcher:
     matcher = cv2.StereoSGBM.create(values["MinDisparity"], values["NumDisparities"], values["BlockSize"])
     for name, value in values.items():
         getattr(matcher, f"set{name}")(value)
-    return matcher.compute  # type: ignore[return-value]
+
+    def compute(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.int16]:
+        return np.asarray(matcher.compute(left, right), np.int16)
+
+    return compute
 
 
 def check_smoothness(name: str, first: int, second: int) -> None:
@@ -112,12 +116,8 @@ def _check_block(name: str, size: int) -> None:
         raise UsageError(f"{name}: expected a block size of {LEAST_BLOCK} to 255 for block matching, got {size}")
 
 
-@implements("DisparityToPointCloud")
-class DisparityToPointCloud(Step):
+class CloudOfDisparities(Step):
     """The points of a picture of disparities, row by row, where it has any."""
-
-    def process(self, *, dispImage: Frame) -> Ports:
-        return {"pointCloud": self.cloud(dispImage)[0]}
 
     def cloud(self, frame: Frame) -> tuple[Cloud, Mask]:
         """The cloud, and the pixels (h, w) that have a point."""
@@ -130,11 +130,19 @@ class DisparityToPointCloud(Step):
         return Cloud(points=points.astype(np.float64), stamp_ns=frame.stamp_ns), is_known
 
 
-@implements("DisparityToPointCloudWithIntensity")
-class DisparityToPointCloudWithIntensity(DisparityToPointCloud):
-    """The same, with the grey value of each point."""
+@implements("DisparityToPointCloud")
+class DisparityToPointCloud(CloudOfDisparities):
+    """The points alone."""
 
-    def process(self, *, dispImage: Frame, intensityImage: Frame) -> Ports:  # type: ignore[override]
+    def process(self, *, dispImage: Frame) -> Ports:
+        return {"pointCloud": self.cloud(dispImage)[0]}
+
+
+@implements("DisparityToPointCloudWithIntensity")
+class DisparityToPointCloudWithIntensity(CloudOfDisparities):
+    """The points with the grey value of each."""
+
+    def process(self, *, dispImage: Frame, intensityImage: Frame) -> Ports:
         grey = grey_of(intensityImage, "intensityImage")
         if grey.shape != dispImage.image.shape:
             raise ValueError(f"intensityImage: expected {dispImage.image.shape} as dispImage, got {grey.shape}")
