@@ -196,9 +196,8 @@ def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, result: A
 def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
     for line in result.told:
         note(line)
-    for text, skipped in result.skipped.items():
-        if skipped > 1:
-            note(f"{skipped} inputs were skipped: {text}")
+    for topic, skipped in result.skipped.items():
+        note(f"{topic}: {skipped} skipped")
     for failure in list(pipeline.failures)[:3]:
         note(str(failure))
     if len(pipeline.failures) > 3:

@@ -28,6 +28,7 @@ FRAME = "Frame"
 BATCH = 500  # messages, or so many bytes, that are written at once
 BATCH_BYTES = 16 << 20
 SUCCESS = "success"
+TOLD = 3  # of a topic's inputs that are skipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,15 +163,15 @@ class FusionRun:
         try:
             found = self.reader.read(message.topic, message.data, message.stamp_ns)
         except ArchiveError as error:
-            self._skip(str(error), f"{message.topic} at {message.stamp_ns / 1e9:.3f} s: {error}")
+            self._skip(message.topic, f"{message.topic} at {message.stamp_ns / 1e9:.3f} s: {error}")
             return
         if found is not None:
             source, value, stamp_ns = found
             yield from self._taken(self.pipeline.feed(source.port, value, stamp_ns))
 
-    def _skip(self, kind: str, text: str) -> None:
-        self.result.skipped[kind] += 1
-        if self.result.skipped[kind] <= 3:
+    def _skip(self, topic: str, text: str) -> None:
+        self.result.skipped[topic] += 1
+        if self.result.skipped[topic] <= TOLD:
             self.result.told.append(text)
 
     def _taken(self, outputs: Sequence[Any]) -> Iterator[OutMessage]:
@@ -193,7 +194,7 @@ def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = 
         result = run.into(BatchedBag(writer, {**run.passed(), **run.outputs.topics()}))
         own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.place}/"))
         if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):
-            last = [failure.message for failure in pipeline.failures][-1:] or list(result.skipped)[-1:]
+            last = [failure.message for failure in pipeline.failures][-1:] or result.told[-1:]
             raise ArchiveError(f"{pipeline.name} gave nothing: {''.join(last) or 'no input was accepted'}")
         faults = result.skipped.total() + len(pipeline.failures)
         if strict and faults:

@@ -98,11 +98,11 @@ class PipelineNode(Node):
             found = self._queue.take(NOTICE_S)
             if found is None:
                 continue
-            topic, info = found[1].topic, found[0]
+            topic, number = found[1].topic, found[0]
             try:
                 taken = self._reader.read(topic, found[1].data, found[1].sent_ns)
             except ArchiveError as error:
-                self._warn(f"{info} at {topic}: {error}")
+                self._warn(f"message {number} of {topic} is left out: {error}")
                 continue
             assert self._pipeline is not None
             if taken is not None:
