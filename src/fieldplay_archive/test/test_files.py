@@ -8,8 +8,9 @@ import pytest
 
 from fieldplay_archive.files import inflation as inflating
 from fieldplay_archive.files import inflation as zipped
-from fieldplay_archive.files.containers import ListedFiles, leaves_archive, open_files
+from fieldplay_archive.files.containers import ListedFiles, open_files
 from fieldplay_archive.files.inflation import InflateError, Inflating
+from fieldplay_archive.files.zip_directory import leaves_archive
 from fieldplay_archive.logs.log_files import InflatedFile
 from fieldplay_messages.errors import ArchiveError, Defect
 

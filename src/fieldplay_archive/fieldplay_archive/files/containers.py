@@ -10,16 +10,16 @@ import struct
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 
 from fieldplay_archive.files.inflation import READ_SIZE, SeekableMember
 from fieldplay_archive.files.names import NameTable
+from fieldplay_archive.files.zip_directory import ZipDirectory
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
@@ -107,7 +107,7 @@ class _Listed:
     """What has been gone through: the names below folders, and open zips that nobody uses at the moment."""
 
     folders: dict[Path, NameTable] = field(default_factory=dict)
-    zips: dict[Path, zipfile.ZipFile] = field(default_factory=dict)
+    zips: dict[Path, ZipDirectory] = field(default_factory=dict)
 
 
 _listed: ContextVar[_Listed | None] = ContextVar("listed", default=None)
@@ -213,31 +213,22 @@ class ZipFiles(Files):
         listed = _listed.get()
         known = listed.zips.pop(path, None) if listed is not None else None
         try:
-            self._zip = known or zipfile.ZipFile(path)
+            self._zip = known or ZipDirectory(path)
         except ZIP_FAULTS as error:
             cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
             hint = how_to_unpack(path, [path.name]) if not cut else ""
             raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}{hint and '; ' + hint}") from None
         self.path = path
-        counts = Counter(self._safe_names(report))
-        for name, count in counts.items():
-            if count > 1:
-                message = f"the zip has {count} members of this name: the last counts"
-                report(Defect(file=name, kind="duplicate_member", message=message))
-        super().__init__(list(counts))
-
-    def _safe_names(self, report: Report) -> Iterator[str]:
-        for member in self._zip.infolist():
-            if member.is_dir():
-                continue
-            if leaves_archive(member.filename):
-                message = f"the member's path '{member.filename}' leaves the archive: refused"
-                report(Defect(file=self.path.name, kind="unsafe_path", message=message))
-            else:
-                yield member.filename
+        for name in self._zip.unsafe:
+            message = f"the member's path '{name}' leaves the archive: refused"
+            report(Defect(file=path.name, kind="unsafe_path", message=message))
+        for name, count in self._zip.repeated.items():
+            message = f"the zip has {count} members of this name: the last counts"
+            report(Defect(file=name, kind="duplicate_member", message=message))
+        super().__init__(self._zip.table)
 
     def open(self, name: str) -> io.BufferedReader:
-        return io.BufferedReader(SeekableMember(self.path, self._zip.getinfo(name)), READ_SIZE)
+        return io.BufferedReader(SeekableMember(self.path, self._zip.member(name)), READ_SIZE)
 
     def read(self, name: str) -> bytes:
         try:
@@ -246,7 +237,7 @@ class ZipFiles(Files):
             raise ArchiveError(f"cannot be read from the zip: {error}") from None
 
     def size(self, name: str) -> int:
-        return self._zip.getinfo(name).file_size
+        return self._zip.member(name).file_size
 
     def close(self) -> None:
         listed = _listed.get()
@@ -254,14 +245,6 @@ class ZipFiles(Files):
             self._zip.close()
         else:  # whoever asks for it next goes on with it
             listed.zips[self.path] = self._zip
-
-
-def leaves_archive(name: str) -> bool:
-    """Whether a member's path would lie outside the archive's root if it were unpacked."""
-    if ".." not in name and not name.startswith(("/", "\\")) and name[1:2] != ":":
-        return False  # which is said at once of each of very many members
-    path = PurePosixPath(name.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts or bool(re.match(r"[A-Za-z]:", name))
 
 
 def begins_as_zip(path: Path) -> bool:

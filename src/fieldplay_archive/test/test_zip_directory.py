@@ -1,0 +1,112 @@
+"""The directory of a zip beside what `zipfile` makes of it: names, contents, refusals."""
+
+import io
+import warnings
+import zipfile
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay_archive.files.containers import ZIP_FAULTS
+from fieldplay_archive.files.zip_directory import END, ZipDirectory
+
+METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+Member = tuple[str, bytes, int, bytes]  # name, content, method, comment
+MEMBERS = st.lists(
+    st.tuples(
+        st.text("aé/\\._1", min_size=1, max_size=6),
+        st.binary(max_size=40),
+        st.sampled_from(METHODS),
+        st.binary(max_size=9),
+    ),
+    max_size=6,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "some.zip"
+
+
+@given(members=MEMBERS, before=st.binary(max_size=30), comment=st.binary(max_size=30))
+def test_members_are_those_of_zipfile(
+    tmp_path_factory: pytest.TempPathFactory,
+    members: list[tuple[str, bytes, int, bytes]],
+    before: bytes,
+    comment: bytes,
+) -> None:
+    path = tmp_path_factory.mktemp("zips") / "some.zip"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that come twice
+        write(path, members, before, comment)
+    with zipfile.ZipFile(path) as expected, closing(ZipDirectory(path)) as directory:
+        plain = {member.filename: member for member in expected.infolist() if not member.is_dir()}
+        assert {*directory.table.names, *directory.unsafe} == plain.keys()
+        for name, member in plain.items():
+            assert directory.read(name) == expected.read(member)
+            got = directory.member(name)
+            assert (got.header_offset, got.file_size, got.CRC) == (member.header_offset, member.file_size, member.CRC)
+
+
+def write(path: Path, members: list[Member], before: bytes, comment: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(before)
+        with zipfile.ZipFile(file, "a") as archive:
+            for name, data, method, note in members:
+                info = zipfile.ZipInfo(name)
+                info.comment, info.compress_type = note, method
+                with archive.open(info, "w", force_zip64=len(data) % 2 == 1) as member:
+                    member.write(data)
+            archive.comment = comment
+
+
+def test_long_lengths_and_offsets_stand_in_the_extra_field(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a", "b"):
+            archive.writestr(name, name.encode() * 100)
+    monkeypatch.undo()
+    assert path.read_bytes().count(b"PK\x06\x06") == 1  # the end of long zips
+    with closing(ZipDirectory(path)) as directory:
+        assert {name: directory.read(name) for name in directory.table.names} == {"a": b"a" * 100, "b": b"b" * 100}
+        assert directory.member("b").header_offset > directory.member("a").header_offset == 0
+
+
+def test_of_two_members_with_one_name_the_last_counts(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("a", b"first")
+        archive.writestr("a", b"last")
+    with closing(ZipDirectory(path)) as directory:
+        assert directory.read("a") == b"last"
+        assert directory.repeated == {"a": 2}
+
+
+@given(place=st.integers(0), value=st.integers(0, 255), cut=st.booleans())
+def test_damage_is_one_of_the_faults_of_zips(
+    tmp_path_factory: pytest.TempPathFactory, place: int, value: int, cut: bool
+) -> None:
+    plain = io.BytesIO()
+    with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.csv", b"1,2,3\n" * 20)
+        archive.writestr("b.jpg", bytes(range(256)))
+    data = bytearray(plain.getvalue())
+    place %= len(data)
+    if cut:
+        del data[place:]
+    else:
+        data[place] = value
+    path = tmp_path_factory.mktemp("zips") / "damaged.zip"
+    path.write_bytes(data)
+    with suppress(*ZIP_FAULTS), closing(ZipDirectory(path)) as directory:
+        for name in directory.table.names:
+            with suppress(*ZIP_FAULTS):
+                directory.read(name)
+
+
+def test_a_directory_that_would_begin_before_the_file_is_refused(path: Path) -> None:
+    path.write_bytes(END.pack(b"PK\x05\x06", 0, 0, 1, 1, 500, 0, 0))
+    with pytest.raises(zipfile.BadZipFile, match="Bad offset"):
+        ZipDirectory(path)
