@@ -92,6 +92,14 @@ def settings_of(dataset: str) -> dict[str, Value]:
     return _writer(dataset).settings()
 
 
+def usual_seconds(dataset: str, settings: Mapping[str, Value]) -> float:
+    """How long a sample with such settings is where nobody says it: a drive may have an end of its own."""
+    writer = _writer(dataset)
+    options = _complete(writer, dataset, SampleOptions(settings=settings))
+    own: Callable[[Mapping[str, Value]], float | None] | None = getattr(writer, "usual_seconds", None)
+    return (own(options.settings) if own else None) or options.seconds
+
+
 def write_sample(
     dataset: str, out: Path, options: SampleOptions | None = None, *, progress: Progress | None = None
 ) -> SampleResult:

@@ -8,7 +8,7 @@ from fieldplay.cli.arguments import parameters
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay_messages.errors import UsageError
 from fieldplay_samples.errors import SampleError
-from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, write_sample
+from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, usual_seconds, write_sample
 
 FAILED = 1
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub = subparsers.add_parser(dataset, help=text, description=text, allow_abbrev=False)
         sub.set_defaults(run=run, parser=sub)
         sub.add_argument("out", metavar="OUT", type=Path, help="the archive; OUT.truth.csv is written beside it")
-        sub.add_argument("--seconds", type=float, default=defaults.seconds, metavar="S", help="how long it is; 20")
+        sub.add_argument("--seconds", type=float, metavar="S", help="how long it is; 20, or as long as a route")
         sub.add_argument("--seed", type=int, default=defaults.seed, metavar="N", help="of the world and the noise; 1")
         sub.add_argument("--zip", action="store_true", help="a zip, as downloaded, in place of a folder")
         sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any of those that follow")
@@ -43,8 +43,9 @@ def run(chosen: argparse.Namespace) -> int:
     """Write a sample."""
     settings = {name: getattr(chosen, name) for name in settings_of(chosen.dataset)}
     settings |= parameters(chosen.set)
-    options = SampleOptions(seconds=chosen.seconds, seed=chosen.seed, zip=chosen.zip, settings=settings)
     try:
+        seconds = usual_seconds(chosen.dataset, settings) if chosen.seconds is None else chosen.seconds
+        options = SampleOptions(seconds=seconds, seed=chosen.seed, zip=chosen.zip, settings=settings)
         with progress_bar("making the sample", "steps") as bar:
             result = write_sample(
                 chosen.dataset, chosen.out, options, progress=lambda done, total: bar(done / max(total, 1), done)
@@ -55,5 +56,5 @@ def run(chosen: argparse.Namespace) -> int:
         note("a process that makes pictures and clouds has died (out of memory?); nothing was left behind")
         return FAILED
     again = " (it was there already)" if result.reused else ""
-    print_line(f"{result.path}: {chosen.seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")
+    print_line(f"{result.path}: {seconds:g} s of {chosen.dataset}{again}, the truth in {result.truth}")
     return 0

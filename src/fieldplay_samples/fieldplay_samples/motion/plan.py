@@ -6,6 +6,7 @@ of the path is continuous; both functions have two continuous derivatives.
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -50,20 +51,39 @@ class Changes:
         progress = (time_s - self.start_s[under_way]) / self.duration_s[under_way]
         return floats(before + self.amount[under_way] * smooth_step(progress))
 
+    def integral_at(self, time_s: Floats) -> Floats:
+        """The integral (m,) of the function from before its first change to the times (m,)."""
+        progress = (time_s[:, None] - self.start_s) / self.duration_s
+        return floats(integral_of_step(progress) @ (self.amount * self.duration_s))
+
+
+class OverTime(Protocol):
+    """A function of time."""
+
+    def at(self, time_s: Floats) -> Floats:
+        """The values (m,) at the times (m,)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DrivePlan:
-    """A drive of so many seconds, at rest at both ends; speed in m/s (negative: backwards), curvature in 1/m."""
+    """A drive of so many seconds; speed in m/s (negative: backwards), curvature in 1/m."""
 
     seconds: float
-    speed_m_s: Changes
-    curvature_1_m: Changes
+    speed_m_s: OverTime
+    curvature_1_m: OverTime
 
 
 def smooth_step(progress: Floats) -> Floats:
     """From 0 to 1 over progress 0..1, with first and second derivatives of zero at both ends."""
     x = np.clip(progress, 0.0, 1.0)
     return floats(x * x * x * (10.0 + x * (6.0 * x - 15.0)))
+
+
+def integral_of_step(progress: Floats) -> Floats:
+    """The integral of `smooth_step` from 0 on."""
+    x = np.clip(progress, 0.0, 1.0)
+    return floats(x * x * x * x * (2.5 + x * (x - 3.0)) + np.maximum(progress - 1.0, 0.0))
 
 
 def plan_from_legs(legs: list[Leg], seconds: float) -> DrivePlan:

@@ -24,10 +24,15 @@ SOFT_EDGE = 0.0012  # of the skyline, in the sine of the elevation: about a pixe
 
 @dataclass(frozen=True, kw_only=True)
 class Sun:
-    """Where the sun stands, in rad: azimuth from east to north, height above the horizon."""
+    """Where the sun stands, in rad: azimuth from east to north, height above the horizon.
+
+    `strength` is its light and `sky` that of the sky, as shares of those of a clear day.
+    """
 
     azimuth_rad: float = LIGHT_FROM_RAD
     height_rad: float = 0.6
+    strength: float = 1.0
+    sky: float = 1.0
 
     def direction(self) -> Array:
         """The unit vector (3,) towards the sun."""
@@ -46,7 +51,7 @@ def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
     facing = np.maximum(normal @ sun.direction(), 0.0)
     lit = np.flatnonzero(facing > 0)
     facing[lit[scene.in_shadow(points[lit], sun.direction())]] = 0.0
-    light = facing[:, None] * SUNLIGHT + (0.6 + 0.4 * normal[:, 2:]) * SKYLIGHT
+    light = facing[:, None] * (sun.strength * SUNLIGHT) + (0.6 + 0.4 * normal[:, 2:]) * (sun.sky * SKYLIGHT)
     clear = np.exp(-distance / CLEAR_M)[:, None]
     colour[seen] = clear * hits.albedo[seen] * light + (1 - clear) * HAZE
     return colour

@@ -60,11 +60,15 @@ def origin_at(place: dict[str, float]) -> LocalOrigin:
     return LocalOrigin(latitude_rad=float(latitude), longitude_rad=float(longitude), altitude_m=place["altitude_m"])
 
 
-def scene_beside_way(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
-    """The ground with rocks, boulders and poles off the robot's way, as `surroundings` has their numbers."""
-    numbers = scenario.numbers["surroundings"]
+def scene_beside_drive(scenario: Scenario, terrain: Terrain, drive: GroundDrive) -> Scene:
+    """The ground with rocks, boulders and poles off the way that the robot drives."""
     times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
-    way = drive.motion.coordinates.at(times)[:, :2]
+    return scene_beside_way(scenario, terrain, drive.motion.coordinates.at(times)[:, :2])
+
+
+def scene_beside_way(scenario: Scenario, terrain: Terrain, way: Floats) -> Scene:
+    """The ground with rocks, boulders and poles off a way (n, 2) in m, as `surroundings` has their numbers."""
+    numbers = scenario.numbers["surroundings"]
     centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
     radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
     return make_scene(

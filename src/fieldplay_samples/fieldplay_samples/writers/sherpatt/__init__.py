@@ -1,4 +1,4 @@
-"""A sample of SherpaTT: a drive among rocks or around a box: logs of the rover and its stereo unit, a surface model.
+"""A sample of SherpaTT: a drive among rocks, on a route or around a box: logs of rover and stereo unit, a surface.
 
 The rover's logs are of the framework's own types in microseconds; the stereo unit's come from a ROS bag, in parts. What
 the archives leave open is as data/sherpatt.yaml says. Economies: every fourth pixel, a turn of the lidar in two.
@@ -17,7 +17,7 @@ from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt import measured, views
 from fieldplay_samples.writers.sherpatt.box import TRUTH, box_truth
 from fieldplay_samples.writers.sherpatt.logs import WrittenStream, write_log, write_settings
-from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world
+from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world, route_of
 from fieldplay_samples.writers.sherpatt.surface import write_surface
 
 UNIT = "recording_20181127-111500"
@@ -26,6 +26,12 @@ UNIT = "recording_20181127-111500"
 def settings() -> dict[str, Any]:
     """What may be set, with the defaults."""
     return dict(numbers_of("sherpatt")["settings"])
+
+
+def usual_seconds(settings: dict[str, Any]) -> float | None:
+    """How long the drive is that is asked for, where it has an end of its own."""
+    route = route_of(settings)
+    return None if route is None else route.seconds()
 
 
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:

@@ -11,15 +11,18 @@ from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_ab
 from fieldplay_samples.motion.plan import DriveLimits, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
+from fieldplay_samples.world.light import Sun
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.surfaces import StandingBox
 from fieldplay_samples.world.terrain import Terrain
-from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_way
+from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_drive, scene_beside_way
 from fieldplay_samples.writers.sherpatt.box import box_in_circle, circle_plan, scene_with_box, with_turned_unit
+from fieldplay_samples.writers.sherpatt.routes import RouteDrive
 
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
 ROCKS, BOX = "rocks", "box"
+FREE, LOOP, AGAIN = "free", "loop", "again"
 FASTEST_DEG_S = 90.0
 
 
@@ -31,6 +34,15 @@ class SherpattScenario(Scenario):
     terrain: Terrain
     drive: GroundDrive
     box: StandingBox | None
+    route: RouteDrive | None
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Randomness of its own for each purpose and each day."""
+        return super().rng(f"{name} {AGAIN}" if self.settings["route"] == AGAIN else name)
+
+    def sun(self) -> Sun:
+        """The light of its day."""
+        return Sun() if self.route is None else self.route.sun()
 
     def frame(self, name: str) -> Floats:
         """One of the published static transforms (4, 4)."""
@@ -84,21 +96,19 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
     """The sample's scenario, deterministic by seed."""
     numbers = numbers_of("sherpatt")
     _check(settings, numbers)
-    around_box = settings["scene"] == BOX
+    around_box, route = settings["scene"] == BOX, route_of(settings)
+    start = numbers["start_xy_heading"]
     if around_box:
         numbers = numbers | {"settings_tf": with_turned_unit(numbers)}
         plan = circle_plan(seconds, numbers["box"]["radius"], settings["circle_deg_s"])
+    elif route is not None:
+        numbers = numbers | {"start_unix_s": numbers["start_unix_s"] + route.own["later"]}
+        plan, start = route.plan(seconds), route.start()
     else:
         plan = plan_drive(seconds, np.random.default_rng([seed, 6]), DriveLimits(**numbers["limits"]))
     legs, terrain = legs_from_numbers(numbers["legs"]), terrain_named("volcano", seed=seed)
-    x, y, heading = numbers["start_xy_heading"]
-    drive = drive_over(
-        plan,
-        terrain.height_m,
-        legs.stance(),
-        start_xy_m=(x, y),
-        start_heading_rad=heading,
-    )
+    x, y, heading = start
+    drive = drive_over(plan, terrain.height_m, legs.stance(), start_xy_m=(x, y), start_heading_rad=heading)
     return SherpattScenario(
         seed=seed,
         seconds=seconds,
@@ -108,14 +118,30 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
         terrain=terrain,
         drive=drive,
         box=box_in_circle(numbers, terrain) if around_box else None,
+        route=route,
     )
+
+
+def route_of(settings: dict[str, Any]) -> RouteDrive | None:
+    """The route that is asked for, if any."""
+    numbers, name = numbers_of("sherpatt"), settings["route"]
+    if name not in (FREE, LOOP, AGAIN):
+        raise SampleError(f"route: expected {FREE}, {LOOP} or {AGAIN}, got {name!r}")
+    if name == FREE:
+        return None
+    if settings["scene"] == BOX:
+        raise SampleError(f"route: expected {FREE} around a box, got {name!r}")
+    x, y, heading = numbers["start_xy_heading"]
+    return RouteDrive(numbers=numbers["routes"], start_xy_heading=(x, y, heading), name=name)
 
 
 def make_world(scenario: SherpattScenario) -> Scene:
     """The ground with rocks and poles off the way, or a box in the middle of it; the rover itself is not in it."""
     if scenario.box is not None:
         return scene_with_box(scenario, scenario.terrain, scenario.box)
-    return scene_beside_way(scenario, scenario.terrain, scenario.drive)
+    if scenario.route is not None:
+        return scene_beside_way(scenario, scenario.terrain, scenario.route.line())
+    return scene_beside_drive(scenario, scenario.terrain, scenario.drive)
 
 
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:

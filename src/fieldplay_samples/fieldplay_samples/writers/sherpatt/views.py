@@ -91,7 +91,7 @@ def _picture(stage: SherpattStage, view: SherpattView) -> Any:
     if view.kind == "depth":
         depths = full_depth(stage.scene, camera, pose, shrink=shrink)
         return np.where(depths < stage.scenario.numbers["depth"]["farthest"], depths, np.float32(np.nan))
-    picture = render(stage.scene, camera, pose, shrink=shrink)
+    picture = render(stage.scene, camera, pose, shrink=shrink, sun=stage.scenario.sun())
     return picture if view.kind == "color" else cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
 
 
