@@ -118,6 +118,8 @@ def test_a_pair_that_cannot_be_used_is_refused(
         (["--input", "leftImage=/cam/left/camera_info"], "leftImage takes sensor_msgs/msg/Image or"),
         (["--set", "stereo.Disparities.NumberOfInterval=64"], "did you mean NumberOfIntervals?"),
         (["--implementation", "Plan"], "did you mean Plain?"),
+        (["--dem-truth", "true.tif"], "are about the heights of --dem, which is not there"),
+        (["--dem", "out.tif", "--dem-truth", "none.tif"], "--dem-truth: none.tif: there is no such file"),
     ],
 )
 def test_wrong_usage_is_told_and_writes_nothing(tmp_path: Path, fuse: Fuse, words: list[str], message: str) -> None:

@@ -8,7 +8,7 @@ import tifffile
 
 import fieldplay
 from fieldplay.cli.main import main
-from fieldplay.fusion.elevation import BANDS, elevation_of, geotiff_bytes, root_t_frame
+from fieldplay.fusion.elevation import BANDS, elevation_of, geotiff_bytes, height_error, root_t_frame, shifted
 from fieldplay_fusion.dfn.values import Cloud
 from fieldplay_fusion.messages.outputs import IMAGE, METADATA, OutTopics
 from fieldplay_kinematics.extrinsics import Edge
@@ -76,3 +76,55 @@ def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
 def test_without_a_tree_it_is_not_known_which_way_is_up() -> None:
     with pytest.raises(ArchiveError, match="nothing in the static tree is above 'left_camera'"):
         root_t_frame([], "left_camera")
+
+
+def hill(counts: np.ndarray | None = None) -> Cloud:
+    """Points of a slope in metres of the map, 0.3 m apart from x = 0 and y = 0 on."""
+    x, y = (each.reshape(-1) for each in np.meshgrid(np.arange(0.05, 3, 0.1), np.arange(0.05, 2, 0.1)))
+    return Cloud(points=np.stack([x, y, 0.2 * x + 0.1 * y], axis=1), counts=counts)
+
+
+def true_heights(path: Path, *, origin: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Path:
+    """The same slope on a grid of 0.25 m, as another program would have written it, unknown in a corner."""
+    x, y = np.meshgrid((np.arange(14) - 0.5) * 0.25, 2.5 - (np.arange(12) + 0.5) * 0.25)
+    heights = (0.2 * x + 0.1 * y + origin[2]).astype(np.float32)
+    heights[:4, :4] = -9999
+    tags = [(33550, 12, 3, (0.25, 0.25, 0.0), True), (42113, 2, 6, "-9999", True)]
+    tags += [(33922, 12, 6, (0.0, 0.0, 0.0, origin[0] - 0.25, origin[1] + 2.5, 0.0), True)]
+    tifffile.imwrite(path, heights, photometric="minisblack", metadata=None, extratags=tags)
+    return path
+
+
+def test_heights_are_compared_with_true_ones_where_they_were_seen_often(tmp_path: Path) -> None:
+    often = np.where(hill().points[:, 0] < 2, 5.0, 4.0)
+    grid = elevation_of(hill(often), np.eye(4), 0.1)
+    origin = (400_000.0, 3_000_000.0, 850.0)
+    raised = shifted(grid, (*origin[:2], origin[2] + 0.03))
+    found = height_error(raised, true_heights(tmp_path / "truth.tif", origin=origin))
+    assert (found.seen, found.seen_often) == (600, pytest.approx(400 / 600))
+    assert 300 < found.compared < 400, "the corner that is not known is left out"
+    assert (found.offset_m, found.median_m, found.p95_m) == pytest.approx((0.03, 0.03, 0.03), abs=2e-4)
+    assert found.about_offset_m < 2e-4
+
+
+@pytest.mark.parametrize(
+    ("origin", "message"),
+    [
+        ((1e5, 0.0, 0.0), r"truth.tif: it has x -0.2 to 3.2 m and y -0.5 to 2.5 m, the heights x 100000.1 to 100002.9"),
+        ((0.0, 2.6, 0.0), "the heights .* and y 2.6 to 4.6 m: --dem-origin tells where their origin lies in it"),
+    ],
+)
+def test_heights_beside_the_true_ones_are_told_with_both_places(
+    tmp_path: Path, origin: tuple[float, float, float], message: str
+) -> None:
+    grid = shifted(elevation_of(hill(np.full(600, 9.0)), np.eye(4), 0.1), origin)
+    with pytest.raises(ArchiveError, match=message):
+        height_error(grid, true_heights(tmp_path / "truth.tif"))
+
+
+def test_heights_that_nothing_is_known_below_are_told(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="it has no height below the 0 cells with 5 points and more"):
+        height_error(elevation_of(hill(), np.eye(4), 0.1), true_heights(tmp_path / "truth.tif"))
+    (tmp_path / "none.tif").write_bytes(b"II*")
+    with pytest.raises(ArchiveError, match=r"none.tif: cannot be read as TIFF"):
+        height_error(elevation_of(hill(), np.eye(4), 0.1), tmp_path / "none.tif")

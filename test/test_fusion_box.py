@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fieldplay
 from fieldplay.cli.main import main
+from fieldplay.fusion.elevation import frame_t_camera
 from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.box import truth_of
 
 PAIRS = 4
@@ -27,13 +30,18 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     stats, tum, ply = (tmp_path / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
     more = f"{VARIANTS[variant]}.GeneralParameters.MaxFeaturesNumber=3000"
     places = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply), "--set", more]
+    world, true = truth_of(sample)
+    map_T_left = true["map_T_left"]
+    origin = origin_on_grid(sample, true)
+    places += ["--dem", str(tmp_path / "run.tif"), "--dem-by", "dgps/odom", "--dem-origin", *map(str, origin)]
+    places += ["--dem-truth", str(sample / "2018_11_27_dsm.tif")]
     assert (
         main(["fuse", str(sample), "Reconstruction3D", str(tmp_path / "out"), "--implementation", variant, *places])
         == 0
     )
-    assert json.loads(stats.read_text())["accepted"] == PAIRS
-    world, true = truth_of(sample)
-    map_T_left = true["map_T_left"]
+    told = json.loads(stats.read_text())
+    assert told["accepted"] == PAIRS
+    assert told["dem"]["compared"] > 3000 and told["dem"]["median_m"] < 0.02
     start = map_T_left[0]
     ends = np.loadtxt(tum)[:, 1:4] @ start[:3, :3].T + start[:3, 3]
     way_m = np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum()
@@ -45,6 +53,16 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     assert (off_m > 0.05).mean() < 0.15
     lengths, expected = world.box_lengths_m(points)
     assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
+
+
+def origin_on_grid(sample: Path, true: Any) -> Any:
+    """Where the origin of the satellites' odometry lies in the grid of the surface model; east, north, up."""
+    with fieldplay.open(sample) as data:
+        _, odometry_T_left = frame_t_camera(data, "dgps/odom", "camera_left", int(true["stamp_ns"][0]))
+    numbers = numbers_of("sherpatt")
+    surface, (x, y, _) = numbers["surface"], numbers["start_xy_heading"]
+    of_map = [surface["easting_of_start"] - x, surface["northing_of_start"] - y, surface["offset"]]
+    return true["map_T_left"][0, :3, 3] - odometry_T_left[:3, 3] + of_map
 
 
 def points_of(ply: Path) -> Any:

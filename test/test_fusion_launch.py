@@ -61,7 +61,11 @@ class WhileRunning(unittest.TestCase):
         self.assertEqual({stamp_ns: bytes(message.data) for stamp_ns, message in heard.items()}, expected)
         self.assertEqual({message.header.frame_id for message in heard.values()}, {"wall/scene"})
         self.audience.wait(lambda: self.told().get("given rightImage") == "4", self.told)
-        self.assertTrue(self.told()["stereo"].startswith("4 calls, 0 failures"))
+        said = self.told()
+        self.assertTrue(said["stereo"].startswith("4 calls, 0 failures, wall mean 0."))
+        self.assertRegex(said["stereo"], r"CPU mean \d+\.\d+ p50 .* p95 .* max .* s, pointcloud \d+\.\d MB$")
+        self.assertRegex(said["age pointCloud"], r"^mean \d+\.\d+ p50 .* p95 .* max .* s$")
+        self.assertEqual((said["accepted"], said["failing"], said["stopped"]), ("0", "", ""))
 
     def send(self, bag: Path) -> None:
         """All messages of a bag, once the pipeline hears their topics and is heard; cameras before pictures."""

@@ -26,6 +26,7 @@ ARGUMENTS = (
     ("namespace", "", "Before all topics; the dataset's name where empty."),
     ("scene_frame", "", "The frame of the outputs; <topic>/scene where empty."),
     ("queue", "2", "Sets of inputs that may wait; where the steps are too slow older ones are dropped and counted."),
+    ("stop_after", "0", "Failures of a step in a row after which all stops; 0 is never."),
     ("threads", "2", "That all steps share."),
     ("stats_hz", "1.0", "How often statistics go to /diagnostics; 0 is never."),
 )
@@ -62,6 +63,7 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         "publish_tf": values["publish_tf"] == "true",
         "threads": int(values["threads"]),
         "queue": int(values["queue"]),
+        "stop_after": int(values["stop_after"]),
         "stats_hz": float(values["stats_hz"]),
     }))  # fmt: skip
     return started

@@ -64,7 +64,7 @@ def test_a_chain_gives_what_its_steps_make_with_the_stamp_of_the_inputs(tmp_path
     pipeline.reset()
     assert fed(pipeline, 1, 0.3) == [("moved", [[0.3, 0, 0]], 1)]
     steps = pipeline.statistics.steps
-    assert (steps["map"].calls, steps["map"].bytes["assembledCloud"]) == (3, 4 * 24 + 3 * 8)
+    assert (steps["map"].calls, steps["map"].bytes["assembledCloud"]) == (3, 4 * (24 + 8) + 3 * 8)
     assert pipeline.statistics.as_dict()["given"] == {"cloud": 3, "pose": 3}
     assert pipeline.statistics.table()[0].split()[:3] == ["step", "calls", "failures"]
 
@@ -115,18 +115,22 @@ def test_a_step_that_fails_is_told_with_its_stamps_and_the_rest_goes_on(tmp_path
 
 def test_after_some_failures_in_a_row_it_says_so_or_stops(tmp_path: Path) -> None:
     bad = Cloud(points=np.zeros((2, 2)))
-    for policy in ("warn", "stop"):
-        pipeline = load_pipeline(written(tmp_path, TWO), most_failures=2, policy=policy)
-        pipeline.feed("cloud", bad, 1)
-        pipeline.feed("pose", np.eye(4), 1)
+    for most, stop_after in ((10, 0), (2, 2)):
+        pipeline = load_pipeline(written(tmp_path, TWO), stop_after=stop_after)
+        for stamp in range(1, most):
+            pipeline.feed("cloud", bad, stamp)
+            pipeline.feed("pose", np.eye(4), stamp)
         assert pipeline.failing == []
-        pipeline.feed("cloud", bad, 2)
-        if policy == "stop":
+        pipeline.feed("cloud", bad, most)
+        if stop_after:
             with pytest.raises(PipelineStopped, match=r"Two: move failed 2 times in a row, at last: .*, at 2"):
-                pipeline.feed("pose", np.eye(4), 2)
+                pipeline.feed("pose", np.eye(4), most)
         else:
-            pipeline.feed("pose", np.eye(4), 2)
+            pipeline.feed("pose", np.eye(4), most)
             assert pipeline.failing == ["move"]
+            assert pipeline.statistics.steps["move"].most_in_a_row == 10
+            fed(pipeline, most + 1, 0.1)
+            assert (pipeline.failing, pipeline.statistics.steps["move"].most_in_a_row) == ([], 10)
 
 
 def test_a_pair_that_fails_has_no_pose_and_success_is_false(tmp_path: Path) -> None:

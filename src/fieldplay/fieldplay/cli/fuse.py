@@ -65,9 +65,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ply", type=Path, metavar="FILE", help="the last cloud")
     parser.add_argument("--dem", type=Path, metavar="FILE", help="heights by the last cloud, as a GeoTIFF (.tif)")
     parser.add_argument("--dem-cell", type=number, default=0.05, metavar="M", help="the edge of a cell; 0.05")
+    parser.add_argument(
+        "--dem-by", default="", metavar="TOPIC",
+        help="poses that put the heights into their frame; else they are in the root of the static tree",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dem-origin", type=number, nargs=3, default=(0.0, 0.0, 0.0), metavar=("E", "N", "UP"),
+        help="where the origin of the heights' frame lies in the grid of a map; 0 0 0",
+    )  # fmt: skip
+    parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
     parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, as JSON")
     parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
+    parser.add_argument("--stop-after", type=count, default=0, metavar="N", help="failures of a step in a row; never")
     parser.add_argument("--strict", action="store_true", help="write nothing if any input was skipped or a step failed")
     add_overwrite(parser, "replace what is there")
     add_json(parser, "what was done as JSON")
@@ -96,7 +106,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     from fieldplay_fusion.pipeline.chains import source_of
     from fieldplay_fusion.pipeline.graph import graph_of
 
-    options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed}
+    options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
     inputs = {name: port.type for name, port in graph.inputs.items()}
     spec = data.archive.spec if hasattr(data, "archive") else None
@@ -144,6 +154,10 @@ def _require_places(chosen: argparse.Namespace) -> None:
             require_file_place(chosen.archive, path, suffixes, overwrite=chosen.overwrite)
     if chosen.dem_cell <= 0:
         raise UsageError(f"--dem-cell: expected metres above 0, got {chosen.dem_cell:g}")
+    if chosen.dem is None and (chosen.dem_truth or chosen.dem_by or any(chosen.dem_origin)):
+        raise UsageError("--dem-truth, --dem-by and --dem-origin are about the heights of --dem, which is not there")
+    if chosen.dem_truth is not None and not chosen.dem_truth.is_file():
+        raise UsageError(f"--dem-truth: {chosen.dem_truth}: there is no such file")
     if chosen.start > LONGEST_S:
         raise UsageError(f"--start: expected at most {LONGEST_S:g} s, got {chosen.start:g}")
 
@@ -176,24 +190,38 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
     if chosen.dem is not None:
         _write_heights(chosen, data, run_.reader.camera_frame, result)
     if chosen.stats is not None:
-        write_whole(chosen.stats, json.dumps(run_.pipeline.statistics.as_dict(), indent=1).encode())
+        statistics = {**run_.pipeline.statistics.as_dict(), **_heights_told(result)}
+        write_whole(chosen.stats, json.dumps(statistics, indent=1).encode())
+
+
+def _heights_told(result: Any) -> dict[str, Any]:
+    """The heights against true ones, where there are any."""
+    return {"dem": result.heights.as_dict()} if result.heights else {}
 
 
 def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, result: Any) -> None:
-    from fieldplay.fusion.elevation import elevation_of, geotiff_bytes, root_t_frame
+    from fieldplay.fusion.elevation import HeightOptions, geotiff_bytes, height_error, placed_elevation, shifted
 
     grid, place = result.grid, "the frame of the poses"
     if grid is None and result.cloud is None:
         note(f"{chosen.dem}: the pipeline gave neither cloud nor map, so there is none")
         return
     if grid is None:
-        root, placed = root_t_frame(data.tf_static, camera)
-        grid, place = elevation_of(result.cloud, placed, chosen.dem_cell), f"{root} at the first picture"
+        options = HeightOptions(cell_m=chosen.dem_cell, by=chosen.dem_by)
+        grid, place = placed_elevation(data, result.cloud, camera, result.scene_ns, options)
+    elif chosen.dem_by:
+        note("--dem-by: the pipeline's map is in the frame of the poses that made it, and stays there")
+    grid = shifted(grid, chosen.dem_origin)
     write_whole(chosen.dem, geotiff_bytes(grid))
     tell(f"{chosen.dem}: {int((grid.count > 0).sum())} cells of {grid.resolution_m:g} m in {place}")
+    if chosen.dem_truth is not None:
+        result.heights = height_error(grid, chosen.dem_truth)
 
 
-def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
+def _tell_faults(pipeline: Any, result: Any) -> None:
+    """What was skipped and what failed, each with its place, as far as it is not too much."""
+    from fieldplay_fusion.pipeline.run import MOST_FAILURES
+
     for line in result.told:
         note(line)
     for topic, skipped in result.skipped.items():
@@ -202,6 +230,13 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
         note(str(failure))
     if len(pipeline.failures) > 3:
         note(f"and {len(pipeline.failures) - 3} more failures; --stats counts them by step")
+    for step in pipeline.statistics.steps.values():
+        if step.most_in_a_row >= MOST_FAILURES:
+            note(f"{step.name} failed {step.most_in_a_row} times in a row")
+
+
+def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
+    _tell_faults(pipeline, result)
     if chosen.json:
         print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
         return
@@ -212,6 +247,8 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     if result.poses:
         way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
         print_line(f"{len(result.poses)} poses, {way:.2f} m of way, {result.wall_s:.1f} s")
+    if result.heights:
+        print_line(f"{chosen.dem_truth}: {result.heights}")
 
 
 def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]:
@@ -234,6 +271,7 @@ def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]
         "cpu_s": statistics["cpu_s"],
         "wall_s": result.wall_s,
         "steps": steps,
+        **_heights_told(result),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from fieldplay.data.field_data import STATIC, FieldData, Message
 from fieldplay.fusion.bindings import Binding
+from fieldplay.fusion.elevation import HeightError
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
 from fieldplay_fusion.messages.sources import PortReader
@@ -47,11 +48,18 @@ class Fused:
     stamps_ns: list[int] = field(default_factory=list)
     poses: list[Array] = field(default_factory=list)
     cloud: Cloud | None = None
+    cloud_ns: int = 0
     grid: ElevationGrid | None = None
+    heights: HeightError | None = None  # of those that were compared
     skipped: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     wall_s: float = 0.0
+
+    @property
+    def scene_ns(self) -> int:
+        """When the camera had the scene's frame: at the first pose; without poses a cloud stands for itself."""
+        return self.stamps_ns[0] if self.stamps_ns else self.cloud_ns
 
 
 def reader_of(data: FieldData, found: Sequence[Binding], every: int = 1) -> PortReader:
@@ -181,7 +189,7 @@ class FusionRun:
                 self.result.stamps_ns.append(stamp_ns)
                 self.result.poses.append(value)
             elif kind == "Pointcloud":
-                self.result.cloud = value
+                self.result.cloud, self.result.cloud_ns = value, stamp_ns
             elif kind == "Map":
                 self.result.grid = value
             yield from self.outputs.messages(port, value, stamp_ns, self.reader.camera_frame)

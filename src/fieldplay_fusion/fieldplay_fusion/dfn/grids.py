@@ -69,11 +69,12 @@ class ElevationMap(Step):
         if pose is not None and not np.isfinite(pose).all():
             raise ValueError("pose: expected numbers, got NaN")
         points = pointCloud.points if pose is None else moved(pose, pointCloud.points)
-        points = points[(np.abs(points) < FARTHEST_M).all(axis=1)]  # which NaN is not
+        inside = (np.abs(points) < FARTHEST_M).all(axis=1)  # which NaN is not
+        points, z = points[inside], points[inside, 2]
+        counts = np.ones(len(z)) if pointCloud.counts is None else pointCloud.counts[inside]
         origin = np.array([self.general["OriginX"], self.general["OriginY"]])
         places = np.floor((points[:, :2] - origin) / self.general["Resolution"]).astype(np.int64)[:, ::-1]
-        z, one = points[:, 2], np.ones(len(points))
-        new = merged(CellHeights(places, one, z, 0 * z, z, z))
+        new = merged(CellHeights(places, counts, z, 0 * z, z, z))
         both = CellHeights(*(np.concatenate(pair) for pair in zip(self._known, new, strict=True)))
         whole = merged(both)
         if len(whole.places):

@@ -53,13 +53,15 @@ class FramePair:
 class Cloud:
     """Points (n, 3), and what more is known of each: normals (n, 3), intensity (n,), colours (n, 3) as rgb8.
 
-    Of an ordered cloud rows may be NaN: their places tell which pixels they belong to.
+    `counts` (n,) are the points that each is the mean of. Of an ordered cloud rows may be NaN: their places tell which
+    pixels they belong to.
     """
 
     points: Array
     normals: Array | None = None
     intensity: NDArray[np.float32] | None = None
     colors: NDArray[np.uint8] | None = None
+    counts: Array | None = None
     stamp_ns: int = NO_TIME
 
     def __len__(self) -> int:
@@ -67,7 +69,7 @@ class Cloud:
 
     def taken(self, which: NDArray[np.generic]) -> "Cloud":
         """Some of the points, by a mask or their places."""
-        parts = {name: getattr(self, name) for name in ("normals", "intensity", "colors")}
+        parts = {name: getattr(self, name) for name in ("normals", "intensity", "colors", "counts")}
         own = {name: None if part is None else part[which] for name, part in parts.items()}
         return Cloud(points=self.points[which], stamp_ns=self.stamp_ns, **own)
 

@@ -205,7 +205,7 @@ class CloudMap(Step):
         which = self._counts >= self.general["MinimumObservations"]
         means = self._sums[which] / self._counts[which, None]
         intensity = means[:, 3].astype(np.float32) if self._has_intensity and len(means) else None
-        cloud = Cloud(points=means[:, :3], intensity=intensity, stamp_ns=stamp_ns)
+        cloud = Cloud(points=means[:, :3], intensity=intensity, counts=self._counts[which], stamp_ns=stamp_ns)
         if radius <= 0 or center is None:
             return cloud
         return cloud.taken(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)

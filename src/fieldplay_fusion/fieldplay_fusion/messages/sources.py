@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.records import CameraInfos
+from fieldplay_messages.records import CameraInfos, Record
 
 FRAME = "Frame"
 INFO = "sensor_msgs/msg/CameraInfo"
@@ -33,6 +33,14 @@ class PortSource:
     def side(self) -> str:
         """Which camera of a pair it is; "" where it is none."""
         return next((side for side in SIDES if self.kind == FRAME and self.port.lower().startswith(side)), "")
+
+
+class PortMessage(NamedTuple):
+    """A message for a port, whose value is not looked at yet; the stamp of its header, else when it was logged."""
+
+    source: PortSource
+    record: Record
+    stamp_ns: int
 
 
 class EveryNth:
@@ -105,22 +113,31 @@ class PortReader:
 
     def read(self, topic: str, data: bytes, log_ns: int) -> tuple[PortSource, Any, int] | None:
         """What a message is, for which port, with the stamp of its header; None where it is not taken."""
+        message = self.opened(topic, data, log_ns)
+        return None if message is None else (message.source, self.value(message), message.stamp_ns)
+
+    def opened(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
+        """A message and its stamp; None where it is not taken."""
         source = self.sources[topic]
         if source.kind == FRAME and not self._nth.takes(source.port):
             return None
         framed = self._framed(source.msgtype, data, log_ns)
         if framed is None:
             raise ArchiveError("its bytes cannot be read")
-        record, stamp_ns = framed.record, int(framed.record.stamp_ns[0])
         if source is next(iter(self.sources.values())):
             self.camera_frame = framed.frame
+        return PortMessage(source, framed.record, int(framed.record.stamp_ns[0]))
+
+    def value(self, message: PortMessage) -> Any:
+        """What goes through the port; ArchiveError names what is wrong with it."""
+        source = message.source
         if source.kind != FRAME:
-            return source, VALUES[source.kind][1](record), stamp_ns
-        frame = frame_of_picture(record, self.cameras.get(source.port))
+            return VALUES[source.kind][1](message.record)
+        frame = frame_of_picture(message.record, self.cameras.get(source.port))
         self._stereo.require_light(frame)
         warning = self._stereo.hear(source.port, frame)
         self.told += [warning] if warning else []
-        return source, frame, stamp_ns
+        return frame
 
     def _framed(self, msgtype: str, data: bytes, log_ns: int) -> FramedRecord | None:
         decoder = self._decoders.setdefault(msgtype, RecordDecoder(msgtype))

@@ -1,11 +1,11 @@
 """A pipeline of fusion on live topics: what comes out is published below the pipeline's topic.
 
-One thread takes messages in, another runs the steps. Where the steps are slower than the topics the oldest inputs are
-dropped and counted: the outputs are never later than what waits in the queue.
+One thread takes messages in, another runs the steps. Where the steps are slower than the topics the oldest sets of
+inputs are dropped whole and counted: the outputs are never later than what waits in the queue.
 """
 
 import threading
-from collections import Counter, deque
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,18 @@ from rclpy.qos import QoSProfile
 
 from fieldplay_fusion.messages.outputs import OutTopics
 from fieldplay_fusion.messages.sources import INFO, PortReader, PortSource
-from fieldplay_fusion.pipeline import Configuration, Pipeline, configuration_of_file, load_pipeline, settings_of_words
+from fieldplay_fusion.pipeline import (
+    Configuration,
+    Pipeline,
+    PipelineStopped,
+    configuration_of_file,
+    load_pipeline,
+    settings_of_words,
+)
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_fusion.pipeline.graph import graph_of
+from fieldplay_fusion.pipeline.inputs import Together
+from fieldplay_fusion.pipeline.live_queue import LiveQueue
 from fieldplay_kinematics.nodes.host import given, message_class
 from fieldplay_messages.computation import TF
 from fieldplay_messages.errors import ArchiveError, UsageError
@@ -48,6 +57,7 @@ class PipelineNode(Node):
         self._tf = given(self, "publish_tf", True, "whether the camera's pose goes on /tf")
         self._threads = given(self, "threads", 2, "that all steps share")
         queue = given(self, "queue", 2, "sets of inputs that may wait; older ones are dropped")
+        self._stop_after = given(self, "stop_after", 0, "failures of a step in a row after which all stops; 0 is never")
         stats_hz = given(self, "stats_hz", 1.0, "how often statistics go to /diagnostics; 0 is never")
         self._settings = _settings([word for word in words if word], config)
         graph = graph_of(source_of(self._name), self._implementation or None, self._settings)
@@ -58,8 +68,9 @@ class PipelineNode(Node):
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in self._outputs.topics().items()
         }
-        self._queue = LiveQueue(queue)
+        self._queue = LiveQueue(graph.inputs, queue)
         self._pipeline: Pipeline | None = None
+        self._stopped = ""  # why
         self._ends = threading.Event()
         self._heard = [self._subscribed(source) for source in self._reader.sources.values()]
         self._infos = [self._hears_camera(source) for source in self._reader.awaited]
@@ -73,7 +84,13 @@ class PipelineNode(Node):
 
     def _subscribed(self, source: PortSource) -> Any:
         def callback(data: bytes, info: Any) -> None:
-            self._queue.put(source.topic, data, int(info["source_timestamp"]))
+            try:
+                message = self._reader.opened(source.topic, data, int(info["source_timestamp"]))
+            except ArchiveError as error:
+                self._warn(f"a message of {source.topic} is left out: {error}")
+                return
+            if message is not None:
+                self._queue.put(source.port, message.stamp_ns, message)
 
         return self.create_subscription(message_class(source.msgtype), source.topic, callback, FEW, raw=True)
 
@@ -98,22 +115,34 @@ class PipelineNode(Node):
             found = self._queue.take(NOTICE_S)
             if found is None:
                 continue
-            topic, number = found[1].topic, found[0]
-            try:
-                taken = self._reader.read(topic, found[1].data, found[1].sent_ns)
-            except ArchiveError as error:
-                self._warn(f"message {number} of {topic} is left out: {error}")
-                continue
-            assert self._pipeline is not None
-            if taken is not None:
-                source, value, stamp_ns = taken
-                before = len(self._pipeline.failures)
-                for port, out, out_ns in self._pipeline.feed(source.port, value, stamp_ns):
-                    self._publish(port, out, out_ns)
-                for failure in list(self._pipeline.failures)[before:]:
-                    self._warn(str(failure))
+            self._run(found)
+            while self._queue.told:
+                self._warn(self._queue.told.popleft())
             while self._reader.told:
                 self.get_logger().warning(self._reader.told.pop(0))
+
+    def _run(self, found: Together) -> None:
+        """Run the steps on a set, unless one of its messages is not what it should be."""
+        assert self._pipeline is not None
+        values = {}
+        for port, message in found.values.items():
+            try:
+                values[port] = self._reader.value(message)
+            except ArchiveError as error:
+                self._queue.skipped[port] += 1
+                self._warn(f"{message.source.topic} at {message.stamp_ns / 1e9:.3f} s is left out: {error}")
+                return
+        before = list(self._pipeline.failures)[-1:]
+        try:
+            for port, out, out_ns in self._pipeline.run([found._replace(values=values)]):
+                self._publish(port, out, out_ns)
+        except PipelineStopped as stop:
+            self._stopped = str(stop)
+            self.get_logger().error(self._stopped)
+            self._ends.set()
+        last = list(self._pipeline.failures)[-1:]
+        if last and (not before or last[0] is not before[0]):
+            self._warn(str(last[0]))
 
     def _is_ready(self) -> bool:
         """Whether the pipeline is made, which it is once the cameras of its pictures are known."""
@@ -122,8 +151,9 @@ class PipelineNode(Node):
                 self._reader.require_stereo()
                 models, baseline_m = self._reader.models()
                 self._pipeline = load_pipeline(
-                    self._name, self._implementation or None, self._settings, models, baseline_m, threads=self._threads
-                )
+                    self._name, self._implementation or None, self._settings, models, baseline_m,
+                    threads=self._threads, stop_after=self._stop_after,
+                )  # fmt: skip
             except (ArchiveError, UsageError) as error:
                 self._warn(str(error))
         return self._pipeline is not None
@@ -133,7 +163,7 @@ class PipelineNode(Node):
             self._senders[message.topic].publish(message.data)
 
     def _warn_of_silence(self) -> None:
-        silent = [topic for topic in self._reader.sources if not self._queue.heard[topic]]
+        silent = [topic for topic, source in self._reader.sources.items() if not self._queue.heard[source.port]]
         silent += [source.info for source in self._reader.awaited]
         if silent:
             self.get_logger().warning(f"waits for {', '.join(silent)}")
@@ -141,17 +171,17 @@ class PipelineNode(Node):
     def _tell_statistics(self) -> None:
         if self._pipeline is None:
             return
-        found = self._pipeline.statistics.as_dict()
-        told = {"accepted": found["accepted"], "cpu_s": f"{found['cpu_s']:.3f}", "failing": self._pipeline.failing}
-        told |= {f"given {port}": count for port, count in found["given"].items()}
-        told |= {f"dropped {topic}": count for topic, count in self._queue.dropped.items()}
-        for step in found["steps"]:
-            told[step["name"]] = f"{step['calls']} calls, {step['failures']} failures, {step['wall_s']['mean']:.4f} s"
+        queue = self._queue
+        statistics = replace(self._pipeline.statistics, given=queue.heard, dropped=queue.dropped, skipped=queue.skipped)
+        told = {"failing": ", ".join(self._pipeline.failing), "stopped": self._stopped, **statistics.words()}
         level = DiagnosticStatus.WARN if self._pipeline.failing else DiagnosticStatus.OK
         status = DiagnosticStatus(
-            level=level, name=f"{self.get_name()}: {self._pipeline.name}", hardware_id="fieldplay"
+            level=DiagnosticStatus.ERROR if self._stopped else level,
+            name=f"{self.get_name()}: {self._pipeline.name}",
+            hardware_id="fieldplay",
+            message=self._stopped,
         )
-        status.values = [KeyValue(key=key, value=str(value)) for key, value in told.items()]
+        status.values = [KeyValue(key=key, value=value) for key, value in told.items()]
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
         self._states.publish(message)
@@ -166,42 +196,6 @@ class PipelineNode(Node):
         if self._pipeline is not None:
             self._pipeline.close()
         super().destroy_node()
-
-
-class Waiting:
-    """A message that waits: its topic, its bytes, when it was sent."""
-
-    def __init__(self, topic: str, data: bytes, sent_ns: int) -> None:
-        self.topic, self.data, self.sent_ns = topic, data, sent_ns
-
-
-class LiveQueue:
-    """Messages of several topics in the order in which they came; of each topic so many at most, the last ones."""
-
-    def __init__(self, most: int) -> None:
-        self._most = max(1, most)
-        self._waiting: deque[Waiting] = deque()
-        self._changed = threading.Condition()
-        self.heard, self.dropped = Counter[str](), Counter[str]()
-
-    def put(self, topic: str, data: bytes, sent_ns: int) -> None:
-        """One more; the oldest of its topic goes where there are too many."""
-        with self._changed:
-            own = [one for one in self._waiting if one.topic == topic]
-            if len(own) >= self._most:
-                self._waiting.remove(own[0])
-                self.dropped[topic] += 1
-            self._waiting.append(Waiting(topic, data, sent_ns))
-            self.heard[topic] += 1
-            self._changed.notify()
-
-    def take(self, patience_s: float) -> tuple[int, Waiting] | None:
-        """The oldest, and how many there have been of its topic; None where none comes in time."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: bool(self._waiting), patience_s):
-                return None
-            one = self._waiting.popleft()
-            return self.heard[one.topic], one
 
 
 def _settings(words: list[str], config: str) -> Configuration:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, NamedTuple
 
-from fieldplay_fusion.pipeline.graph import PAIR, InputPort
+from fieldplay_fusion.pipeline.graph import EACH, HOLD, PAIR, InputPort
 
 JUMP_NS = 3600_000_000_000  # by which stamps may go on
 WAITING = 16  # of a port, for what belongs to them
@@ -23,11 +23,16 @@ class Arrival(NamedTuple):
 
 
 class Together(NamedTuple):
-    """What belongs together, by port; its stamp, and when the first of it came."""
+    """What belongs together, by port; its stamp, and when the first of it came.
+
+    What is held triggers nothing. `jumped` tells that time is another than before it.
+    """
 
     values: Mapping[str, Any]
     stamp_ns: int
     at_s: float
+    is_held: bool = False
+    jumped: bool = False
 
 
 class StampClock:
@@ -152,3 +157,56 @@ class PairedInputs:
     def _drop(self, port: str, count: int = 1) -> None:
         if count:
             self.drop(port, count)
+
+
+class PipelineInputs:
+    """Makes sets of what comes at the ports of a chain: stamps that can be, and what belongs together by them.
+
+    `drop` is told of what nothing belongs to, by port and how many, `refuse` of stamps that cannot be.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, InputPort],
+        drop: Callable[[str, int], None],
+        refuse: Callable[[str, str, int], None],
+    ) -> None:
+        self._ports, self._refuse = inputs, refuse
+        self._paired = PairedInputs.of(inputs, drop)
+        self._clocks = {name: StampClock() for name in inputs}
+        self._jumped_ns: int | None = None
+        self._jumps = False
+
+    @property
+    def unequal(self) -> int:
+        """Sets whose stamps differ."""
+        return self._paired.unequal
+
+    def add(self, port: str, stamp_ns: int, value: Any) -> list[Together]:
+        """The sets that are whole now that this is there."""
+        policy = self._ports[port].policy
+        if policy == HOLD:
+            return [Together({port: value}, stamp_ns, time.monotonic(), is_held=True)]
+        fault = self._clocks[port].fault(stamp_ns)
+        if fault == JUMPED:
+            self._jump(stamp_ns)
+        elif fault:
+            self._refuse(port, fault, stamp_ns)
+            return []
+        alone = [Together({port: value}, stamp_ns, time.monotonic())]
+        return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
+
+    def finish(self) -> list[Together]:
+        """The sets that are whole now that nothing more comes."""
+        return self._told(self._paired.finish()) if self._paired.ports else []
+
+    def _jump(self, stamp_ns: int) -> None:
+        """Time is another now, at the first port that says so: what waits is over."""
+        if self._jumped_ns is None or abs(stamp_ns - self._jumped_ns) > JUMP_NS:
+            self._jumped_ns, self._jumps = stamp_ns, True
+            self._paired.clear()
+
+    def _told(self, sets: list[Together]) -> list[Together]:
+        if sets and self._jumps:
+            sets[0], self._jumps = sets[0]._replace(jumped=True), False
+        return sets

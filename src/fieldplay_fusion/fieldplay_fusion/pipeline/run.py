@@ -15,14 +15,14 @@ from fieldplay_fusion.descriptors.model import End
 from fieldplay_fusion.dfn.step import Given, Ports, Step
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_fusion.pipeline.configuration import Configuration
-from fieldplay_fusion.pipeline.graph import EACH, HOLD, GraphNode, RunnableGraph, graph_of
-from fieldplay_fusion.pipeline.inputs import JUMP_NS, JUMPED, PairedInputs, StampClock, Together
+from fieldplay_fusion.pipeline.graph import GraphNode, RunnableGraph, graph_of
+from fieldplay_fusion.pipeline.inputs import PipelineInputs, Together
 from fieldplay_fusion.pipeline.lenses import with_cameras
 from fieldplay_fusion.pipeline.statistics import NumberSeries, RunStatistics, StepStatistics
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_messages.errors import UsageError, UserError
 
-WARN, STOP = "warn", "stop"
+MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
 KEPT_FAILURES = 1000
 FAULTS = (ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, cv2.error)  # of what a step is given
 SUCCESS = "success"
@@ -89,31 +89,26 @@ class Pipeline:
         steps: Mapping[str, Step],
         *,
         threads: int = 1,
-        most_failures: int = 10,
-        policy: str = WARN,
+        stop_after: int = 0,
     ) -> None:
-        if policy not in (WARN, STOP):
-            raise UsageError(f"expected a policy of {WARN} or {STOP}, got {policy}")
         self.graph, self.steps, self.threads = graph, dict(steps), max(1, threads)
         self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
         self.inputs = {name: port.type for name, port in graph.inputs.items()}
         self.outputs = dict(graph.outputs)
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
-        self._most_failures, self._policy = most_failures, policy
+        self._stop_after = stop_after
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
         self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
         self.statistics = self._statistics()
         self._begin()
 
     def _begin(self) -> None:
-        self._paired = PairedInputs.of(self.graph.inputs, self.statistics.drop)
-        self._clocks = {name: StampClock() for name in self.inputs}
+        self._arrivals = PipelineInputs(self.graph.inputs, self.statistics.drop, self._refuse)
         self._held: dict[End, Any] = {}  # of inputs that are held
         self._later: dict[End, Any] = {}  # what steps gave before
         self._latest: dict[End, Any] = {}  # for steps that run on one port, or at their time
         self._last_calls: dict[str, tuple[Mapping[str, Any], Mapping[End, Any]]] = {}  # on nothing new
         self._next_ns: dict[str, int] = {}
-        self._jumped_ns: int | None = None
         self._in_a_row: Counter[str] = Counter()
         runs = [node for node in self.graph.nodes if node.trigger or node.hz]
         self._kept = {source for node in runs for source in node.inputs.values()}
@@ -149,49 +144,45 @@ class Pipeline:
             hint = f": did you mean {near}?" if near else f"; it has {', '.join(self.inputs)}"
             raise UsageError(f"{self.name} has no input {port}{hint}")
         self.statistics.given[port] = self.statistics.given.get(port, 0) + 1
-        policy = self.graph.inputs[port].policy
-        if policy == HOLD:
-            self._held[End(None, port)] = value
-            return []
-        fault = self._clocks[port].fault(stamp_ns)
-        if fault == JUMPED:
-            self._jump(stamp_ns)
-        elif fault:
-            self.statistics.skip(port)
-            self._note(port, fault, {port: stamp_ns})
-            return []
-        if policy == EACH:
-            return self._run([Together({port: value}, stamp_ns, time.monotonic())])
-        return self._run(self._paired.add(port, stamp_ns, value))
+        found = self.run(self._arrivals.add(port, stamp_ns, value))
+        self.statistics.unequal = self._arrivals.unequal
+        return found
 
     def finish(self) -> list[PipelineOutput]:
         """What comes out, now that nothing more comes."""
-        return self._run(self._paired.finish()) if self._paired.ports else []
+        found = self.run(self._arrivals.finish())
+        self.statistics.unequal = self._arrivals.unequal
+        return found
 
-    def _jump(self, stamp_ns: int) -> None:
-        """Time is another now, at the first port that says so: what waits is over, some steps forget what they know."""
-        if self._jumped_ns is not None and abs(stamp_ns - self._jumped_ns) <= JUMP_NS:
-            return
-        self._jumped_ns = stamp_ns
-        self._next_ns.clear()
-        self._paired.clear()
-        for node in self.graph.nodes:
-            if node.reset_on == "jump":
-                self.steps[node.id].reset()
-                for end in [each for each in self._later if each.step == node.id]:
-                    del self._later[end]
-
-    def _run(self, sets: Sequence[Together]) -> list[PipelineOutput]:
+    def run(self, sets: Sequence[Together]) -> list[PipelineOutput]:
+        """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
         found: list[PipelineOutput] = []
         for each in sets:
             new = {End(None, port): value for port, value in each.values.items()}
+            if each.is_held:
+                self._held.update(new)
+                continue
+            if each.jumped:
+                self._forget()
             stamps = dict.fromkeys(each.values, each.stamp_ns)
             for due_ns, due in self._due(each.stamp_ns):
                 found += self._wave(Wave(due_ns, each.at_s, {}, due=due, stamps=stamps))
             found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
             self.statistics.waves += 1
-        self.statistics.unequal = self._paired.unequal
         return found
+
+    def _refuse(self, port: str, fault: str, stamp_ns: int) -> None:
+        self.statistics.skip(port)
+        self._note(port, fault, {port: stamp_ns})
+
+    def _forget(self) -> None:
+        """Time is another now: some steps forget what they know."""
+        self._next_ns.clear()
+        for node in self.graph.nodes:
+            if node.reset_on == "jump":
+                self.steps[node.id].reset()
+                for end in [each for each in self._later if each.step == node.id]:
+                    del self._later[end]
 
     def _due(self, stamp_ns: int) -> list[tuple[int, frozenset[str]]]:
         """The times before a stamp at which steps run, with those; where nothing new is there, none runs."""
@@ -311,6 +302,7 @@ class Pipeline:
         if call.fault:
             own.failures += 1
             self._in_a_row[call.node.id] += 1
+            own.most_in_a_row = max(own.most_in_a_row, self._in_a_row[call.node.id])
             self._note(call.node.id, call.fault, wave.stamps, self._in_a_row[call.node.id])
         else:
             self._in_a_row[call.node.id] = 0
@@ -320,10 +312,10 @@ class Pipeline:
         self.failures.append(Failure(step, message, dict(stamps), in_a_row))
 
     def _check_rows(self, wave: Wave) -> None:
-        """Stop where a step failed too often in a row, if that is the policy."""
-        if self._policy == STOP:
+        """Stop where a step failed as often in a row as is asked for."""
+        if self._stop_after:
             for step, count in self._in_a_row.items():
-                if count >= self._most_failures:
+                if count >= self._stop_after:
                     last = self.failures[-1]
                     told = f"{self.name}: {step} failed {count} times in a row, at last: {last.message}"
                     raise PipelineStopped(f"{told}, at {wave.stamp_ns}")
@@ -344,7 +336,7 @@ class Pipeline:
     @property
     def failing(self) -> list[str]:
         """Steps that failed as often in a row as is worth saying."""
-        return [step for step, count in self._in_a_row.items() if count >= self._most_failures]
+        return [step for step, count in list(self._in_a_row.items()) if count >= (self._stop_after or MOST_FAILURES)]
 
 
 def load_pipeline(
@@ -356,12 +348,12 @@ def load_pipeline(
     *,
     threads: int = 2,
     seed: int = 0,
-    most_failures: int = 10,
-    policy: str = WARN,
+    stop_after: int = 0,
 ) -> Pipeline:
     """A pipeline of a description, by its file or name, checked and ready; UsageError tells all that is wrong.
 
-    Settings are by step, group and name. Cameras are those of the inputs, `left` and `right`.
+    Settings are by step, group and name. Cameras are those of the inputs, `left` and `right`. After `stop_after`
+    failures of a step in a row it raises PipelineStopped; 0 is never.
     """
     configuration = settings if isinstance(settings, Configuration) else Configuration(settings=settings or {})
     graph = graph_of(source_of(path_or_name), implementation, configuration)
@@ -373,4 +365,4 @@ def load_pipeline(
             steps[node.id] = node.kind(given, threads=threads, seed=seed)
         except UserError as error:
             raise UsageError(f"{node.place}{node.id}: {error}") from None
-    return Pipeline(graph, steps, threads=threads, most_failures=most_failures, policy=policy)
+    return Pipeline(graph, steps, threads=threads, stop_after=stop_after)

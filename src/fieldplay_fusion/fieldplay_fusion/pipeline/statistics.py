@@ -34,6 +34,10 @@ class NumberSeries:
         return {"total": self.total, "mean": self.total / self.count, "p50": float(middle), "p95": float(high),
                 "max": self.most}  # fmt: skip
 
+    def __str__(self) -> str:
+        own = self.as_dict()
+        return f"mean {own['mean']:.4f} p50 {own['p50']:.4f} p95 {own['p95']:.4f} max {own['max']:.4f} s"
+
 
 @dataclass
 class StepStatistics:
@@ -44,6 +48,7 @@ class StepStatistics:
     implementation: str
     calls: int = 0
     failures: int = 0
+    most_in_a_row: int = 0
     wall_s: NumberSeries = field(default_factory=NumberSeries)
     cpu_s: NumberSeries = field(default_factory=NumberSeries)
     bytes: dict[str, int] = field(default_factory=dict)
@@ -57,9 +62,14 @@ class StepStatistics:
         """As plain values."""
         return {
             "name": self.name, "dfn": self.dfn, "implementation": self.implementation, "calls": self.calls,
-            "failures": self.failures, "cpu_s": self.cpu_s.as_dict(), "wall_s": self.wall_s.as_dict(),
-            "bytes": dict(self.bytes),
+            "failures": self.failures, "most_in_a_row": self.most_in_a_row, "cpu_s": self.cpu_s.as_dict(),
+            "wall_s": self.wall_s.as_dict(), "bytes": dict(self.bytes),
         }  # fmt: skip
+
+    def __str__(self) -> str:
+        counts = f"{self.calls} calls, {self.failures} failures"
+        given = "".join(f", {port} {count / 1e6:.1f} MB" for port, count in dict(self.bytes).items())
+        return f"{counts}, wall {self.wall_s}, CPU {self.cpu_s}{given}"
 
 
 @dataclass
@@ -69,7 +79,7 @@ class RunStatistics:
     `age_s` is how old the inputs were at the output, counted from when the first of them came.
     """
 
-    steps: dict[str, StepStatistics]
+    steps: Mapping[str, StepStatistics]
     given: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
@@ -101,9 +111,17 @@ class RunStatistics:
         return {
             "given": dict(self.given), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
             "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
-            "age_s": {port: series.as_dict() for port, series in self.age_s.items()},
+            "age_s": {port: series.as_dict() for port, series in list(self.age_s.items())},
             "steps": [step.as_dict() for step in self.steps.values()],
         }  # fmt: skip
+
+    def words(self) -> dict[str, str]:
+        """As names and texts, for diagnostics."""
+        found = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
+        for name, counts in (("given", self.given), ("dropped", self.dropped), ("skipped", self.skipped)):
+            found |= {f"{name} {port}": str(count) for port, count in dict(counts).items()}
+        found |= {f"age {port}": str(series) for port, series in list(self.age_s.items())}
+        return found | {name: str(step) for name, step in self.steps.items()}
 
     def table(self) -> list[str]:
         """Lines of a table, times in ms."""
