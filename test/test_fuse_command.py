@@ -116,6 +116,7 @@ def test_a_pair_that_cannot_be_used_is_refused(
         (["--input", "leftImage"], "--input: expected PORT=TOPIC, got 'leftImage'"),
         (["--input", "left=/cam/left/image_raw"], "there is no input left; there are leftImage, rightImage"),
         (["--input", "leftImage=/cam/left/camera_info"], "leftImage takes sensor_msgs/msg/Image or"),
+        (["--input", "leftImage=/cam/right/image_raw"], "/cam/right/image_raw feeds both leftImage and rightImage"),
         (["--set", "stereo.Disparities.NumberOfInterval=64"], "did you mean NumberOfIntervals?"),
         (["--implementation", "Plan"], "did you mean Plain?"),
         (["--dem-truth", "true.tif"], "are about the heights of --dem, which is not there"),

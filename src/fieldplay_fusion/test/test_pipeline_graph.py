@@ -120,8 +120,24 @@ def test_a_chain_may_stand_in_a_chain_and_an_optional_step_lets_through(tmp_path
     found = load_pipeline(outer, settings=words)
     assert found.steps["filter"].general["NumberOfNearestNeighbours"] == 7
     assert found.statistics.steps["two.map"].implementation == "VoxelBinning"
-    itself = INNER.replace("FILE", str(outer))
-    assert "does one hold itself?" in told(tmp_path, itself.replace("outer.yaml", "two.yaml"))
+    itself = INNER.replace("FILE", "two.yaml")
+    assert "does one hold itself?" in told(tmp_path, itself)
+
+
+def test_a_chain_in_a_chain_stands_beside_it_or_comes_with_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    written(tmp_path / "inner", TEXT)
+    outer = written(tmp_path, INNER.replace("FILE", "inner/two.yaml"), "outer.yaml")
+    outermost = written(tmp_path / "inner", INNER.replace("FILE", "../outer.yaml"), "outermost.yaml")
+    monkeypatch.chdir("/")
+    assert list(load_pipeline(outer).steps) == ["two.move", "two.last", "two.map"]
+    assert list(load_pipeline(outermost).steps) == ["two.two.move", "two.two.last", "two.two.map"]
+    with pytest.raises(UserError, match=r"outer\.yaml names nought\.yaml: there is no such file in .*dfpc"):
+        load_pipeline(written(tmp_path, INNER.replace("FILE", "nought.yaml"), "outer.yaml"))
+    known = INNER.replace("FILE", "ElevationMapping.yaml")
+    assert "Outer" not in told(tmp_path, known) and "ElevationMapping" in told(tmp_path, known)
 
 
 def test_what_is_set_reaches_its_step_and_what_is_not_known_is_told(tmp_path: Path) -> None:

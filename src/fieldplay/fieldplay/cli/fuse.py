@@ -122,7 +122,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
                 stop_if_wanted()
                 bar(share, done)
 
-            run_ = FusionRun(data, pipeline, found, reader, outputs, part, progress)
+            run_ = FusionRun(data, pipeline, reader, outputs, part, progress)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_besides(chosen, data, run_, result)
         _tell(chosen, pipeline, found, result)
@@ -265,7 +265,7 @@ def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]
     return {
         "dfpc": pipeline.name,
         "implementation": pipeline.implementation,
-        "inputs": {binding.port: binding.topic.name for binding in found},
+        "inputs": {source.port: source.topic for source in found},
         "given": max(statistics["given"].values(), default=0),
         "accepted": statistics["accepted"] if "success" in pipeline.outputs else statistics["sets"],
         "cpu_s": statistics["cpu_s"],

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
 from fieldplay_fusion.messages.inputs import IMAGE, INFO, VALUES
-from fieldplay_fusion.messages.sources import PortSource
+from fieldplay_fusion.messages.sources import FRAME, PortSource
 from fieldplay_messages.errors import ArchiveError, UsageError
 
 RAW_NAME = re.compile(r"/image_(raw|rect|rect_color|color|mono)$|/image$")
@@ -14,29 +13,12 @@ WORDS = re.compile(r"[A-Z]?[a-z0-9]+")
 MEANT = ("left", "right", "depth", "disparity", "cloud", "points", "scene", "model")  # words that tell inputs apart
 
 
-@dataclass(frozen=True, kw_only=True)
-class Binding:
-    """An input, the topic that feeds it, and of pictures that of their CameraInfo; "" where there is none."""
-
-    port: str
-    kind: str
-    topic: TopicInfo
-    info: str = ""
-
-    @property
-    def source(self) -> PortSource:
-        """The same without what the data hold."""
-        return PortSource(
-            port=self.port, kind=self.kind, topic=self.topic.name, msgtype=self.topic.type, info=self.info
-        )
-
-
 def bindings(
     data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
-) -> list[Binding]:
+) -> list[PortSource]:
     """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
     given = dict(_given(word, ports) for word in words)
-    found = []
+    found: list[PortSource] = []
     for port, kind in ports.items():
         if kind not in VALUES:
             raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
@@ -51,7 +33,11 @@ def bindings(
             raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
         if not topic.count:
             raise ArchiveError(f"{topic.name}: expected messages for the input {port}, got none")
-        found.append(Binding(port=port, kind=kind, topic=topic, info=_info_of(data, topic)))
+        twin = next((other.port for other in found if other.topic == topic.name), "")
+        if twin:
+            raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
+        info = _info_of(data, topic) if kind == FRAME else ""
+        found.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
     return found
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from fieldplay.data.field_data import STATIC, FieldData, Message
-from fieldplay.fusion.bindings import Binding
 from fieldplay.fusion.elevation import HeightError
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
-from fieldplay_fusion.messages.sources import PortReader
+from fieldplay_fusion.messages.sources import PortReader, PortSource
 from fieldplay_fusion.pipeline import Pipeline
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.bags.channels import Qos, channel_of_type
@@ -62,9 +61,9 @@ class Fused:
         return self.stamps_ns[0] if self.stamps_ns else self.cloud_ns
 
 
-def reader_of(data: FieldData, found: Sequence[Binding], every: int = 1) -> PortReader:
+def reader_of(data: FieldData, found: Sequence[PortSource], every: int = 1) -> PortReader:
     """What reads the inputs, with the cameras of their pictures; ArchiveError names what is wrong with them."""
-    reader = PortReader([binding.source for binding in found], every)
+    reader = PortReader(found, every)
     for source in reader.awaited:
         message = next(iter(data.messages(source.info)), None)
         if message is not None:
@@ -118,7 +117,6 @@ class FusionRun:
 
     data: FieldData
     pipeline: Pipeline
-    found: Sequence[Binding]
     reader: PortReader
     outputs: OutTopics
     part: FusionPart
@@ -141,7 +139,9 @@ class FusionRun:
         begin = time.monotonic()
         passed = self.passed() if bag else {}
         wanted = list(dict.fromkeys([*passed, *self.reader.sources]))
-        spans = [b.topic for b in self.found if b.topic.first_ns is not None and b.topic.last_ns is not None]
+        spans = [
+            topic for topic in map(self.data.topics.__getitem__, self.reader.sources) if topic.first_ns is not None
+        ]
         first_ns = min(int(t.first_ns or 0) for t in spans) if spans else 0
         length_ns = max(max((int(t.last_ns or 0) for t in spans), default=0) - first_ns, 1)
         if self.part.duration_s is not None:

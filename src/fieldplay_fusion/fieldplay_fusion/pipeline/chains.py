@@ -93,11 +93,14 @@ def pipelines() -> list[PipelineInfo]:
     return found
 
 
-def source_of(path_or_name: str | Path, depth: int = 0) -> Source:
-    """The description in a file or of a name; UsageError tells all that is wrong in it, with lines."""
+def source_of(path_or_name: str | Path, depth: int = 0, beside: Path | None = None) -> Source:
+    """The description in a file or of a name; UsageError tells all that is wrong in it, with lines.
+
+    `beside` is the file that names another one.
+    """
     if depth > DEEPEST:
         raise UsageError(f"{path_or_name}: more than {DEEPEST} DFPCs stand in each other: does one hold itself?")
-    file = _file_of(path_or_name)
+    file = _file_of(path_or_name, beside)
     faults: list[Defect] = []
     description = description_of_file(file, faults.append)
     if description.kind != DFPC:
@@ -105,7 +108,7 @@ def source_of(path_or_name: str | Path, depth: int = 0) -> Source:
     if description.form == 1:
         told = "a description of form 1 does not say how its DFNs are connected, so it cannot be run; it needs form 2"
         raise UsageError(f"{file}: {told}, as here, with what is missing:\n{form_2_of(description)}")
-    check_description(file.name, description, catalogue_with_inner(description, depth), report=faults.append)
+    check_description(file.name, description, catalogue_with_inner(description, file, depth), report=faults.append)
     raise_faults(faults)
     return Source(file=file, description=description)
 
@@ -118,30 +121,34 @@ def raise_faults(faults: list[Defect]) -> None:
         raise UsageError("\n".join([*told[:TELLS], *more]))
 
 
-def catalogue_with_inner(description: Description, depth: int = 0) -> Catalogue:
-    """The known steps, and the chains that are steps of a description, by the names or files that it says."""
+def catalogue_with_inner(description: Description, file: Path, depth: int = 0) -> Catalogue:
+    """The known steps, and the chains that are steps of the description in a file, by the names or files it says."""
     names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps if step.is_dfpc)
-    inner = [replace(source_of(name, depth + 1).description, name=name) for name in names]
+    inner = [replace(source_of(name, depth + 1, file).description, name=name) for name in names]
     return with_own(known(), inner)
 
 
-def flat_chain(chain: ProcessingChain, given: Mapping[str, str]) -> ProcessingChain:
-    """The chain with the steps of those chains that are its steps; `given` are implementations by the step."""
+def flat_chain(chain: ProcessingChain, file: Path, given: Mapping[str, str]) -> ProcessingChain:
+    """The chain of a file with the steps of those chains that are its steps; `given` are implementations by the step."""
     for step in [each for each in chain.steps if each.is_dfpc]:
-        source = source_of(step.dfn)
+        source = source_of(step.dfn, beside=file)
         inner = source.chain(given.get(step.id) or step.implementation)
         own = {name: impl for name, impl in given.items() if name.startswith(f"{step.id}.")}
         own = {name.removeprefix(f"{step.id}."): impl for name, impl in own.items()}
-        chain = _with_inner(chain, step, flat_chain(inner, own))
+        chain = _with_inner(chain, step, flat_chain(inner, source.file, own))
     return chain
 
 
-def _file_of(path_or_name: str | Path) -> Path:
+def _file_of(path_or_name: str | Path, beside: Path | None) -> Path:
+    """A file, beside the one that names it or among those that come with the workspace; or one of these by its name."""
     name = str(path_or_name)
     if name.endswith(ENDS) or "/" in name:
-        path = Path(name)
-        if not path.is_file():
-            raise UsageError(f"{path}: there is no such file")
+        folders = [Path()] if beside is None else [beside.parent, *(folder / FOLDER for folder in config_folders())]
+        path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if path is None:
+            told = f"{beside.name} names {name}" if beside else name
+            where = f" in {' or '.join(map(str, folders))}" if beside else ""
+            raise UsageError(f"{told}: there is no such file{where}")
         return path
     files = pipeline_files()
     if name not in files:

@@ -78,7 +78,7 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
     """What can be run of a description; UsageError tells what cannot, with lines."""
     description, file = source.description, source.file.name
     outer = source.chain(implementation or configuration.implementations.get(CHAIN))
-    chain = _usual(flat_chain(outer, configuration.implementations), known())
+    chain = _usual(flat_chain(outer, source.file, configuration.implementations), known())
     configuration = configuration.with_chain(chain.parameters, description.name)
     _require_steps(chain, configuration)
     chain = _without_optional(_configured(chain, configuration), configuration, known())

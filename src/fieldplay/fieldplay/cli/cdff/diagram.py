@@ -71,16 +71,16 @@ def _catalogue(chosen: argparse.Namespace, description: Description, faults: lis
             raise UsageError(f"{file}: there is no such file")
     beside = list(_beside(chosen.archive, description, faults))
     own = [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)]
-    return with_own(_with_chains(description), own)
+    return with_own(_with_chains(chosen.archive, description), own)
 
 
-def _with_chains(description: Description) -> Catalogue:
+def _with_chains(file: Path, description: Description) -> Catalogue:
     """The known DFNs, and the DFPCs that are steps of a description."""
     if not any(step.is_dfpc for chain in description.chains for step in chain.steps):
         return known()
     from fieldplay_fusion.pipeline.chains import catalogue_with_inner  # with all that runs them
 
-    return catalogue_with_inner(description)
+    return catalogue_with_inner(description, file)
 
 
 def _beside(file: Path, description: Description, faults: list[Defect]) -> Iterator[Description]:
