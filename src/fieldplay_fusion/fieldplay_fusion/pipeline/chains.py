@@ -129,7 +129,7 @@ def catalogue_with_inner(description: Description, file: Path, depth: int = 0) -
 
 
 def flat_chain(chain: ProcessingChain, file: Path, given: Mapping[str, str]) -> ProcessingChain:
-    """The chain of a file with the steps of those chains that are its steps; `given` are implementations by the step."""
+    """The chain of a file with those of the chains that are its steps; `given` are implementations by the step."""
     for step in [each for each in chain.steps if each.is_dfpc]:
         source = source_of(step.dfn, beside=file)
         inner = source.chain(given.get(step.id) or step.implementation)
