@@ -12,7 +12,7 @@ from rosbags.rosbag2 import Reader
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay_messages.spec import Camera
-from helpers.stereo_bags import CHAIN, HEIGHT, LEFT, RIGHT, SETTINGS, STAMPS_NS, WALL_M, WIDTH, pair, write_bag
+from helpers.stereo_bags import CHAIN, HEIGHT, LEFT, RIGHT, SETTINGS, STAMPS_NS, WALL_M, WIDTH, Pair, pair, write_bag
 
 SET = [word for setting in SETTINGS for word in ("--set", setting)]
 Fuse = Callable[..., tuple[int, str, str]]
@@ -85,10 +85,37 @@ def test_a_black_picture_is_skipped_and_told_while_the_rest_runs(tmp_path: Path,
     assert code == 1 and "none may: nothing was written" in told
 
 
-def test_a_pair_whose_lines_differ_is_told_with_the_number(tmp_path: Path, fuse: Fuse) -> None:
-    shifted = [(left, np.roll(right, 5, axis=0)) for left, right in (pair(row) for row in range(4))]
-    told = fuse(write_bag(tmp_path / "bag", shifted))[2]
-    assert "the pair is not rectified: left and right differ by 5.0 px from line to line" in told
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda row, left, right: (left, np.roll(right, 5, axis=0)),
+            "left and right differ by 5.0 px from line to line",
+        ),
+        (lambda row, left, right: (right, left), "may be swapped: features lie 16.0 px further right in the right one"),
+        (lambda row, left, right: (left, pair(row + 9)[1]), "left and right show little of the same: "),
+    ],
+)
+def test_pictures_that_are_no_rectified_pair_are_told_with_the_number(
+    tmp_path: Path, fuse: Fuse, change: Callable[..., Pair], message: str
+) -> None:
+    code, _, told = fuse(write_bag(tmp_path / "bag", [change(row, *pair(row)) for row in range(4)]))
+    assert code == 0 and message in told
+
+
+def test_stamps_that_differ_are_counted_and_those_too_far_apart_are_no_pair(tmp_path: Path, fuse: Fuse) -> None:
+    pairs = [pair(row) for row in range(4)]
+    code, _, told = fuse(write_bag(tmp_path / "bag", pairs, right_late_ns=3_000_000))
+    assert code == 0 and "the stamps of 4 of 4 sets differ within half a period" in told
+    code, _, told = fuse(write_bag(tmp_path / "late", pairs, right_late_ns=2_000_000_000), "--overwrite")
+    assert code == 1
+    assert "Wall gave nothing: nothing belongs by its stamp to 4 of 4 of leftImage, 4 of 4 of rightImage" in told
+
+
+def test_a_baseline_that_no_robot_has_is_told(tmp_path: Path, fuse: Fuse) -> None:
+    wide = replace(RIGHT, projection=(200, 0, 95.5, -20000, 0, 200, 71.5, 0, 0, 0, 1, 0))
+    told = fuse(write_bag(tmp_path / "bag", [pair(row) for row in range(4)], right=wide))[2]
+    assert "/cam/right/camera_info: a baseline of 100 m: is its P in pixels and metres?" in told
 
 
 @pytest.mark.parametrize(

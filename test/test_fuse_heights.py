@@ -15,6 +15,7 @@ from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import rotation_from_fixed_xyz, transform_from_rotation
 from fieldplay_messages.bags.channels import channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.cdr.clouds import cloud_message
 from fieldplay_messages.cdr.layout import typestore
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.messages import messages_of_channel
@@ -43,19 +44,57 @@ def test_a_slope_before_the_camera_comes_back_with_its_place_and_heights(tmp_pat
     assert north.max() == pytest.approx(-north.min(), abs=0.3)
 
 
-def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
-    """Two clouds of one step, seen from two places."""
-    bag, out = tmp_path / "bag", tmp_path / "out"
-    outputs = OutTopics(ports={"cloud": "Pointcloud", "odom": "Pose"}, place="", scene="lidar", tf=False)
+def ground() -> np.ndarray:
+    """Points of the ground, with a step."""
     x, y = (each.reshape(-1) for each in np.meshgrid(np.arange(1, 3, 0.02), np.arange(-1, 1, 0.02)))
-    ground = np.stack([x, y, np.where(x > 2, 0.3, 0.0)], axis=1)
+    return np.stack([x, y, np.where(x > 2, 0.3, 0.0)], axis=1)
+
+
+def write_clouds(bag: Path, seen: list[tuple[np.ndarray, np.ndarray]]) -> Path:
+    """A bag of clouds and of the poses from which they were seen, a second apart."""
+    outputs = OutTopics(ports={"cloud": "Pointcloud", "odom": "Pose"}, place="", scene="lidar", tf=False)
     with BagWriter(bag) as writer:
         channels = {name: writer.add_channel(channel_of_type(name, kind)) for name, kind in outputs.topics().items()}
-        for stamp_ns, height_m in ((1_600_000_000_000_000_000, 0.5), (1_600_000_001_000_000_000, 0.8)):
-            pose = transform_from_rotation(np.eye(3), [0.0, 0.0, height_m])
-            for port, value in (("cloud", Cloud(points=ground - pose[:3, 3])), ("odom", pose)):
-                for topic, data, at_ns in outputs.messages(port, value, stamp_ns):
-                    writer.write(messages_of_channel(channels[topic], np.array([at_ns]), PiecePayloads([data])))
+        for second, (points, pose) in enumerate(seen):
+            rows = np.zeros(len(points), [(axis, "<f4") for axis in "xyz"])
+            rows["x"], rows["y"], rows["z"] = points.T
+            stamp_ns = (1_600_000_000 + second) * 10**9
+            data = b"".join(map(bytes, cloud_message(rows, stamp_ns, "lidar")))
+            for topic, sent in (("/cloud", data), ("/odom", outputs.messages("odom", pose, stamp_ns)[0].data)):
+                writer.write(messages_of_channel(channels[topic], np.array([stamp_ns]), PiecePayloads([sent])))
+    return bag
+
+
+def above(height_m: float) -> np.ndarray:
+    return transform_from_rotation(np.eye(3), [0.0, 0.0, height_m])
+
+
+def test_clouds_that_hold_nothing_are_skipped_with_their_place_and_lost_points_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    half = ground()
+    half[::2] = np.nan
+    far, none = ground() + 2e4, np.zeros((0, 3))
+    lost = above(np.nan)
+    seen = [(each, above(0.0)) for each in (ground(), half, far, none, ground() * np.nan)]
+    bag = write_clouds(tmp_path / "bag", [*seen, (ground(), lost), (ground(), above(0.0))])
+    assert main(["fuse", str(bag), "ElevationMapping", str(tmp_path / "out"), "--input", "pose=/odom"]) == 0
+    told = capsys.readouterr().err
+    for second, count in ((2, 10000), (3, 0), (4, 10000)):
+        assert (
+            f"/cloud at {1_600_000_000 + second}.000 s: none of its {count} points has numbers within 10000 m" in told
+        )
+    assert "/odom at 1600000005.000 s: expected a pose, got the position [0.0, 0.0, nan]" in told
+    assert "/cloud: 5000 points left out" in told and "/cloud: 3 skipped" in told and "/odom: 1 skipped" in told
+    with fieldplay.open(tmp_path / "out") as data:
+        assert data.topics["/elevation_map/map"].count == 3
+
+
+def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
+    """Two clouds of one step, seen from two places."""
+    out = tmp_path / "out"
+    seen = [(ground() - above(height_m)[:3, 3], above(height_m)) for height_m in (0.5, 0.8)]
+    bag = write_clouds(tmp_path / "bag", seen)
     words = ["--input", "pose=/odom", "--set", "map.GeneralParameters.Resolution=0.1"]
     assert main(["fuse", str(bag), "ElevationMapping", str(out), *words, "--dem", str(tmp_path / "map.tif")]) == 0
     with fieldplay.open(out) as data:
@@ -70,7 +109,7 @@ def test_clouds_and_poses_become_a_map_with_its_place(tmp_path: Path) -> None:
     assert heights[5, columns < 1.95] == pytest.approx(0.0, abs=1e-6)
     assert heights[5, columns > 2.05] == pytest.approx(0.3, abs=1e-6)
     with tifffile.TiffFile(tmp_path / "map.tif") as file:
-        assert file.asarray()[BANDS.index("count")].sum() == 2 * len(ground)
+        assert file.asarray()[BANDS.index("count")].sum() == 2 * len(ground())
 
 
 def test_without_a_tree_it_is_not_known_which_way_is_up() -> None:

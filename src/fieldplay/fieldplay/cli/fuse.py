@@ -22,6 +22,7 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import note, print_line, progress_bar, tell
+from fieldplay.report.html.ticks import many
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import write_whole
 from fieldplay_messages.progress import watched_opening
@@ -226,6 +227,11 @@ def _tell_faults(pipeline: Any, result: Any) -> None:
         note(line)
     for topic, skipped in result.skipped.items():
         note(f"{topic}: {skipped} skipped")
+    for topic, lost in result.points_lost.items():
+        if lost:
+            note(f"{topic}: {lost} points left out, which are no numbers or too far")
+    for line in pipeline.statistics.loose_ends():
+        note(line)
     for failure in list(pipeline.failures)[:3]:
         note(str(failure))
     if len(pipeline.failures) > 3:
@@ -243,7 +249,7 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     for line in pipeline.statistics.table():
         tell(line)
     messages = sum(result.counts.values())
-    print_line(f"{chosen.out}: {messages} messages on {len(result.counts)} topics")
+    print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
     if result.poses:
         way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
         print_line(f"{len(result.poses)} poses, {way:.2f} m of way, {result.wall_s:.1f} s")

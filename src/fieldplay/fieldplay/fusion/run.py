@@ -51,6 +51,7 @@ class Fused:
     grid: ElevationGrid | None = None
     heights: HeightError | None = None  # of those that were compared
     skipped: Counter[str] = field(default_factory=Counter)
+    points_lost: Counter[str] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     wall_s: float = 0.0
@@ -164,18 +165,22 @@ class FusionRun:
             bag.flush()
             self.result.counts = dict(bag.counts)
         self.result.told += self.reader.told
+        self.result.points_lost += self.reader.points_lost
         self.result.wall_s = time.monotonic() - begin
         return self.result
 
     def _fed(self, message: Message) -> Iterator[OutMessage]:
+        at_ns = message.stamp_ns
         try:
-            found = self.reader.read(message.topic, message.data, message.stamp_ns)
+            opened = self.reader.opened(message.topic, message.data, at_ns)
+            if opened is None:
+                return
+            at_ns = opened.stamp_ns
+            value = self.reader.value(opened)
         except ArchiveError as error:
-            self._skip(message.topic, f"{message.topic} at {message.stamp_ns / 1e9:.3f} s: {error}")
+            self._skip(message.topic, f"{message.topic} at {at_ns / 1e9:.3f} s: {error}")
             return
-        if found is not None:
-            source, value, stamp_ns = found
-            yield from self._taken(self.pipeline.feed(source.port, value, stamp_ns))
+        yield from self._taken(self.pipeline.feed(opened.source.port, value, at_ns))
 
     def _skip(self, topic: str, text: str) -> None:
         self.result.skipped[topic] += 1
@@ -203,7 +208,8 @@ def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = 
         own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.place}/"))
         if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):
             last = [failure.message for failure in pipeline.failures][-1:] or result.told[-1:]
-            raise ArchiveError(f"{pipeline.name} gave nothing: {''.join(last) or 'no input was accepted'}")
+            why = "".join(last or pipeline.statistics.loose_ends()) or "no input was accepted"
+            raise ArchiveError(f"{pipeline.name} gave nothing: {why}")
         faults = result.skipped.total() + len(pipeline.failures)
         if strict and faults:
             raise ArchiveError(f"{faults} inputs were skipped or steps failed, and none may: nothing was written")

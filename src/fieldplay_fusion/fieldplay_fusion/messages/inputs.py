@@ -96,12 +96,14 @@ class StereoCamera:
 
 
 def cloud_of_record(record: Record) -> Cloud:
-    """The first of clouds; points that are no numbers or too far are left out."""
+    """The first of clouds; points that are no numbers or too far are left out, ArchiveError where that are all."""
     if not isinstance(record, records.Clouds):
         raise ArchiveError(f"expected clouds, got {type(record).__name__}")
     rows = record.load(0)
     points = np.stack([rows[axis].astype(np.float64) for axis in "xyz"], axis=-1).reshape(-1, 3)
     good = np.isfinite(points).all(axis=1) & (np.abs(points) < FURTHEST_M).all(axis=1)
+    if not good.any():
+        raise ArchiveError(f"none of its {len(points)} points has numbers within {FURTHEST_M:g} m")
     names = rows.dtype.names or ()
     intensity = rows["intensity"].astype(np.float32)[good] if "intensity" in names else None
     return Cloud(points=points[good], intensity=intensity, stamp_ns=int(record.stamp_ns[0]))
@@ -110,7 +112,10 @@ def cloud_of_record(record: Record) -> Cloud:
 def _pose_of_record(record: Record) -> NDArray[np.float64]:
     if not isinstance(record, records.Odometry | records.Pose):
         raise ArchiveError(f"expected poses, got {type(record).__name__}")
-    return transform_from_rotation(rotation_from_quaternion(record.orientation_xyzw[0]), record.position_m[0])
+    position, quaternion = record.position_m[0], record.orientation_xyzw[0]
+    if not np.isfinite(position).all() or not np.linalg.norm(quaternion) > 0:  # which NaN is not
+        raise ArchiveError(f"expected a pose, got the position {position.tolist()} and turn {quaternion.tolist()}")
+    return transform_from_rotation(rotation_from_quaternion(quaternion), position)
 
 
 def _state_of_record(record: Record) -> State:
@@ -129,13 +134,19 @@ def _state_of_record(record: Record) -> State:
 def _wrench_of_record(record: Record) -> Wrench:
     if not isinstance(record, records.Wrench):
         raise ArchiveError(f"expected forces, got {type(record).__name__}")
-    return Wrench(force=record.force_n[0], torque=record.torque_nm[0], stamp_ns=int(record.stamp_ns[0]))
+    force, torque = record.force_n[0], record.torque_nm[0]
+    if not np.isfinite([force, torque]).all():
+        raise ArchiveError(f"expected forces and torques, got {force.tolist()} and {torque.tolist()}")
+    return Wrench(force=force, torque=torque, stamp_ns=int(record.stamp_ns[0]))
 
 
 def _number_of_record(record: Record) -> float:
     if not isinstance(record, records.Scalars):
         raise ArchiveError(f"expected numbers, got {type(record).__name__}")
-    return float(record.values[0])
+    value = float(record.values[0])
+    if not np.isfinite(value):
+        raise ArchiveError(f"expected a number, got {value}")
+    return value
 
 
 def _truth_of_record(record: Record) -> bool:

@@ -1,22 +1,25 @@
 """What feeds the inputs of a pipeline: topics, the cameras of their pictures, and messages as values."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fieldplay_fusion.dfn.values import Cloud
 from fieldplay_fusion.messages.inputs import VALUES, StereoCamera, frame_of_picture
 from fieldplay_fusion.messages.stereo_faults import StereoFaults
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.records import CameraInfos, Record
+from fieldplay_messages.records import CameraInfos, Clouds, Record
 
 FRAME = "Frame"
 INFO = "sensor_msgs/msg/CameraInfo"
 SIDES = ("left", "right")
+LONGEST_BASELINE_M = 5.0  # that a robot may have
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,7 @@ class PortReader:
         self.sources = {source.topic: source for source in sources}
         self.cameras: dict[str, StereoCamera] = {}
         self.told: list[str] = []  # what was found out of the pictures
+        self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
         self.camera_frame = ""  # of the pictures of the first port
         self._nth, self._stereo = EveryNth(every), StereoFaults()
         self._decoders: dict[str, RecordDecoder] = {}
@@ -102,19 +106,16 @@ class PortReader:
         if not right.baseline_m > 0:
             raise ArchiveError(
                 f"{names[1]}: expected P[3] = -fx * baseline below 0 of the right camera of a rectified pair, "
-                f"got a baseline of {right.baseline_m:g} m"
+                f"got a baseline of {right.baseline_m + 0.0:g} m"
             )
+        if right.baseline_m > LONGEST_BASELINE_M:
+            self.told.append(f"{names[1]}: a baseline of {right.baseline_m:g} m: is its P in pixels and metres?")
 
     def models(self) -> tuple[dict[str, CameraModel], float]:
         """The cameras as pipelines know them, `left` and `right`, and the baseline of the pair."""
         found = {each.side: self.cameras[each.port] for each in self.sources.values() if each.port in self.cameras}
         baseline_m = found["right"].baseline_m if "right" in found else 0.0
         return {side: each.camera for side, each in found.items() if side}, baseline_m
-
-    def read(self, topic: str, data: bytes, log_ns: int) -> tuple[PortSource, Any, int] | None:
-        """What a message is, for which port, with the stamp of its header; None where it is not taken."""
-        message = self.opened(topic, data, log_ns)
-        return None if message is None else (message.source, self.value(message), message.stamp_ns)
 
     def opened(self, topic: str, data: bytes, log_ns: int) -> PortMessage | None:
         """A message and its stamp; None where it is not taken."""
@@ -130,10 +131,13 @@ class PortReader:
 
     def value(self, message: PortMessage) -> Any:
         """What goes through the port; ArchiveError names what is wrong with it."""
-        source = message.source
+        source, record = message.source, message.record
         if source.kind != FRAME:
-            return VALUES[source.kind][1](message.record)
-        frame = frame_of_picture(message.record, self.cameras.get(source.port))
+            value = VALUES[source.kind][1](record)
+            if isinstance(value, Cloud) and isinstance(record, Clouds):
+                self.points_lost[source.topic] += len(record.load(0)) - len(value)
+            return value
+        frame = frame_of_picture(record, self.cameras.get(source.port))
         self._stereo.require_light(frame)
         warning = self._stereo.hear(source.port, frame)
         self.told += [warning] if warning else []

@@ -37,28 +37,36 @@ class StereoFaults:
         if len(pair) != 2 or pair[0] is None or pair[1] is None or pair[0].stamp_ns != pair[1].stamp_ns:
             return ""
         self._left -= 1
-        found = vertical_disparities(pair[0], pair[1])
+        found = feature_shifts(pair[0], pair[1])
         if len(found) < LEAST:
-            return ""
+            if self._left:
+                return ""
+            return f"left and right show little of the same: {len(found)} features of the {LOOKS}th pair are in both"
         self._left = 0
-        middle = float(np.median(np.abs(found)))
+        aside, middle = float(np.median(found[:, 0])), float(np.median(np.abs(found[:, 1])))
+        told = f"(the middle of {len(found)} features; expected"
+        if aside > MOST_PX:
+            return (
+                f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {told} 0)"
+            )
         if middle <= MOST_PX:
             return ""
         return (
-            f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line (the middle of "
-            f"{len(found)} features; expected {MOST_PX:g} at most)"
+            f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {told} {MOST_PX:g} "
+            "at most)"
         )
 
 
-def vertical_disparities(left: Frame, right: Frame) -> Array:
-    """By how many lines features of the right picture lie lower than in the left one (n,)."""
+def feature_shifts(left: Frame, right: Frame) -> Array:
+    """By how much features of the right picture lie further right and lower than in the left one (n, 2), in px."""
     finder = cv2.ORB.create(FEATURES)
     points, descriptors = zip(*(finder.detectAndCompute(_grey(frame), None) for frame in (left, right)), strict=True)
     if any(each is None for each in descriptors):
-        return np.zeros(0)
+        return np.zeros((0, 2))
     matches = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True).match(*descriptors)
     good = [match for match in matches if match.distance < 40]
-    return np.array([points[1][m.trainIdx].pt[1] - points[0][m.queryIdx].pt[1] for m in good])
+    shifts = [np.subtract(points[1][m.trainIdx].pt, points[0][m.queryIdx].pt) for m in good]
+    return np.array(shifts, np.float64).reshape(-1, 2)
 
 
 def _grey(frame: Frame) -> NDArray[Any]:

@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median_low
 from typing import Any, NamedTuple
 
 from fieldplay_fusion.pipeline.graph import EACH, HOLD, PAIR, InputPort
@@ -109,7 +109,7 @@ class PairedInputs:
 
     @property
     def _within_ns(self) -> int | None:
-        return int(median(self._periods)) // 2 if self._periods else None
+        return median_low(self._periods) // 2 if self._periods else None
 
     def _sets(self, *, is_end: bool) -> list[Together]:
         found = []

@@ -115,6 +115,16 @@ class RunStatistics:
             "steps": [step.as_dict() for step in self.steps.values()],
         }  # fmt: skip
 
+    def loose_ends(self) -> list[str]:
+        """What is to be told of how inputs were put together: what had no partner, and whose stamps differ."""
+        found = []
+        if self.dropped:
+            told = ", ".join(f"{count} of {self.given.get(port, 0)} of {port}" for port, count in self.dropped.items())
+            found.append(f"nothing belongs by its stamp to {told}")
+        if self.unequal:
+            found.append(f"the stamps of {self.unequal} of {self.waves} sets differ within half a period")
+        return found
+
     def words(self) -> dict[str, str]:
         """As names and texts, for diagnostics."""
         found = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
