@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay_fusion.dfn.filters import predicted
+from fieldplay_fusion.dfn.filters import KalmanCorrector, KalmanPredictor, NewerState, predicted
 from fieldplay_fusion.dfn.rigid import moved, transform_of_step
 from fieldplay_fusion.dfn.step import Step, step_of
 from fieldplay_fusion.dfn.values import Array, Cloud, PoseEstimate, State
-from fieldplay_kinematics.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay_kinematics.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
 
 VALUES = np.array([0.01, -0.02, 0.03, 1, 2, 3, 0.1, 0.2, -0.1, 0.4, -0.2, 0.05])
 SPREAD = np.diag(np.repeat([0.01, 0.04, 0.02, 0.09], 3))
@@ -170,3 +170,34 @@ def test_a_model_is_followed_through_clouds_with_its_speeds() -> None:
     expected = pose @ transform_of_step(turn, shift)
     np.testing.assert_allclose(seen.values[3:6], expected[:3, 3], atol=0.02)
     assert np.trace(seen.covariance) > np.trace(state.covariance), "not seen, it is less sure"
+
+
+def test_turns_that_add_up_as_rotations_follow_a_body_around() -> None:
+    """Vectors of turns do not: their sum is another rotation as soon as the body has turned far."""
+    rate, step_s = np.array([0.3, -0.2, 0.25]), 0.5
+    begin = rotation_from_vector([0.9, 1.1, -0.7])
+    given = {"KalmanParameters": {"Increments": True}}
+    predictor, correct = KalmanPredictor(given), KalmanCorrector(given)
+    values = np.concatenate([vector_from_rotation(begin), np.zeros(3), rate, np.zeros(3)])
+    state = State(values=values, covariance=np.eye(12) * 1e-4, stamp_ns=0)
+    for number in range(1, 60):
+        stamp_ns = round(number * step_s * 1e9)
+        expected = predictor.process(currentTime=stamp_ns, previousState=state)["predictedState"]
+        true = rotation_from_vector(rate * number * step_s) @ begin
+        np.testing.assert_allclose(rotation_from_vector(expected.values[:3]), true, atol=1e-9)
+        measured = State(
+            values=np.concatenate([vector_from_rotation(true), np.zeros(9)]), covariance=np.zeros((12, 12)),
+            stamp_ns=stamp_ns,
+        )  # fmt: skip
+        state = correct.process(predictedState=expected, measurement=measured)["correctedState"]
+        np.testing.assert_allclose(state.values[6:9], rate, atol=1e-9)
+
+
+def test_the_newer_state_counts_and_a_begin_says_how_sure_it_is() -> None:
+    old, new = (State(values=np.zeros(12), covariance=np.eye(12), stamp_ns=stamp_ns) for stamp_ns in (1, 2))
+    choice = NewerState()
+    assert choice.process(first=new, second=old)["state"] is new
+    assert choice.process() == {}
+    told = choice.process(first=old, second=State(values=np.ones(12), covariance=np.zeros((12, 12)), stamp_ns=3))
+    deviations = np.sqrt(np.diag(told["state"].covariance))
+    np.testing.assert_allclose(deviations, np.repeat([0.02, 0.02, 0.1, 0.1], 3))

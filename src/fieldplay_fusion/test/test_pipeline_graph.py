@@ -219,7 +219,8 @@ def test_the_schema_has_the_fields_that_are_read() -> None:
     schema = json.loads((pipeline_files()["Reconstruction3D"].parent / "schema.json").read_text())
     parts = schema["$defs"]
     assert set(schema["properties"]) == {*reader.TOP, *reader.FURTHER} - {"dfns"}, "those are of form 1"
-    assert set(parts["input_port"]["properties"]) == {*reader.PORT, *reader.FURTHER_OF_PORT}
+    ports = {*parts["input_port"]["properties"], *parts["output_port"]["properties"]}
+    assert ports == {*reader.PORT, *reader.FURTHER_OF_PORT}
     chain = {*implementations.CHAIN, *implementations.FURTHER_OF_CHAIN}
     assert set(parts["implementation"]["properties"]) == chain
     assert set(parts["dfn"]["properties"]) == {*implementations.STEP, *implementations.FURTHER_OF_STEP}

@@ -138,6 +138,7 @@ def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> An
         ports=pipeline.outputs,
         place="/" + "/".join(part for part in (name, pipeline.topic) if part),
         scene=f"{pipeline.topic}/scene",
+        bodies=pipeline.bodies,
     )
 
 

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
 from fieldplay_fusion.messages.sources import PortReader, PortSource
 from fieldplay_fusion.pipeline import Pipeline
+from fieldplay_fusion.pipeline.graph import HOLD
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.bags.channels import Qos, channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
@@ -148,7 +150,7 @@ class FusionRun:
         if self.part.duration_s is not None:
             length_ns = max(min(length_ns, round(self.part.duration_s * 1e9)), 1)
         done = 0
-        for message in self.data.messages(*wanted, start=self.part.start_s, duration=self.part.duration_s):
+        for message in self._in_order(wanted):
             if bag and message.topic in passed:
                 bag.add(OutMessage(message.topic, message.data, message.stamp_ns))
             if message.topic in self.reader.sources:
@@ -168,6 +170,16 @@ class FusionRun:
         self.result.points_lost += self.reader.points_lost
         self.result.wall_s = time.monotonic() - begin
         return self.result
+
+    def _in_order(self, topics: Sequence[str]) -> Iterator[Message]:
+        """The messages of the part; of those with one time what is held comes first, as the others are to have it."""
+        held = {
+            topic for topic, source in self.reader.sources.items()
+            if self.pipeline.graph.inputs[source.port].policy == HOLD
+        }  # fmt: skip
+        found = self.data.messages(*topics, start=self.part.start_s, duration=self.part.duration_s)
+        for _, together in groupby(found, key=lambda message: message.stamp_ns):
+            yield from sorted(together, key=lambda message: message.topic not in held)
 
     def _fed(self, message: Message) -> Iterator[OutMessage]:
         at_ns = message.stamp_ns

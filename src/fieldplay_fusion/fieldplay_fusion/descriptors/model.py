@@ -10,13 +10,18 @@ PREFIX = "asn1Scc"
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """A port; `type` is as written, `line` counts from 1; of a runnable chain `policy` is how an input is fed."""
+    """A port; `type` is as written, `line` counts from 1.
+
+    Of a runnable chain `policy` is how an input is fed; `frame` and `child` of an output are whose pose it is in what.
+    """
 
     name: str
     type: str = ""
     doc: str = ""
     line: int = 0
     policy: str = ""
+    frame: str = ""
+    child: str = ""
 
     @property
     def shown_type(self) -> str:

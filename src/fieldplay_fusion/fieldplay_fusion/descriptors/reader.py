@@ -32,7 +32,7 @@ from fieldplay_messages.errors import ArchiveError, Report
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
 PORT = ("name", "type", "doc")
-FURTHER, FURTHER_OF_PORT = ("topic",), ("policy",)  # of runnable descriptions
+FURTHER, FURTHER_OF_PORT = ("topic",), ("policy", "frame", "child")  # of runnable descriptions
 OPERATION = ("name", "doc", "output_type", "inputs")
 ENDS = ("input", "output")
 NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
@@ -130,6 +130,8 @@ def _port(value: YamlValue, fields: Fields) -> Port:
         doc=text_of(fields, "doc"),
         line=value.line,
         policy=text_of(fields, "policy"),
+        frame=text_of(fields, "frame"),
+        child=text_of(fields, "child"),
     )
 
 

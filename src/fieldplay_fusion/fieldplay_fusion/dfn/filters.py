@@ -1,6 +1,7 @@
 """Steps that follow a body over time: predicted, corrected by what was measured, chosen among several poses."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fieldplay_fusion.dfn.registration import Icp3D
 from fieldplay_fusion.dfn.rigid import moved, transform_of_step
 from fieldplay_fusion.dfn.step import Ports, Step, implements
 from fieldplay_fusion.dfn.values import NO_TIME, Array, Cloud, PoseEstimate, State
+from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
 
 GROUP, TRACKING = "KalmanParameters", "LidarTrackParameters"
@@ -70,10 +72,13 @@ class KalmanPredictor(Step):
             state = State(values=np.zeros(2 * MEASURED), covariance=covariance, stamp_ns=currentTime)
             return {"predictedState": state, "predictedStateCovariance": state}
         _check(previousState, "previousState")
+        begin = _without_turn(previousState.values) if own["Increments"] else previousState.values
         values, covariance = predicted(
-            previousState.values, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
+            begin, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
             turns=own["StandardDeviationtdOrientation"], shifts=own["StandardDeviationtdTranslation"],
         )  # fmt: skip
+        if own["Increments"]:
+            values = _turned_further(values, previousState.values)
         state = State(values=values, covariance=covariance, stamp_ns=currentTime)
         return {"predictedState": state, "predictedStateCovariance": state}
 
@@ -91,16 +96,49 @@ class KalmanCorrector(Step):
         _check(predictedState, "predictedState")
         if not np.isfinite(measurement.values[:MEASURED]).all():
             raise ValueError("measurement: expected a turn and a place, got NaN")
-        expected = predictedState.values
-        turn = nearest_turn(measurement.values[:3], expected[:3])
+        expected, turn = predictedState.values, measurement.values[:3]
+        if own["Increments"]:
+            expected = _without_turn(expected)
+            apart = rotation_from_vector(turn) @ rotation_from_vector(predictedState.values[:3]).T
+            turn = vector_from_rotation(apart)
+        turn = nearest_turn(turn, expected[:3])
         covariance = (predictedStateCovariance or predictedState).covariance
         values, covariance = corrected(
             expected, covariance, np.concatenate([turn, measurement.values[3:MEASURED]]),
             turns=own["MeasurementNoiseStandardDeviationOrientation"],
             shifts=own["MeasurementNoiseStandardDeviationTranslation"], gate=own["MahalanobisGate"],
         )  # fmt: skip
+        if own["Increments"]:
+            values = _turned_further(values, predictedState.values)
         state = State(values=values, covariance=covariance, stamp_ns=predictedState.stamp_ns)
         return {"correctedState": state, "stateCovariance": state}
+
+
+def _without_turn(values: Array) -> Array:
+    return np.concatenate([np.zeros(3), values[3:]])
+
+
+def _turned_further(values: Array, before: Array) -> Array:
+    """A state (12,) whose turn counts from that of another."""
+    turn = rotation_from_vector(values[:3]) @ rotation_from_vector(before[:3])
+    return np.concatenate([vector_from_rotation(turn), values[3:]])
+
+
+@implements("StateChoice")
+class NewerState(Step):
+    """The newer of two states. The second begins: where it does not say how sure it is, the settings do."""
+
+    optional = ("first", "second")
+
+    def process(self, *, first: State | None = None, second: State | None = None) -> Ports:
+        if second is None or (first is not None and first.stamp_ns >= second.stamp_ns):
+            return {} if first is None else {"state": first}
+        own = self.general
+        names = ("BeginTurn", "BeginShift", "BeginTurnRate", "BeginSpeed")
+        usual = np.repeat([own[name] ** 2 for name in names], 3)
+        told = np.diag(second.covariance)
+        known = np.where((told > 0) & (told < UNKNOWN_VARIANCE), told, usual)
+        return {"state": replace(second, covariance=np.diag(known))}
 
 
 def _check(state: State, port: str) -> None:

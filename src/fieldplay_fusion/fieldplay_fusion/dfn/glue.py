@@ -92,3 +92,11 @@ class BaselinePose(Step):
         pose = np.eye(4)
         pose[0, 3] = self.general["Baseline"]
         return {"pose": pose}
+
+
+@implements("FrameTime")
+class FrameTime(Step):
+    """When a picture was taken."""
+
+    def process(self, *, frame: Frame) -> Ports:
+        return {"time": frame.stamp_ns}

@@ -1,13 +1,14 @@
 """What comes out of a pipeline as messages: poses, clouds, pictures, maps, numbers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid, Frame, PoseEstimate, State
+from fieldplay_fusion.pipeline.graph import PosedBody
 from fieldplay_kinematics.axes import diagonal
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
@@ -52,6 +53,7 @@ class OutTopics:
     place: str  # the topics' beginning
     scene: str
     tf: bool = True
+    bodies: Mapping[str, PosedBody] = field(default_factory=dict)  # whose poses ports are, where not the camera's
 
     @property
     def moving(self) -> str:
@@ -84,14 +86,24 @@ class OutTopics:
                 OutMessage(f"{topic}_metadata", metadata_bytes(value, stamp_ns), stamp_ns),
             ]
         record = RECORDS[kind](value, stamp_ns)
-        spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=self.scene, child_frame=camera or self.moving)
+        frame, child, on_tf = self._frames(port, camera)
+        spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=frame, child_frame=child)
         found = [OutMessage(topic, data, stamp_ns) for data in message_bytes(record, spec)]
         if self.tf and isinstance(record, records.Odometry):
-            found += [OutMessage(TF, data, stamp_ns) for data in message_bytes(self._edge(record), ON_TF)]
+            found += [OutMessage(TF, data, stamp_ns) for data in message_bytes(_edge(record, frame, on_tf), ON_TF)]
         return found
 
-    def _edge(self, record: records.Odometry) -> records.Transforms:
-        return transforms(self.scene, self.moving, record.position_m, record.orientation_xyzw, record.stamp_ns)
+    def _frames(self, port: str, camera: str) -> tuple[str, str, str]:
+        """The frame of a pose, what it is the pose of, and what that is called on tf."""
+        body = self.bodies.get(port)
+        if body is None:
+            return self.scene, camera or self.moving, self.moving
+        child = f"{self.scene.rpartition('/')[0]}/{body.name}"
+        return camera if body.is_in_camera and camera else self.scene, child, child
+
+
+def _edge(record: records.Odometry, parent: str, child: str) -> records.Transforms:
+    return transforms(parent, child, record.position_m, record.orientation_xyzw, record.stamp_ns)
 
 
 def transforms(

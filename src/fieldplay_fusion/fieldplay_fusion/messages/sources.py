@@ -35,7 +35,10 @@ class PortSource:
     @property
     def side(self) -> str:
         """Which camera of a pair it is; "" where it is none."""
-        return next((side for side in SIDES if self.kind == FRAME and self.port.lower().startswith(side)), "")
+        if self.kind != FRAME:
+            return ""
+        name = self.port.lower()
+        return next((side for side in SIDES if name.startswith(side) or name.endswith(side)), "")
 
 
 class PortMessage(NamedTuple):

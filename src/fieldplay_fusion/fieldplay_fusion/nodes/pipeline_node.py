@@ -63,7 +63,7 @@ class PipelineNode(Node):
         graph = graph_of(source_of(self._name), self._implementation or None, self._settings)
         self._reader = PortReader(_sources({name: port.type for name, port in graph.inputs.items()}, inputs))
         scene = self._scene or f"{graph.topic}/scene"
-        self._outputs = OutTopics(ports=graph.outputs, place=graph.topic, scene=scene, tf=self._tf)
+        self._outputs = OutTopics(ports=graph.outputs, place=graph.topic, scene=scene, tf=self._tf, bodies=graph.bodies)
         self._senders = {
             topic: self.create_publisher(message_class(kind), topic, MANY if topic == TF else FEW)
             for topic, kind in self._outputs.topics().items()

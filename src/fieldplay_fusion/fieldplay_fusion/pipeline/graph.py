@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, NamedTuple
 
 from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn, known
 from fieldplay_fusion.descriptors.implementations import AT_FREQUENCY, ON_INPUT
@@ -18,6 +18,7 @@ from fieldplay_fusion.pipeline.configuration import CHAIN, Configuration, merged
 from fieldplay_messages.errors import Defect, UsageError
 
 PAIR, HOLD, EACH = "pair", "hold", "each"
+SCENE, CAMERA = "scene", "camera"  # frames of poses
 POLICIES = (PAIR, HOLD, EACH)
 INNER_TYPES = (
     "VisualPointFeature", "CorrespondenceMap", "PosesSequence", "Octree", "Path", "VectorXdSequence", "StringSequence",
@@ -56,6 +57,13 @@ class InputPort:
     policy: str = PAIR
 
 
+class PosedBody(NamedTuple):
+    """Whose pose an output is, and whether in the camera's frame; in that of the scene otherwise."""
+
+    name: str
+    is_in_camera: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunnableGraph:
     """A chain that can be run: its nodes level by level, where those of one level do not need each other."""
@@ -67,6 +75,7 @@ class RunnableGraph:
     inputs: Mapping[str, InputPort]
     outputs: Mapping[str, str]
     sources: Mapping[str, End]  # of the outputs
+    bodies: Mapping[str, PosedBody]  # of outputs that are poses of something else than the camera in the scene
     levels: Sequence[Sequence[GraphNode]]
 
     @property
@@ -96,6 +105,11 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
         inputs={port.name: InputPort(type=port.shown_type, policy=port.policy or PAIR) for port in description.inputs},
         outputs={port.name: port.shown_type for port in description.outputs},
         sources={each.target.port: each.source for each in chain.connections if each.target.step is None},
+        bodies={
+            port.name: PosedBody(port.child, is_in_camera=port.frame == CAMERA)
+            for port in description.outputs
+            if port.child or port.frame
+        },
         levels=_levels(file, chain, nodes),
     )
 
@@ -187,8 +201,10 @@ def _faults(description: Description, chain: ProcessingChain, catalogue: Catalog
         if any(word in port.shown_type for word in INNER_TYPES):
             yield port.line, f"{port.name} is {port.shown_type}, which does not leave a DFPC"
     for port in description.inputs:
-        if port.policy and port.policy not in POLICIES:
+        if port.policy not in ("", *POLICIES):
             yield port.line, f"{port.name}: expected a policy of {', '.join(POLICIES)}, got {port.policy}"
+    for port in (port for port in description.outputs if port.frame not in ("", SCENE, CAMERA)):
+        yield port.line, f"{port.name}: expected a frame of {SCENE} or {CAMERA}, got {port.frame}"
     for step in chain.steps:
         yield from _faults_of_step(step, chain, catalogue.dfns[step.dfn])
 

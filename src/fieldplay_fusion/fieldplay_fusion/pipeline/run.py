@@ -94,7 +94,7 @@ class Pipeline:
         self.graph, self.steps, self.threads = graph, dict(steps), max(1, threads)
         self.name, self.implementation, self.topic = graph.name, graph.implementation, graph.topic
         self.inputs = {name: port.type for name, port in graph.inputs.items()}
-        self.outputs = dict(graph.outputs)
+        self.outputs, self.bodies = dict(graph.outputs), graph.bodies
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self._stop_after = stop_after
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
