@@ -219,8 +219,10 @@ def test_the_schema_has_the_fields_that_are_read() -> None:
     schema = json.loads((pipeline_files()["Reconstruction3D"].parent / "schema.json").read_text())
     parts = schema["$defs"]
     assert set(schema["properties"]) == {*reader.TOP, *reader.FURTHER} - {"dfns"}, "those are of form 1"
-    ports = {*parts["input_port"]["properties"], *parts["output_port"]["properties"]}
-    assert ports == {*reader.PORT, *reader.FURTHER_OF_PORT}
+    for end, part in (("input", "input_port"), ("output", "output_port")):
+        assert set(parts[part]["properties"]) == {*reader.PORT, *reader.FURTHER_OF_PORT[end]}
+    kind, whole = parts["output_port"]["properties"]["product"]["oneOf"]
+    assert set(whole["properties"]) == set(reader.PRODUCT) and kind == whole["properties"]["kind"]
     chain = {*implementations.CHAIN, *implementations.FURTHER_OF_CHAIN}
     assert set(parts["implementation"]["properties"]) == chain
     assert set(parts["dfn"]["properties"]) == {*implementations.STEP, *implementations.FURTHER_OF_STEP}

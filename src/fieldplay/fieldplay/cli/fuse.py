@@ -3,7 +3,8 @@
 import argparse
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the origin of the heights' frame lies in the grid of a map; 0 0 0",
     )  # fmt: skip
     parser.add_argument("--dem-truth", type=Path, metavar="FILE", help="true heights (GeoTIFF) to compare with")
+    parser.add_argument("--products", type=Path, metavar="DIR", help="keep what the description marks in this store")
     parser.add_argument("--stats", type=Path, metavar="FILE", help="what each step took, as JSON")
     parser.add_argument("--threads", type=count, default=2, metavar="N", help="that all steps share; 2")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is random; 0")
@@ -117,17 +119,37 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
         part = FusionPart(start_s=chosen.start, duration_s=chosen.duration, passed=chosen.topics)
         outputs = _outputs(chosen, pipeline, namespace=spec.namespace if spec else "")
-        with progress_bar("fusing", "inputs") as bar, interrupts_held() as stop_if_wanted:
+        with (
+            _keeper(chosen, graph, outputs, reader) as keeper,
+            progress_bar("fusing", "inputs") as bar,
+            interrupts_held() as stop_if_wanted,
+        ):
 
             def progress(share: float, done: int) -> None:
                 stop_if_wanted()
                 bar(share, done)
 
-            run_ = FusionRun(data, pipeline, reader, outputs, part, progress)
+            run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_besides(chosen, data, run_, result)
         _tell(chosen, pipeline, found, result)
     return 0
+
+
+@contextmanager
+def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -> Iterator[Any]:
+    """What keeps products, where that is asked for."""
+    if chosen.products is None:
+        yield None
+        return
+    from fieldplay_fusion.products.keeper import ProductKeeper
+    from fieldplay_fusion.products.store import ProductStore
+
+    sources = {source.port: topic for topic, source in reader.sources.items()}
+    with ProductStore(chosen.products, is_written=True, tell=note) as store:
+        keeper = ProductKeeper(store, graph, outputs, sources)
+        yield keeper
+        tell(f"{chosen.products}: {keeper.kept} products kept")
 
 
 def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:

@@ -183,9 +183,9 @@ def _taken(heights: Array, rows: Any, columns: Any) -> Array:
     return found
 
 
-def geotiff_bytes(grid: ElevationGrid) -> bytes:
+def geotiff_bytes(grid: ElevationGrid, bands: Sequence[str] = BANDS) -> bytes:
     """A GeoTIFF in metres of a frame of the robot, its highest y in the first row; cells without a point are NaN."""
-    layers = [getattr(grid, band).astype(np.float32)[::-1] for band in BANDS]
+    layers = [getattr(grid, band).astype(np.float32)[::-1] for band in bands]
     top = grid.y_m + layers[0].shape[0] * grid.resolution_m
     keys = [1, 1, 0, 2, MODEL_TYPE, 0, 1, USER_DEFINED, RASTER_TYPE, 0, 1, PIXEL_IS_AREA]
     tags = [
@@ -195,8 +195,9 @@ def geotiff_bytes(grid: ElevationGrid) -> bytes:
         (NODATA, TEXT, 4, "nan", True),
     ]
     out = io.BytesIO()
+    planes = "separate" if len(layers) > 1 else None
     tifffile.imwrite(
-        out, np.stack(layers), photometric="minisblack", planarconfig="separate", compression="zlib", extratags=tags,
-        metadata=None, description=", ".join(BANDS),
+        out, np.stack(layers), photometric="minisblack", planarconfig=planes, compression="zlib", extratags=tags,
+        metadata=None, description=", ".join(bands),
     )  # fmt: skip
     return out.getvalue()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,9 @@ from fieldplay.fusion.elevation import HeightError
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
 from fieldplay_fusion.messages.sources import PortReader, PortSource
-from fieldplay_fusion.pipeline import Pipeline
+from fieldplay_fusion.pipeline import Pipeline, PipelineOutput
 from fieldplay_fusion.pipeline.graph import HOLD
+from fieldplay_fusion.products.keeper import ProductKeeper
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.bags.channels import Qos, channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
@@ -124,6 +124,7 @@ class FusionRun:
     outputs: OutTopics
     part: FusionPart
     progress: Progress = unwatched
+    keeper: ProductKeeper | None = None
 
     def __post_init__(self) -> None:
         self.result = Fused()
@@ -160,7 +161,7 @@ class FusionRun:
                 done += 1
                 share = (message.stamp_ns - first_ns - round(self.part.start_s * 1e9)) / length_ns
                 self.progress(min(max(share, 0.0), 1.0), done)
-        for out in self._taken(self.pipeline.finish()):
+        for out in self._ended():
             if bag:
                 bag.add(out)
         if bag:
@@ -192,14 +193,23 @@ class FusionRun:
         except ArchiveError as error:
             self._skip(message.topic, f"{message.topic} at {at_ns / 1e9:.3f} s: {error}")
             return
+        if self.keeper:
+            self.keeper.hear(opened.source.port, at_ns)
         yield from self._taken(self.pipeline.feed(opened.source.port, value, at_ns))
+
+    def _ended(self) -> Iterator[OutMessage]:
+        yield from self._taken(self.pipeline.finish())
+        if self.keeper:
+            self.keeper.finish()
 
     def _skip(self, topic: str, text: str) -> None:
         self.result.skipped[topic] += 1
         if self.result.skipped[topic] <= TOLD:
             self.result.told.append(text)
 
-    def _taken(self, outputs: Sequence[Any]) -> Iterator[OutMessage]:
+    def _taken(self, outputs: Sequence[PipelineOutput]) -> Iterator[OutMessage]:
+        if self.keeper:
+            self.keeper.keep(outputs, self.reader.camera_frame)
         for port, value, stamp_ns in outputs:
             kind = self.pipeline.outputs[port]
             if kind == "Pose":

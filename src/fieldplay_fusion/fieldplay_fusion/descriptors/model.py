@@ -9,10 +9,19 @@ PREFIX = "asn1Scc"
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProductMark:
+    """An output that is kept: as what kind, and at most once in so many seconds."""
+
+    kind: str
+    period: str = ""  # as written
+
+
+@dataclass(frozen=True, kw_only=True)
 class Port:
     """A port; `type` is as written, `line` counts from 1.
 
-    Of a runnable chain `policy` is how an input is fed; `frame` and `child` of an output are whose pose it is in what.
+    Of a runnable chain `policy` is how an input is fed; `frame` and `child` of an output are whose pose it is in what,
+    and `product` is whether it is kept.
     """
 
     name: str
@@ -22,6 +31,7 @@ class Port:
     policy: str = ""
     frame: str = ""
     child: str = ""
+    product: ProductMark | None = None
 
     @property
     def shown_type(self) -> str:

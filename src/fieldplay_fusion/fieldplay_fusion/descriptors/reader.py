@@ -25,6 +25,7 @@ from fieldplay_fusion.descriptors.model import (
     Operation,
     Port,
     ProcessingChain,
+    ProductMark,
     Step,
 )
 from fieldplay_messages.errors import ArchiveError, Report
@@ -32,7 +33,9 @@ from fieldplay_messages.errors import ArchiveError, Report
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
 PORT = ("name", "type", "doc")
-FURTHER, FURTHER_OF_PORT = ("topic",), ("policy", "frame", "child")  # of runnable descriptions
+FURTHER = ("topic",)  # of runnable descriptions
+FURTHER_OF_PORT = {"input": ("policy",), "output": ("frame", "child", "product")}
+PRODUCT = ("kind", "period")
 OPERATION = ("name", "doc", "output_type", "inputs")
 ENDS = ("input", "output")
 NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
@@ -108,7 +111,9 @@ def _ports(
     connections: list[Connection] = []
     for end, values in outer.items():
         for value in values:
-            fields = value.fields(f"an {end} port", (*PORT, "connections"), mandatory=PORT, further=FURTHER_OF_PORT)
+            fields = value.fields(
+                f"an {end} port", (*PORT, "connections"), mandatory=PORT, further=FURTHER_OF_PORT[end]
+            )
             port = _port(value, fields)
             if port.name in ports[end]:
                 value.reader.complain(port.line, "double_name", f"another {end} port is called {port.name} too")
@@ -132,7 +137,19 @@ def _port(value: YamlValue, fields: Fields) -> Port:
         policy=text_of(fields, "policy"),
         frame=text_of(fields, "frame"),
         child=text_of(fields, "child"),
+        product=_product(fields),
     )
+
+
+def _product(fields: Fields) -> ProductMark | None:
+    """How an output is kept: its kind alone, or a map."""
+    if "product" not in fields:
+        return None
+    value = fields["product"]
+    if not value.is_map:
+        return ProductMark(kind=text_of(fields, "product"))
+    own = value.fields("a product", PRODUCT, mandatory=("kind",))
+    return ProductMark(kind=text_of(own, "kind"), period=text_of(own, "period"))
 
 
 def _connections_of_port(end: str, name: str, values: list[YamlValue]) -> Iterator[Connection]:

@@ -1,5 +1,8 @@
 """A chain that can be run: all in it checked before anything runs, its steps in the order in which they do."""
 
+import hashlib
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +12,7 @@ from typing import Any, NamedTuple
 from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn, known
 from fieldplay_fusion.descriptors.implementations import AT_FREQUENCY, ON_INPUT
 from fieldplay_fusion.descriptors.lines import nearest
-from fieldplay_fusion.descriptors.model import Description, End, ProcessingChain
+from fieldplay_fusion.descriptors.model import Description, End, ProcessingChain, ProductMark
 from fieldplay_fusion.descriptors.model import Step as StepInChain
 from fieldplay_fusion.descriptors.port_types import named, type_faults
 from fieldplay_fusion.dfn.step import Given, Step, settings_of, step_of, steps
@@ -20,6 +23,8 @@ from fieldplay_messages.errors import Defect, UsageError
 PAIR, HOLD, EACH = "pair", "hold", "each"
 SCENE, CAMERA = "scene", "camera"  # frames of poses
 POLICIES = (PAIR, HOLD, EACH)
+KIND, PERIOD = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"\d+(\.\d*)?")
+POSES = ("Pose", "TransformWithCovariance", "RigidBodyState")
 INNER_TYPES = (
     "VisualPointFeature", "CorrespondenceMap", "PosesSequence", "Octree", "Path", "VectorXdSequence", "StringSequence",
 )  # fmt: skip
@@ -77,10 +82,21 @@ class RunnableGraph:
     sources: Mapping[str, End]  # of the outputs
     bodies: Mapping[str, PosedBody]  # of outputs that are poses of something else than the camera in the scene
     levels: Sequence[Sequence[GraphNode]]
+    products: Mapping[str, ProductMark] = field(default_factory=dict)  # outputs that are kept
 
     @property
     def nodes(self) -> list[GraphNode]:
         return [node for level in self.levels for node in level]
+
+    @property
+    def digest(self) -> str:
+        """Of all that is set in its steps: equal where these are, 16 hexadecimal digits."""
+        steps = [
+            (node.id, node.kind.dfn, node.kind.implementation, node.given, node.constants, node.trigger, node.hz)
+            for node in self.nodes
+        ]
+        text = json.dumps(steps, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def graph_of(source: Source, implementation: str | None, configuration: Configuration) -> RunnableGraph:
@@ -111,6 +127,7 @@ def graph_of(source: Source, implementation: str | None, configuration: Configur
             if port.child or port.frame
         },
         levels=_levels(file, chain, nodes),
+        products={port.name: port.product for port in description.outputs if port.product is not None},
     )
 
 
@@ -205,8 +222,21 @@ def _faults(description: Description, chain: ProcessingChain, catalogue: Catalog
             yield port.line, f"{port.name}: expected a policy of {', '.join(POLICIES)}, got {port.policy}"
     for port in (port for port in description.outputs if port.frame not in ("", SCENE, CAMERA)):
         yield port.line, f"{port.name}: expected a frame of {SCENE} or {CAMERA}, got {port.frame}"
+    yield from _faults_of_products(description)
     for step in chain.steps:
         yield from _faults_of_step(step, chain, catalogue.dfns[step.dfn])
+
+
+def _faults_of_products(description: Description) -> Iterator[tuple[int, str]]:
+    """What is wrong with how outputs are kept."""
+    for port in description.outputs:
+        mark = port.product
+        if mark is None:
+            continue
+        if not KIND.fullmatch(mark.kind):
+            yield port.line, f"{port.name}: expected the kind of a product as a word such as cloud, got '{mark.kind}'"
+        if mark.period and not PERIOD.fullmatch(mark.period):
+            yield port.line, f"{port.name}: expected the period of a product in seconds, got '{mark.period}'"
 
 
 def _faults_of_step(step: StepInChain, chain: ProcessingChain, dfn: Dfn) -> Iterator[tuple[int, str]]:

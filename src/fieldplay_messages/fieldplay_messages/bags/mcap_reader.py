@@ -82,7 +82,7 @@ class McapReader:
         self.faults: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
-        self._is_cut = False
+        self.is_cut = False
         self._schemas: dict[int, tuple[str, str, str]] = {}
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
@@ -115,7 +115,7 @@ class McapReader:
                 chunk = unindexed[record.place] = record
             elif record.op in (SCHEMA, CHANNEL, MESSAGE):
                 self._take(found, record)
-        if chunk is not None and self._is_cut:  # behind it some of its indexes may be missing
+        if chunk is not None and self.is_cut:  # behind it some of its indexes may be missing
             unindexed[chunk.place] = chunk
         for record in unindexed.values():
             self._look_into(found, record)
@@ -162,8 +162,8 @@ class McapReader:
                 break
             place = begin + length
         file.seek(-len(MAGIC), os.SEEK_END)
-        self._is_cut = not ended or file.read() != MAGIC
-        if self._is_cut:
+        self.is_cut = not ended or file.read() != MAGIC
+        if self.is_cut:
             self.faults.append(f"the file was cut off, after byte {self.position}: other readers may refuse it")
 
     def _content(self, record: _Record) -> bytes:

@@ -179,6 +179,29 @@ class McapWriter:
             self._chunk.append(messages.part(start, stop), sequence[start:stop])
             start = stop
 
+    @property
+    def position(self) -> int:
+        """Bytes of the file, without those of the chunk that is being filled."""
+        return self._position
+
+    def write_chunk(self, messages: Messages) -> tuple[int, list[int]]:
+        """Put n > 0 messages of known channels into a chunk of their own, and that into the file at once.
+
+        Where the chunk begins in the file, and each message in it. What fails leaves `position` behind the last chunk.
+        """
+        if self._chunk.used:
+            self._flush()
+        begin = self._position
+        ends = np.cumsum(record_sizes(messages))
+        try:
+            self._chunk.append(messages, count_up(messages.channel.astype(np.uint16), self._sequence))
+            self._flush()
+            self._file.flush()
+        except BaseException:
+            self._position = begin
+            raise
+        return begin, (ends - record_sizes(messages)).tolist()
+
     def finish(self, contents: Contents, file_name: str) -> None:
         """Write what is left, then the summary by which readers find everything, and close the file."""
         if self._chunk.used:
