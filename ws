@@ -301,7 +301,7 @@ find_changed_packages() { # sets fingerprints (of all packages, by name) and cha
   done < <(package_dirs)
 }
 
-has_other_packages() { # than the last build had: whose file is whose in the merged install cannot be told
+has_lost_packages() { # since the last build: whose file is whose in the merged install cannot be told
   local stamps name
   stamps=("$home"/stamps/build-*)
   [ -e "${stamps[0]}" ] || return 1
@@ -313,8 +313,8 @@ has_other_packages() { # than the last build had: whose file is whose in the mer
 
 build_changed() {
   local name
-  if has_other_packages; then
-    say "other packages than at the last build: building all anew"
+  if has_lost_packages; then
+    say "a package of the last build is gone: building all anew"
     rm -rf "$home/build" "$install" "$home"/stamps/build-*
     find_changed_packages
   fi
