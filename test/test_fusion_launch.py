@@ -3,6 +3,7 @@
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,15 @@ sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not lo
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from sensor_msgs.msg import CameraInfo, Image
 
 import fieldplay
 import launch_testing
 import launch_testing.asserts
 from fieldplay.cli.main import main
+from fieldplay_fusion.products.store import ProductStore
 from helpers.audience import Audience
 from helpers.stereo_bags import CHAIN, SETTINGS, STAMPS_NS, pair, write_bag
 from launch import LaunchDescription
@@ -31,14 +35,14 @@ KINDS = {"image_raw": Image, "camera_info": CameraInfo}
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     chain = Path(folder.name) / "wall.yaml"
-    chain.write_text(CHAIN)
+    chain.write_text(CHAIN.replace("doc: cloud}", "doc: cloud, product: cloud}"))
     bag, out = write_bag(Path(folder.name) / "bag", [pair(row) for row in range(4)]), Path(folder.name) / "out"
     words = [word for setting in SETTINGS for word in ("--set", setting)]
-    assert main(["fuse", str(bag), str(chain), str(out), *words]) == 0
+    assert main(["fuse", str(bag), str(chain), str(out), *words, "--products", str(out.parent / "kept")]) == 0
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "fusion.launch.py")
     arguments = {
         "dfpc": str(chain), "namespace": "rig", "settings": ",".join(SETTINGS), "queue": "10", "stats_hz": "5.0",
-        "inputs": "leftImage=/cam/left/image_raw,rightImage=/cam/right/image_raw",
+        "products": str(out.parent / "live"), "inputs": "leftImage=/cam/left/image_raw,rightImage=/cam/right/image_raw",
     }  # fmt: skip
     launch = IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=arguments.items())
     return LaunchDescription([launch, ReadyToTest()]), {"folder": folder}
@@ -66,6 +70,36 @@ class WhileRunning(unittest.TestCase):
         self.assertRegex(said["stereo"], r"CPU mean \d+\.\d+ p50 .* p95 .* max .* s, pointcloud \d+\.\d MB$")
         self.assertRegex(said["age pointCloud"], r"^mean \d+\.\d+ p50 .* p95 .* max .* s$")
         self.assertEqual((said["accepted"], said["failing"], said["stopped"]), ("0", "", ""))
+        self.compare_products(Path(folder.name))
+        self.go_through_the_life_cycle()
+
+    def compare_products(self, folder: Path) -> None:
+        """What is kept live is what the command keeps, but for the time at which it was."""
+        with ProductStore(folder / "kept") as kept, ProductStore(folder / "live") as live:
+            self.audience.wait_for_graph(lambda: live.count() == 4)
+            for one, other in zip(kept.query(), live.query(), strict=True):
+                self.assertEqual((one.messages[0][0], other.messages[0][0]), ("/wall/cloud", CLOUD))
+                self.assertEqual(replace(one, stored_ns=0, messages=()), replace(other, stored_ns=0, messages=()))
+                self.assertEqual(kept.messages(one.id)[0].data, live.messages(other.id)[0].data)
+
+    def go_through_the_life_cycle(self) -> None:
+        """What the state does not allow is refused, and the node goes on."""
+        self.assertEqual(self.state(), "active")
+        for transition in ("configure", "activate", "cleanup", "no_such_thing"):
+            self.assertFalse(self.change(transition), transition)
+        for transition, state in (("deactivate", "inactive"), ("activate", "active"), ("deactivate", "inactive"),
+                                  ("cleanup", "unconfigured"), ("configure", "inactive")):  # fmt: skip
+            self.assertTrue(self.change(transition), transition)
+            self.assertEqual(self.state(), state)
+
+    def change(self, transition: str) -> bool:
+        return bool(self.ask(ChangeState, "change_state", transition=Transition(label=transition)).success)
+
+    def state(self) -> str:
+        return str(self.ask(GetState, "get_state").current_state.label)
+
+    def ask(self, kind: Any, name: str, **request: Any) -> Any:
+        return self.audience.call(kind, f"/rig/pipeline/{name}", **request)
 
     def send(self, bag: Path) -> None:
         """All messages of a bag, once the pipeline hears their topics and is heard; cameras before pictures."""

@@ -69,7 +69,11 @@ class Audience:
         return len(self.heard[topic])
 
     def ask(self, kind: Any, name: str, **request: Any) -> Any:
-        client = self.node.create_client(kind, f"/{self.namespace}/player/{name}")
+        return self.call(kind, f"/{self.namespace}/player/{name}", **request)
+
+    def call(self, kind: Any, name: str, **request: Any) -> Any:
+        """What a service answers."""
+        client = self.node.create_client(kind, name)
         assert client.wait_for_service(PATIENCE_S)
         done = threading.Event()
         future = client.call_async(kind.Request(**request))

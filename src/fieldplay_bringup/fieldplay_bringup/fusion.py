@@ -28,23 +28,27 @@ ARGUMENTS = (
     ("queue", "2", "Sets of inputs that may wait; where the steps are too slow older ones are dropped and counted."),
     ("stop_after", "0", "Failures of a step in a row after which all stops; 0 is never."),
     ("threads", "2", "That all steps share."),
+    ("products", "", "The folder in which products are kept; none where empty."),
     ("stats_hz", "1.0", "How often statistics go to /diagnostics; 0 is never."),
+)
+SWITCHES = (
+    ("publish_tf", "Whether the pose goes on /tf."),
+    ("autostart", "Whether the pipeline becomes active by itself."),
 )
 
 
 def describe_fusion() -> LaunchDescription:
     """Everything that `ros2 launch fieldplay_bringup fusion.launch.py` starts."""
     arguments = [DeclareLaunchArgument(name, default_value=value, description=text) for name, value, text in ARGUMENTS]
-    arguments.append(
-        DeclareLaunchArgument(
-            "publish_tf", default_value="true", description="Whether the pose goes on /tf.", choices=TRUE_FALSE
-        )
-    )
+    arguments += [
+        DeclareLaunchArgument(name, default_value="true", description=text, choices=TRUE_FALSE)
+        for name, text in SWITCHES
+    ]
     return LaunchDescription([*arguments, OpaqueFunction(function=_started)])
 
 
 def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    names = [name for name, *_ in ARGUMENTS] + ["publish_tf"]
+    names = [name for name, *_ in (*ARGUMENTS, *SWITCHES)]
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
     started: list[LaunchDescriptionEntity] = []
     inputs = [word for word in values["inputs"].split(",") if word]
@@ -58,9 +62,10 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             started.append(_dataset(spec.name, values))
     started.append(fusion_node({
         **{name: values[name] for name in ("dfpc", "implementation", "config", "scene_frame", "namespace")},
+        "products": _place(values["products"]),
         "inputs": inputs,
         "settings": [word for word in values["settings"].split(",") if word],
-        "publish_tf": values["publish_tf"] == "true",
+        **{name: values[name] == "true" for name, _ in SWITCHES},
         "threads": int(values["threads"]),
         "queue": int(values["queue"]),
         "stop_after": int(values["stop_after"]),
@@ -71,6 +76,9 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 def _dataset(name: str, values: dict[str, Any]) -> IncludeLaunchDescription:
     file = Path(get_package_share_directory("fieldplay_bringup"), "launch", f"{name}.launch.py")
-    archive = os.path.abspath(os.path.expanduser(values["archive"]))
-    own = {"archive": archive, "namespace": values["namespace"], "rate": values["rate"]}
+    own = {"archive": _place(values["archive"]), "namespace": values["namespace"], "rate": values["rate"]}
     return IncludeLaunchDescription(PythonLaunchDescriptionSource(str(file)), launch_arguments=own.items())
+
+
+def _place(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path)) if path else ""

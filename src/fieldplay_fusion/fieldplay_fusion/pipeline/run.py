@@ -97,6 +97,7 @@ class Pipeline:
         self.outputs, self.bodies = dict(graph.outputs), graph.bodies
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self._stop_after = stop_after
+        self._running: dict[str, float] = {}  # steps that run, and since when
         is_parallel = self.threads > 1 and any(len(level) > 1 for level in graph.levels)
         self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
         self.statistics = self._statistics()
@@ -275,12 +276,15 @@ class Pipeline:
 
     def _call(self, node: GraphNode, values: Mapping[str, Any]) -> Call:
         begin, cpu = time.perf_counter(), time.thread_time()
+        self._running[node.id] = time.monotonic()
         outputs: Ports = {}
         fault = ""
         try:
             outputs = self.steps[node.id].process(**node.constants, **values)
         except FAULTS as error:
             fault = " ".join(str(error).split()) or type(error).__name__
+        finally:
+            self._running.pop(node.id, None)
         return Call(node, values, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
 
     def _take(self, call: Call, wave: Wave) -> None:
@@ -332,6 +336,11 @@ class Pipeline:
                 self.statistics.age_s.setdefault(port, NumberSeries()).add(age_s)
         self.statistics.accepted += any(each.port == SUCCESS and each.value for each in found)
         return found
+
+    def hanging(self, limit_s: float, now_s: float) -> dict[str, float]:
+        """Steps that have run for longer than so many seconds, and how long; `now_s` is the monotonic clock."""
+        found = {step: now_s - begin_s for step, begin_s in list(self._running.items())}
+        return {step: spent_s for step, spent_s in found.items() if spent_s > limit_s}
 
     @property
     def failing(self) -> list[str]:

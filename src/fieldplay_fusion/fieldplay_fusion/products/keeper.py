@@ -1,6 +1,6 @@
 """Keeps what comes out of a pipeline where its description says so, offline and live alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby
@@ -60,17 +60,24 @@ class OutputSet:
 class ProductKeeper:
     """Puts the outputs that a pipeline's description marks into a store, each with its record.
 
-    `sources` are the topics of the inputs by port. What was held back for its period is kept at the end.
+    `sources` are the topics of the inputs by port; `full_name` is that of a topic. What was held back for its period is
+    kept at the end.
     """
 
     def __init__(
-        self, store: ProductStore, graph: RunnableGraph, outputs: OutTopics, sources: Mapping[str, str]
+        self,
+        store: ProductStore,
+        graph: RunnableGraph,
+        outputs: OutTopics,
+        sources: Mapping[str, str],
+        full_name: Callable[[str], str] = str,
     ) -> None:
         if not graph.products:
             raise StoreError(f"{graph.name} marks no output as a product, so there is nothing to keep")
         self.kept = 0
         self._store, self._marks, self._outputs = store, graph.products, outputs
-        self._producer, self._sources = producer_of(graph), sources
+        self._producer, self._full_name = producer_of(graph), full_name
+        self._sources = {port: full_name(topic) for port, topic in sources.items()}
         kinds = {name: kind for name, kind in graph.outputs.items() if name not in graph.bodies}
         self._poses = [name for name, kind in kinds.items() if kind in POSES]  # of the sensor
         self._spans: dict[str, dict[str, tuple[int, int]]] = {port: {} for port in self._marks}
@@ -110,7 +117,8 @@ class ProductKeeper:
         value, mark = found.values[port], self._marks[port]
         out = self._outputs.messages(port, value, found.stamp_ns, found.camera)
         types = self._outputs.topics()
-        messages = [ProductMessage(each.topic, types[each.topic], each.data) for each in out if each.topic != TF]
+        own = [(each, types[each.topic]) for each in out if each.topic != TF]
+        messages = [ProductMessage(self._full_name(each.topic), msgtype, each.data) for each, msgtype in own]
         if not messages:
             raise StoreError(f"{port} is a {self._outputs.ports.get(port)}, which no message holds: it cannot be kept")
         pose = next((pose for name in self._poses if (pose := _pose_of(found.values.get(name)))), None)
@@ -137,7 +145,9 @@ class ProductKeeper:
         self._store.add(product, messages)
         self._held.pop(port, None)
         self._last_ns[port] = found.stamp_ns
-        self._spans[port] = {}
+        self._spans[port] = {  # of what is there already of the next
+            name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > found.stamp_ns
+        }
         self.kept += 1
 
 
