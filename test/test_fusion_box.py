@@ -15,8 +15,8 @@ from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.box import truth_of
 
 PAIRS = 4
-SETTINGS = {"scene": "box", "circle_deg_s": 9.0, "image_rate_hz": 1.0, "lidar_columns": 30, "color_every": 100}
-VARIANTS = {"ReconstructionFromStereo": "featuresExtractor", "AdjustmentFromStereo": "featuresExtractor2d"}
+SETTINGS = {"scene": "box", "circle_deg_s": 14.0, "image_rate_hz": 1.0, "lidar_columns": 30, "color_every": 100}
+VARIANTS = ("ReconstructionFromStereo", "AdjustmentFromStereo")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path: Path) -> None:
     stats, tum, ply = (tmp_path / f"run{suffix}" for suffix in (".json", ".tum", ".ply"))
-    more = f"{VARIANTS[variant]}.GeneralParameters.MaxFeaturesNumber=3000"
-    places = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply), "--set", more]
+    places = ["--stats", str(stats), "--tum", str(tum), "--ply", str(ply)]
     world, true = truth_of(sample)
     map_T_left = true["map_T_left"]
     origin = origin_on_grid(sample, true)
@@ -45,12 +44,12 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     start = map_T_left[0]
     ends = np.loadtxt(tum)[:, 1:4] @ start[:3, :3].T + start[:3, 3]
     way_m = np.linalg.norm(np.diff(map_T_left[:, :3, 3], axis=0), axis=1).sum()
-    assert way_m > 1.3
+    assert way_m > 2.1
     assert np.linalg.norm(ends - map_T_left[:, :3, 3], axis=1).max() < 0.02 * way_m
     points = points_of(ply) @ start[:3, :3].T + start[:3, 3]
     off_m = world.distance_m(points)
-    assert np.median(off_m) < 0.02
-    assert (off_m > 0.05).mean() < 0.15
+    assert np.median(off_m) < 0.025
+    assert (off_m > 0.05).mean() < 0.2
     lengths, expected = world.box_lengths_m(points)
     assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from fieldplay_fusion.dfn.adjustment import longest
 from fieldplay_fusion.dfn.bundles import StereoRig, poses_of_graph, tracks_of
 from fieldplay_fusion.dfn.rigid import moved, transform_of_step
 from fieldplay_fusion.dfn.step import step_of
@@ -171,6 +172,14 @@ def test_too_little_is_no_success_and_a_wrong_number_of_maps_is_told() -> None:
             step_of("BundleAdjustment", "CeresAdjustment")().process(
                 correspondenceMapsSequence=maps_of(none)[:1] * count
             )
+
+
+def test_of_many_tracks_those_seen_from_the_most_places_are_kept() -> None:
+    pixels = np.zeros((10, 3, 4))
+    pixels[::2, 2] = np.nan
+    assert len(longest(pixels, 0)) == len(longest(pixels, 10)) == 10
+    assert np.isfinite(longest(pixels, 5)).all()
+    assert np.isfinite(longest(pixels, 7)[:, 2, 0]).sum() == 5
 
 
 def test_four_places_and_500_points_are_adjusted_fast() -> None:

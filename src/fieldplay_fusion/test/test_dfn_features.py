@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fieldplay_fusion.dfn.features import turned_alike
 from fieldplay_fusion.dfn.step import step_of
 from fieldplay_fusion.dfn.values import Features2D, Frame, Matches2D
 
@@ -132,3 +133,35 @@ def test_matches_are_moved_to_parts_of_a_pixel_and_those_far_off_go() -> None:
         ValueError, match="sinkFrame: expected a picture of 300 x 300 pixels as sourceFrame, got 200 x 200"
     ):
         step.process(sourceFrame=Frame(image=wide), sinkFrame=Frame(image=spots()), matches=matches)
+
+
+def test_matches_that_turn_otherwise_than_most_go() -> None:
+    image = spots(size=400)
+    turn = cv2.getRotationMatrix2D((199.5, 199.5), 30, 1.0)
+    source, sink = orb(image), orb(np.asarray(cv2.warpAffine(image, turn, (400, 400)), np.uint8))
+    wide = {"AcceptanceRatio": 1.0, "MutualOnly": True}
+
+    def share(found: Matches2D) -> float:
+        off = found.source @ turn[:, :2].T + turn[:, 2] - found.sink
+        return float(np.mean(np.linalg.norm(off, axis=1) < 3))
+
+    every, alike = matched(source, sink, **wide), matched(source, sink, **wide, MaximumTurn=15.0)
+    assert share(alike) > share(every) + 0.1
+    assert share(alike) * len(alike) > 0.95 * share(every) * len(every)
+    assert turned_alike(np.array([350.0, 3.0, 8.0, 120.0]), 15.0).tolist() == [True, True, True, False]
+    assert turned_alike(np.zeros(0), 15.0).tolist() == []
+
+
+def test_of_a_rectified_pair_only_features_of_the_same_lines_are_compared() -> None:
+    source = numbers([(50, 10), (50, 30), (50, 60)], [[0.0], [0.0], [5.0]])
+    sink = numbers([(40, 11), (40, 12), (40, 29), (40, 31), (40, 90)], [[0.1], [0.9], [0.2], [0.9], [5.0]])
+    loose = {"AcceptanceRatio": 1.0}
+    assert len(matched(source, sink, **loose)) == 2, "both first are most like the first"
+    in_rows = matched(source, sink, **loose, MaximumRowDifference=2.5)
+    assert in_rows.source.tolist() == [[50, 10], [50, 30]]
+    assert in_rows.sink.tolist() == [[40, 11], [40, 29]]
+    image = spots(size=400)
+    left, right = orb(image), orb(np.roll(image, -12, axis=1))
+    found = matched(left, right, **loose, MutualOnly=True, MaximumRowDifference=2.0)
+    assert len(found) > 0.7 * len(left)
+    assert np.median(found.source - found.sink, axis=0).tolist() == [12, 0]

@@ -101,3 +101,14 @@ def test_outliers_are_left_out_where_asked() -> None:
         found = estimated(name, pairs(seen[0], wrong), OutlierDistance=0.05)
         np.testing.assert_allclose(found["transforms"][0], inverse_from_transform(poses[1]), atol=1e-9)
         assert estimated(name, pairs(seen[0], wrong)) == {"success": False}
+
+
+def test_fewer_pairs_that_agree_than_are_wanted_tell_nothing() -> None:
+    source = np.random.default_rng(1).uniform(-1, 1, (20, 3))
+    sink = source + np.array([0.1, 0.2, 0.3])
+    sink[6:] = np.random.default_rng(2).uniform(-1, 1, (14, 3))
+    loose = {"MaximumAllowedError": 0.1, "OutlierDistance": 0.01}
+    np.testing.assert_allclose(
+        estimated("LeastSquaresMinimization", pairs(source, sink), **loose)["transforms"][0, :3, 3], [0.1, 0.2, 0.3]
+    )
+    assert not estimated("LeastSquaresMinimization", pairs(source, sink), **loose, MinimumInliers=8)["success"]

@@ -24,6 +24,18 @@ class Begun(NamedTuple):
     error: float
 
 
+def longest(pixels: Array, most: int) -> Array:
+    """The tracks (n, k, 4) that are seen from the most places, so many at most; 0: all."""
+    if not most or len(pixels) <= most:
+        return pixels
+    often = np.isfinite(pixels[:, :, 0]).sum(axis=1)
+    least = np.sort(often)[-most]
+    surely, rest = np.flatnonzero(often > least), np.flatnonzero(often == least)
+    some = rest[np.linspace(0, len(rest) - 1, most - len(surely)).astype(np.intp)]
+    chosen: Array = pixels[np.sort(np.concatenate([surely, some]))]
+    return chosen
+
+
 class StereoAdjustment(Step):
     """Poses first_T_k of a stereo camera at several places, from matches between pictures L1 R1 L2 R2 and so on.
 
@@ -55,7 +67,7 @@ class StereoAdjustment(Step):
         tracks = tracks_of(correspondenceMapsSequence, pictures)
         pixels = tracks.reshape(len(tracks), pictures // 2, 4)
         pixels = np.where(are_numbers(self.rig.points(pixels))[:, :, None], pixels, np.nan)
-        pixels = pixels[np.isfinite(pixels[:, :, 0]).sum(axis=1) >= 2]
+        pixels = longest(pixels[np.isfinite(pixels[:, :, 0]).sum(axis=1) >= 2], self.general["MaximumTracks"])
         guess = guessedPosesSequence
         if guess is not None and guess.shape != (pictures // 2, 4, 4):
             raise ValueError(f"guessedPosesSequence: expected {pictures // 2} poses, got {guess.shape}")

@@ -25,6 +25,9 @@ ORB = {
 }  # OpenCV's names and the published ones
 MOST_CORNERS = 1024  # of a picture: the limit of the published type
 BRIGHTEST = 255.0  # that responses are scaled to
+ROWS_AT_ONCE = 64  # of features that are compared with those of the same lines
+
+Places = NDArray[np.intp]
 
 
 class Orb(Step):
@@ -135,12 +138,16 @@ class FlannMatcher(Step):
         if source.descriptors.shape[1:] != sink.descriptors.shape[1:] or _is_binary(source) != _is_binary(sink):
             shown = [f"{found.descriptors.shape[1]} {found.descriptors.dtype}" for found in (source, sink)]
             raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
-        distances, nearest = nearest_of(source.descriptors, sink.descriptors, 2)
+        distances, nearest = self._nearest(source, sink, 2)
         least, nearest = distances[:, 0], nearest[:, 0]
         rows = np.flatnonzero(least < self.general["AcceptanceRatio"] * distances[:, 1])
         if self.general["MutualOnly"] and len(rows):
-            back = nearest_of(sink.descriptors[nearest[rows]], source.descriptors, 1)[1][:, 0]
-            rows = rows[back == rows]
+            found = nearest[rows]
+            ends = Features2D(points=sink.points[found], descriptors=sink.descriptors[found])
+            rows = rows[self._nearest(ends, source, 1)[1][:, 0] == rows]
+        if self.general["MaximumTurn"] and len(source.angle_deg) and len(sink.angle_deg):
+            turns = sink.angle_deg[nearest[rows]] - source.angle_deg[rows]
+            rows = rows[turned_alike(turns, self.general["MaximumTurn"])]
         rows = rows[_first_of_each(source.points[rows])]
         rows = rows[_first_of_each(sink.points[nearest[rows]])]
         return {
@@ -153,6 +160,12 @@ class FlannMatcher(Step):
             "quality": len(rows) / len(source),
         }
 
+    def _nearest(self, source: Features2D, sink: Features2D, count: int) -> tuple[Array, Places]:
+        within = self.general["MaximumRowDifference"]
+        if within:
+            return nearest_in_rows(source, sink, count, within)
+        return nearest_of(source.descriptors, sink.descriptors, count)
+
     def probability(self, distances: Array, *, binary: bool) -> Array:
         """How sure matches (n,) are: the share of equal bits, or a bell curve about a distance of 0."""
         if binary:
@@ -160,11 +173,46 @@ class FlannMatcher(Step):
         return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))
 
 
-def nearest_of(source: NDArray[Any], sink: NDArray[Any], count: int) -> tuple[Array, NDArray[np.int32]]:
-    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2."""
+def nearest_of(
+    source: NDArray[Any], sink: NDArray[Any], count: int, allowed: NDArray[np.uint8] | None = None
+) -> tuple[Array, Places]:
+    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2.
+
+    Where fewer are allowed, by a mask (n, m), they are -1.
+    """
     kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
-    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count)
-    return np.asarray(distances, np.float64), np.asarray(nearest, np.int32)
+    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count, mask=allowed)
+    return np.asarray(distances, np.float64), np.asarray(nearest, np.intp)
+
+
+def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: float) -> tuple[Array, Places]:
+    """The same of the sinks whose rows differ by so many pixels at most; distances are 0 where there are fewer."""
+    distances, nearest = np.zeros((len(source), count)), np.full((len(source), count), -1)
+    own, order = (np.argsort(found.points[:, 1], kind="stable") for found in (source, sink))
+    lines = sink.points[order, 1]
+    for begin in range(0, len(own), ROWS_AT_ONCE):
+        some = own[begin : begin + ROWS_AT_ONCE]
+        at = source.points[some, 1]
+        first, end = np.searchsorted(lines, [at[0] - within, at[-1] + within])
+        if end - first < count:
+            continue
+        allowed = (np.abs(at[:, None] - lines[None, first:end]) <= within).astype(np.uint8)
+        there = order[first:end]
+        least, found = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
+        is_known = (found >= 0).all(axis=1)
+        distances[some[is_known]], nearest[some[is_known]] = least[is_known], there[found[is_known]]
+    return distances, nearest
+
+
+def turned_alike(turns_deg: Array, within: float) -> NDArray[np.bool_]:
+    """Which turns (n,) differ by so many degrees at most from that with which most agree so: a picture turns as one."""
+    turns = turns_deg % 360
+    if not len(turns):
+        return np.zeros(0, np.bool_)
+    round_ = np.sort(np.concatenate([turns - 360, turns, turns + 360]))
+    agreeing = np.searchsorted(round_, turns + within, "right") - np.searchsorted(round_, turns - within)
+    off = np.abs((turns - turns[np.argmax(agreeing)] + 180) % 360 - 180)
+    return np.asarray(off <= within, np.bool_)
 
 
 def _is_binary(features: Features2D) -> bool:
@@ -181,7 +229,8 @@ def _described(features: Features2D, port: str) -> Features2D:
         return features
     descriptors = features.descriptors.astype(np.float32)
     is_number = np.isfinite(descriptors).all(axis=1)
-    return Features2D(points=features.points[is_number], descriptors=descriptors[is_number])
+    angles = features.angle_deg[is_number] if len(features.angle_deg) else features.angle_deg
+    return Features2D(points=features.points[is_number], descriptors=descriptors[is_number], angle_deg=angles)
 
 
 def _first_of_each(points: Array) -> NDArray[np.intp]:

@@ -65,7 +65,8 @@ class LeastSquaresMinimization(Step):
             rounds = self.general["OutlierRounds"]
             is_near = robust_fit(source, sink, distance=distance, rounds=rounds, random=random)[1]
             source, sink = source[is_near], sink[is_near]
-        return source, sink
+        few = len(source) < self.general["MinimumInliers"]
+        return (source[:0], sink[:0]) if few else (source, sink)
 
 
 @implements("Transform3DEstimation")

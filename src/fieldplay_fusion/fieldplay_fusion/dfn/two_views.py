@@ -123,7 +123,9 @@ class FundamentalMatrixRansac(Step):
         """The matrix (3, 3) by random sampling, then by all that agree with it, as long as these grow no fewer."""
         source, sink = matches.source, matches.sink
         threshold = self.general["OutlierThreshold"]
-        matrix, mask = cv2.findFundamentalMat(source, sink, cv2.FM_RANSAC, threshold, self.general["Confidence"])
+        confidence, rounds = self.general["Confidence"], self.general["Iterations"]
+        method = cv2.USAC_ACCURATE if self.general["Method"] == "USAC" else cv2.FM_RANSAC
+        matrix, mask = cv2.findFundamentalMat(source, sink, method, threshold, confidence, rounds)
         if matrix is None or matrix.shape != (3, 3):
             return None
         best = _normed(np.asarray(matrix, np.float64))
