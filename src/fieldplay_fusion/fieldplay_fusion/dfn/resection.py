@@ -15,10 +15,13 @@ from fieldplay_fusion.dfn.values import Array, Cloud, Features2D
 from fieldplay_kinematics.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
 
 SAMPLED = 4  # three give up to four poses, of which the fourth one tells the right one
-ROUNDS = 20  # of least squares at most
+ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, at last and before
 SMALL = 1e-10  # a step with which it is over
 MISSED = 1e-3  # the chance of having missed the best pose, with which no more is tried
 AT_ONCE = 20  # poses that are tried
+LEAST_ROUNDS = 60
+SEARCHED = 150  # matches by which poses are compared, before all of them count
+SPOILT = 4  # of so many samples of right matches one tells a pose that is near enough
 NEAREST_M = 1e-3
 FAILED: Ports = {"success": False}
 Mask = NDArray[np.bool_]
@@ -69,21 +72,31 @@ def misses(sights: Sights, poses: Array) -> Misses:
 
 
 def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np.random.Generator) -> Array | None:
-    """camera_T_points (4, 4) of the four matches with which most agree; None where none tell a pose."""
+    """camera_T_points (4, 4) with which most matches agree, of those that begin with four; None where none tell a pose.
+
+    Four points whose depths are off tell a pose that is off: the best of some is refined before it is compared.
+    """
     best, least, tried, wanted = None, np.inf, 0, rounds
     while tried < wanted:
         tried += AT_ONCE
         poses = _of_samples(sights, random)
         if not len(poses):
             continue
-        lengths = misses(sights, poses).lengths
-        costs = np.sum(np.minimum(lengths, threshold) ** 2, axis=1)
-        place = int(np.argmin(costs))
-        if costs[place] < least:
-            best, least = poses[place], float(costs[place])
-            share = float(np.mean(lengths[place] <= threshold)) ** SAMPLED
-            wanted = min(rounds, int(log(MISSED) / np.log1p(-min(share, 0.999))) if share > MISSED / rounds else rounds)
+        begin = poses[np.argmin(_costs(sights, poses, threshold))]
+        pose, inside = refined(sights, begin, threshold, rounds=FEW_ROUNDS)
+        cost = float(_costs(sights, pose, threshold))
+        if cost < least:
+            best, least = pose, cost
+            hit = min(float(np.mean(inside)) ** SAMPLED, 0.999) / SPOILT
+            enough = int(log(MISSED) / log(1 - hit)) if hit > MISSED / rounds else rounds
+            wanted = min(rounds, max(enough, LEAST_ROUNDS))
     return best
+
+
+def _costs(sights: Sights, poses: Array, threshold: float) -> Array:
+    """What matches do not agree with poses (.., 4, 4), and those that do not at all as much as the threshold."""
+    found: Array = np.sum(np.minimum(misses(sights, poses).lengths, threshold) ** 2, axis=-1)
+    return found
 
 
 def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
@@ -98,13 +111,14 @@ def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
     return np.concatenate(poses)
 
 
-def refined(sights: Sights, pose: Array, threshold: float) -> tuple[Array, Mask]:
+def refined(sights: Sights, pose: Array, threshold: float, *, rounds: int = ROUNDS) -> tuple[Array, Mask]:
     """The pose of least squares by the matches that agree with it, and which they are."""
     inside = misses(sights, pose).lengths <= threshold
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         if np.count_nonzero(inside) < SAMPLED:
             break
-        step: Array = -np.asarray(np.linalg.lstsq(*_linear(sights.taken(inside), pose), rcond=None)[0], np.float64)
+        rows, errors = _linear(sights.taken(inside), pose)
+        step: Array = -np.linalg.pinv(rows.T @ rows, hermitian=True) @ (rows.T @ errors)
         pose = transform_of_step(step[:3], step[3:]) @ pose
         inside = misses(sights, pose).lengths <= threshold
         if np.abs(step).max() < SMALL:
@@ -159,10 +173,11 @@ class StereoPnpSolver(Step):
         if count < SAMPLED:
             return FAILED
         random = np.random.default_rng(self.seed)
-        begin = best_of_samples(sights, threshold=threshold, rounds=own["Iterations"], random=random)
-        if begin is None:
+        some = np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(np.intp))
+        pose = best_of_samples(sights.taken(some), threshold=threshold, rounds=own["Iterations"], random=random)
+        if pose is None:
             return FAILED
-        pose, inside = refined(sights, begin, threshold)
+        pose, inside = refined(sights, pose, threshold)
         agreeing, certain = int(np.count_nonzero(inside)), sights.taken(inside)
         if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(own["MaximumChance"]):
             return FAILED
