@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topics", default="", metavar="REGEX", help="which topics of the archive stand in OUT too")
     parser.add_argument("--namespace", help="before all topics of the pipeline; the dataset's name by default")
     parser.add_argument("--tum", type=Path, metavar="FILE", help="the poses as TUM has them")
+    parser.add_argument("--map", type=Path, metavar="FILE", help="the map of keyframes (.npz)")
     parser.add_argument("--ply", type=Path, metavar="FILE", help="the last cloud")
     parser.add_argument("--dem", type=Path, metavar="FILE", help="heights by the last cloud, as a GeoTIFF (.tif)")
     parser.add_argument("--dem-cell", type=number, default=0.05, metavar="M", help="the edge of a cell; 0.05")
@@ -170,6 +171,7 @@ def _require_places(chosen: argparse.Namespace) -> None:
     files = {
         chosen.tum: (".tum", ".txt"),
         chosen.ply: (".ply",),
+        chosen.map: (".npz",),
         chosen.stats: (".json",),
         chosen.dem: (".tif", ".tiff"),
     }
@@ -200,12 +202,18 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
     from fieldplay.fusion.ply import ply_bytes
+    from fieldplay_fusion.dfn.map_files import save_map
     from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 
     if chosen.tum is not None:
         poses = np.array(result.poses).reshape(-1, 4, 4)
-        trajectory = Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
+        trajectory = result.way or Trajectory(stamp_ns=np.array(result.stamps_ns, np.int64), poses=poses)
         write_whole(chosen.tum, "".join(tum_lines(trajectory)).encode())
+    if chosen.map is not None:
+        if result.keyframes is None:
+            note(f"{chosen.map}: the pipeline made no map of keyframes, so there is none")
+        else:
+            save_map(chosen.map, result.keyframes)
     if chosen.ply is not None:
         if result.cloud is None:
             note(f"{chosen.ply}: the pipeline gave no cloud, so there is none")

@@ -12,7 +12,9 @@ import numpy as np
 
 from fieldplay.data.field_data import STATIC, FieldData, Message
 from fieldplay.fusion.elevation import HeightError
+from fieldplay_fusion.dfn.keyframes import KeyframeMap
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
 from fieldplay_fusion.messages.sources import PortReader, PortSource
 from fieldplay_fusion.pipeline import Pipeline, PipelineOutput
@@ -50,6 +52,8 @@ class Fused:
     poses: list[Array] = field(default_factory=list)
     cloud: Cloud | None = None
     cloud_ns: int = 0
+    way: Trajectory | None = None  # all poses as they are known at the end, where the pipeline tells that
+    keyframes: KeyframeMap | None = None
     grid: ElevationGrid | None = None
     heights: HeightError | None = None  # of those that were compared
     skipped: Counter[str] = field(default_factory=Counter)
@@ -215,6 +219,13 @@ class FusionRun:
             if kind == "Pose":
                 self.result.stamps_ns.append(stamp_ns)
                 self.result.poses.append(value)
+            elif kind == "TransformWithCovariance":
+                self.result.stamps_ns.append(stamp_ns)
+                self.result.poses.append(value.pose)
+            elif kind == "Trajectory":
+                self.result.way = value
+            elif kind == "KeyframeMap":
+                self.result.keyframes = value
             elif kind == "Pointcloud":
                 self.result.cloud, self.result.cloud_ns = value, stamp_ns
             elif kind == "Map":

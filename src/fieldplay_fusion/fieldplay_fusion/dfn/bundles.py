@@ -1,4 +1,4 @@
-"""Poses of a stereo camera and points that it sees, adjusted to each other; poses adjusted to what lies between them.
+"""Poses of a stereo camera and points that it sees, adjusted to each other.
 
 Pixels are u v of the left picture, u v of the right one (4,). What is seen from where stands in a table of points and
 poses (n, k, 4), with NaN where a point is not seen.
@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import spsolve
 
 from fieldplay_fusion.dfn.rigid import leaves_a_turn_free, moved, robust_fit, transform_of_step
 from fieldplay_fusion.dfn.values import Array, Matches2D
-from fieldplay_kinematics.transforms import inverse_from_transform, vector_from_rotation
 
 NEAREST_M = 1e-3
 SOLVED = 1e-12  # by which share a sum of squares still falls at the end
@@ -215,55 +213,3 @@ class _System:
         poses = self.poses.copy()
         poses[1:] = transform_of_step(parts[:, :3], parts[:, 3:]) @ self.poses[1:]
         return _System(self.rig, self.pixels, poses, self.points + own_steps, self.huber_px)
-
-
-def poses_of_graph(poses: Array, ends: NDArray[np.intp], measured: Array, *, most_steps: int = 50) -> Array:
-    """Poses (n, 4, 4) that fit best to what was measured (m, 4, 4) between pairs of them: i_T_j for ends i j (m, 2).
-
-    Shifts (m) and turns (rad) weigh the same. The first pose stays.
-    """
-    best, cost = poses, np.inf
-    for _ in range(most_steps):
-        apart = inverse_from_transform(poses[ends[:, 0]]) @ poses[ends[:, 1]]
-        error = inverse_from_transform(measured) @ apart
-        turns = vector_from_rotation(error[:, :3, :3])
-        left = np.hstack([error[:, :3, 3], turns])
-        now = float(np.sum(left**2))
-        if now >= cost * (1 - SOLVED):
-            break
-        best, cost = poses, now
-        first, second = _changes_of_edges(measured, apart, error, turns)
-        rows = np.arange(6 * len(ends)).reshape(-1, 6, 1)
-        places = [np.broadcast_to(6 * end[:, None, None] + np.arange(6), first.shape) for end in ends.T]
-        whole = sparse.coo_matrix(
-            (
-                np.concatenate([first.ravel(), second.ravel()]),
-                (
-                    np.tile(np.broadcast_to(rows, first.shape).ravel(), 2),
-                    np.concatenate([each.ravel() for each in places]),
-                ),
-            ),
-            shape=(6 * len(ends), 6 * len(poses)),
-        ).tocsc()[:, 6:]
-        steps = np.concatenate([np.zeros(6), -spsolve((whole.T @ whole).tocsc(), whole.T @ left.ravel())]).reshape(
-            -1, 6
-        )
-        poses = poses @ transform_of_step(steps[:, 3:], steps[:, :3])
-    return best
-
-
-def _changes_of_edges(measured: Array, apart: Array, error: Array, turns: Array) -> tuple[Array, Array]:
-    """How the errors of edges change with shift and turn of the first and of the second pose, each (m, 6, 6)."""
-    first, second = np.zeros((2, len(turns), 6, 6))
-    back = np.swapaxes(measured[:, :3, :3], 1, 2)
-    crosses = np.cross(turns[:, None], np.eye(3)).swapaxes(1, 2)
-    angle = np.linalg.norm(turns, axis=1)[:, None, None]
-    small = angle < 1e-4
-    safe = np.where(small, 1.0, angle)
-    factor = np.where(small, 1 / 12, 1 / safe**2 - (1 + np.cos(safe)) / (2 * safe * np.sin(safe)))
-    right = np.eye(3) + crosses / 2 + factor * (crosses @ crosses)
-    second[:, :3, :3], second[:, 3:, 3:] = error[:, :3, :3], right
-    first[:, :3, :3] = -back
-    first[:, :3, 3:] = back @ np.cross(apart[:, None, :3, 3], np.eye(3)).swapaxes(1, 2)
-    first[:, 3:, 3:] = -right @ np.swapaxes(apart[:, :3, :3], 1, 2)
-    return first, second

@@ -4,12 +4,34 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_fusion.dfn.intrinsics import grey_pair
 from fieldplay_fusion.dfn.step import Ports, Step, implements
-from fieldplay_fusion.dfn.values import Features2D, Frame, Matches2D
+from fieldplay_fusion.dfn.values import Array, Features2D, Frame, Matches2D
 
 PORTS = ("sourceFrame", "sinkFrame")
+Grey = NDArray[np.uint8]
+
+
+def followed(source: Grey, sink: Grey, points: Array, *, window: int, levels: int) -> tuple[Array, Array]:
+    """Where points (n, 2) of a picture are in another (n, 2), and how far (n,) the way back ends from where it began.
+
+    Infinitely far where they are lost, or left the picture.
+    """
+    begin = points.astype(np.float32)[:, None]
+    there, is_found, _ = cv2.calcOpticalFlowPyrLK(
+        source, sink, begin, begin.copy(), winSize=(window, window), maxLevel=levels
+    )
+    back, is_back, _ = cv2.calcOpticalFlowPyrLK(
+        sink, source, there, there.copy(), winSize=(window, window), maxLevel=levels
+    )
+    moved = there[:, 0].astype(np.float64)
+    height, width = source.shape
+    is_there = (
+        (is_found[:, 0] > 0) & (is_back[:, 0] > 0) & ((moved >= 0) & (moved <= [width - 1, height - 1])).all(axis=1)
+    )
+    return moved, np.where(is_there, np.linalg.norm((back - begin)[:, 0], axis=1), np.inf)
 
 
 @implements("FeaturesTracking2D")
@@ -22,15 +44,8 @@ class PyramidTracker(Step):
         points = features.points[np.isfinite(features.points).all(axis=1)]
         if not len(points):
             return {"matches": Matches2D(source=points, sink=points, probability=np.zeros(0)), "quality": 0.0}
-        size, levels = (own["WindowSize"], own["WindowSize"]), own["PyramidLevels"]
-        begin = points.astype(np.float32)[:, None]
-        there, is_found, _ = cv2.calcOpticalFlowPyrLK(source, sink, begin, begin.copy(), winSize=size, maxLevel=levels)
-        back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, there.copy(), winSize=size, maxLevel=levels)
-        off = np.linalg.norm((back - begin)[:, 0], axis=1)
-        kept = (is_found[:, 0] > 0) & (is_back[:, 0] > 0) & (off < own["MaximumReturnError"])
-        moved = there[:, 0].astype(np.float64)
-        height, width = source.shape
-        kept &= ((moved >= 0) & (moved <= [width - 1, height - 1])).all(axis=1)
+        moved, off = followed(source, sink, points, window=own["WindowSize"], levels=own["PyramidLevels"])
+        kept = off < own["MaximumReturnError"]
         if own["MaximumRowError"] > 0:  # of a rectified pair
             kept &= np.abs(moved[:, 1] - points[:, 1]) <= own["MaximumRowError"]
         probability = np.exp(-(off[kept] ** 2) / 2)

@@ -96,6 +96,7 @@ class Step:
     def __init__(self, given: Given | None = None, *, threads: int = 1, seed: int = 0) -> None:
         self.settings = settings_of(self.implementation, given or {})
         self.threads, self.seed = threads, seed
+        self.told: list[str] = []  # what is worth knowing of what it was set with
         self.configure()
 
     @property
@@ -108,6 +109,10 @@ class Step:
 
     def reset(self) -> None:
         """Know nothing of what came before."""
+
+    def finish(self) -> Ports:
+        """What comes out, now that nothing more comes."""
+        return {}
 
 
 _STEPS: dict[tuple[str, str], type[Step]] = {}

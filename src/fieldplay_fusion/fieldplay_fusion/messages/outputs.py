@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid, Frame, PoseEstimate, State
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.pipeline.graph import PosedBody
 from fieldplay_kinematics.axes import diagonal
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
@@ -24,9 +25,12 @@ from fieldplay_messages.stamps import NS_PER_S
 
 ODOMETRY, POSES, IMAGE = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseArray", "sensor_msgs/msg/Image"
 NUMBER, TRUTH, METADATA = "std_msgs/msg/Float64", "std_msgs/msg/Bool", "nav_msgs/msg/MapMetaData"
+WAY = "nav_msgs/msg/Path"
+CLOSURES = "closures"  # beside the keyframes of a map: two poses of each place that was known again
 TYPES = {  # of messages, by those of ports
     "Pose": ODOMETRY, "TransformWithCovariance": ODOMETRY, "RigidBodyState": ODOMETRY, "PosesSequence": POSES,
     "Pointcloud": CLOUD, "Frame": IMAGE, "Map": IMAGE, "bool": TRUTH, "float": NUMBER, "double": NUMBER,
+    "Trajectory": WAY, "KeyframeMap": POSES,
 }  # fmt: skip
 NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
 UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
@@ -63,12 +67,16 @@ class OutTopics:
         """Types of messages by topic."""
         found = {self.topic(port): TYPES[kind] for port, kind in self.ports.items() if kind in TYPES}
         found |= {f"{self.topic(port)}_metadata": METADATA for port, kind in self.ports.items() if kind == "Map"}
+        found |= {self._closures(port): POSES for port, kind in self.ports.items() if kind == "KeyframeMap"}
         has_pose = ODOMETRY in found.values()
         return {**found, TF: ON_TF.type} if self.tf and has_pose else found
 
     def topic(self, port: str) -> str:
         """Where a port's messages go."""
         return f"{self.place}/{NAMES.get(port, port)}"
+
+    def _closures(self, port: str) -> str:
+        return f"{self.topic(port).rpartition('/')[0]}/{CLOSURES}"
 
     def messages(self, port: str, value: Any, stamp_ns: int, camera: str = "") -> list[OutMessage]:
         """What becomes of a value, `camera` being the pictures' frame; nothing of one that no message holds."""
@@ -85,6 +93,11 @@ class OutTopics:
                 OutMessage(topic, b"".join(image_message(_heights(value), stamp_ns, self.scene)), stamp_ns),
                 OutMessage(f"{topic}_metadata", metadata_bytes(value, stamp_ns), stamp_ns),
             ]
+        if kind == "KeyframeMap":
+            both = ((topic, value.poses), (self._closures(port), value.ends_of_closures()))
+            spec = StreamSpec(id=port, topic=topic, type=POSES, frame=self.scene)
+            return [OutMessage(at, data, stamp_ns) for at, poses in both
+                    for data in message_bytes(_poses(poses, stamp_ns), spec)]  # fmt: skip
         record = RECORDS[kind](value, stamp_ns)
         frame, child, on_tf = self._frames(port, camera)
         spec = StreamSpec(id=port, topic=topic, type=TYPES[kind], frame=frame, child_frame=child)
@@ -170,6 +183,15 @@ def _poses(value: NDArray[np.float64], stamp_ns: int) -> Record:
     return records.Poses(**_times(stamp_ns), position_m=value[None, :, :3, 3], orientation_xyzw=turns[None])
 
 
+def _way(value: Trajectory, stamp_ns: int) -> Record:
+    turns = quaternion_from_rotation(value.poses[:, :3, :3])
+    way = records.Pose(
+        stamp_ns=value.stamp_ns, position_m=value.positions_m, orientation_xyzw=turns,
+        covariance=np.zeros((len(value), 6, 6)),
+    )  # fmt: skip
+    return records.Paths(**_times(stamp_ns), ways=(way,), place=np.zeros(1, np.int64), count=np.array([len(value)]))
+
+
 def _heights(grid: ElevationGrid) -> records.Pixels:
     """Mean heights in m, the lowest y in the first row; NaN where nothing was seen."""
     return _pixels(Frame(image=grid.mean.astype(np.float32), encoding="32FC1"))
@@ -202,5 +224,5 @@ def _number(value: float, stamp_ns: int) -> Record:
 
 RECORDS: Mapping[str, Callable[[Any, int], Record]] = {
     "Pose": _odometry, "TransformWithCovariance": _estimate, "RigidBodyState": _state, "PosesSequence": _poses,
-    "bool": _truth, "float": _number, "double": _number,
+    "bool": _truth, "float": _number, "double": _number, "Trajectory": _way,
 }  # fmt: skip

@@ -26,7 +26,7 @@ from fieldplay_fusion.products.keeper import ProductKeeper
 from fieldplay_fusion.products.product import StoreError
 from fieldplay_fusion.products.store import ProductStore
 from fieldplay_kinematics.nodes.host import message_class
-from fieldplay_messages.errors import ArchiveError, UsageError
+from fieldplay_messages.errors import ArchiveError, UsageError, UserError
 
 FEW = QoSProfile(depth=10)
 WARN_S, NOTICE_S, LAST_S = 5.0, 0.2, 3.0
@@ -205,6 +205,14 @@ class LiveRun:
     def _warn(self, text: str) -> None:
         self._node.get_logger().warning(text, throttle_duration_sec=WARN_S)
 
+    def _finish(self, pipeline: Pipeline) -> None:
+        """Nobody hears what comes out at the end, but steps save what they are to."""
+        try:
+            pipeline.finish()
+        except UserError as error:
+            self._node.get_logger().error(str(error))
+        pipeline.close()
+
     def close(self) -> bool:
         """End what hears and runs; whether that ended: a step that hangs cannot be."""
         self._ends.set()
@@ -214,7 +222,7 @@ class LiveRun:
         if self._worker.is_alive():
             return False
         if self.pipeline is not None:
-            self.pipeline.close()
+            self._finish(self.pipeline)
         if self._store is not None and self._keeper is not None:
             try:
                 self._keeper.finish()

@@ -102,6 +102,9 @@ class Pipeline:
         self._pool = ThreadPoolExecutor(self.threads) if is_parallel else None
         self.statistics = self._statistics()
         self._begin()
+        for name, step in self.steps.items():
+            for text in step.told:
+                self._note(name, text, {})
 
     def _begin(self) -> None:
         self._arrivals = PipelineInputs(self.graph.inputs, self.statistics.drop, self._refuse)
@@ -111,6 +114,7 @@ class Pipeline:
         self._last_calls: dict[str, tuple[Mapping[str, Any], Mapping[End, Any]]] = {}  # on nothing new
         self._next_ns: dict[str, int] = {}
         self._in_a_row: Counter[str] = Counter()
+        self._last_ns = 0
         runs = [node for node in self.graph.nodes if node.trigger or node.hz]
         self._kept = {source for node in runs for source in node.inputs.values()}
         self._fresh_for: dict[str, bool] = {node.id: False for node in runs if node.hz}
@@ -153,7 +157,10 @@ class Pipeline:
         """What comes out, now that nothing more comes."""
         found = self.run(self._arrivals.finish())
         self.statistics.unequal = self._arrivals.unequal
-        return found
+        last = {End(node.id, port): value for node in self.graph.nodes
+                for port, value in self.steps[node.id].finish().items()}  # fmt: skip
+        outputs = ((port, self.graph.sources[port]) for port in self.outputs if port in self.graph.sources)
+        return found + [PipelineOutput(port, last[end], self._last_ns) for port, end in outputs if end in last]
 
     def run(self, sets: Sequence[Together]) -> list[PipelineOutput]:
         """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
@@ -169,6 +176,7 @@ class Pipeline:
             for due_ns, due in self._due(each.stamp_ns):
                 found += self._wave(Wave(due_ns, each.at_s, {}, due=due, stamps=stamps))
             found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
+            self._last_ns = each.stamp_ns
             self.statistics.waves += 1
         return found
 
