@@ -15,9 +15,10 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 LIBRARY = {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"}
 MAY_IMPORT: dict[str, set[str]] = {
+    "fieldplay_interfaces": set(),
     "fieldplay_messages": set(),
     "fieldplay_kinematics": {"fieldplay_messages"},
-    "fieldplay_fusion": {"fieldplay_kinematics", "fieldplay_messages"},
+    "fieldplay_fusion": {"fieldplay_interfaces", "fieldplay_kinematics", "fieldplay_messages"},
     "fieldplay_archive": {"fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"},
     "fieldplay_player": {"fieldplay_archive", "fieldplay_messages"},
     "fieldplay_samples": set(),

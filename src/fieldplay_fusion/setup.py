@@ -1,7 +1,7 @@
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_fusion"
-NODES = ("odometry_evaluation", "overlay", "pipeline", "sensor_integrity")
+NODES = ("odometry_evaluation", "orchestrator", "overlay", "pipeline", "products", "sensor_integrity")
 
 setup(
     name=NAME,

@@ -71,7 +71,7 @@ class Audience:
     def ask(self, kind: Any, name: str, **request: Any) -> Any:
         return self.call(kind, f"/{self.namespace}/player/{name}", **request)
 
-    def call(self, kind: Any, name: str, **request: Any) -> Any:
+    def call(self, kind: Any, name: str, /, **request: Any) -> Any:
         """What a service answers."""
         client = self.node.create_client(kind, name)
         assert client.wait_for_service(PATIENCE_S)

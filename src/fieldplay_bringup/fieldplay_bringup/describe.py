@@ -206,12 +206,13 @@ def inputs_of_dataset(spec: DatasetSpec, images: str) -> list[str]:
 
 
 def fusion_node(values: Values) -> Node:
-    """A pipeline of fusion on live topics; values are parameters of the node, and its namespace."""
-    parameters = {name: value for name, value in values.items() if name != "namespace" and value not in ("", [])}
+    """A pipeline of fusion on live topics; values are parameters of the node, its namespace and its name."""
+    own = ("namespace", "name")
+    parameters = {name: value for name, value in values.items() if name not in own and value not in ("", [])}
     return Node(
         package="fieldplay_fusion",
         executable="pipeline",
-        name="pipeline",
+        name=str(values.get("name", "pipeline")),
         namespace=str(values["namespace"]),
         output="screen",
         additional_env={"OPENBLAS_NUM_THREADS": "1"},  # as on the command line: products of small matrices

@@ -8,14 +8,18 @@ from ament_index_python.packages import get_package_share_directory
 
 from fieldplay_archive.datasets import spec_of_dataset
 from fieldplay_bringup.describe import TRUE_FALSE, fusion_node, inputs_of_dataset
+from fieldplay_fusion.orchestration.plan import plan_of_file
+from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_messages.errors import UsageError
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
 
 ARGUMENTS = (
-    ("dfpc", None, "The pipeline: its name, or the file that describes one."),
+    ("dfpc", "", "The pipeline: its name, or the file that describes one."),
+    ("plan", "", "In its place several, by a plan that the orchestrator follows: its file."),
     ("implementation", "", "Which of the pipeline's; the first where empty."),
     ("dataset", "", "The dataset that plays; none where the topics are there already."),
     ("archive", "", "The folder or file that plays, with dataset."),
@@ -60,8 +64,48 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         inputs = inputs or inputs_of_dataset(spec, "raw")
         if values["archive"]:
             started.append(_dataset(spec.name, values))
-    started.append(fusion_node({
+    if bool(values["dfpc"]) == bool(values["plan"]):
+        raise UsageError("expected dfpc:=NAME, one pipeline, or plan:=FILE, several")
+    if values["plan"]:
+        started += _planned(values, inputs)
+    else:
+        started.append(_pipeline(values, inputs))
+    if values["products"]:
+        started.append(_node("products", values, store=_place(values["products"])))
+    return started
+
+
+def _planned(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptionEntity]:
+    """The pipelines of a plan, which begin nothing by themselves, and the orchestrator."""
+    file = _place(values["plan"])
+    started: list[LaunchDescriptionEntity] = []
+    for own in plan_of_file(Path(file)).pipelines.values():
+        ports = {port.name for port in source_of(own.dfpc).description.inputs}
+        fed = [word for word in inputs if word.partition("=")[0] in ports]
+        further = {
+            "name": own.name, "dfpc": own.dfpc, "implementation": own.implementation, "config": own.config,
+            "settings": ",".join(own.settings), "threads": own.threads, "autostart": "false",
+            "publish_tf": values["publish_tf"] if own.tf else "false",
+        }  # fmt: skip
+        started.append(_pipeline({**values, **further}, list(own.inputs) or fed))
+    return [*started, _node("orchestrator", values, plan=file)]
+
+
+def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
+    return Node(
+        package="fieldplay_fusion",
+        executable=name,
+        name=name,
+        namespace=values["namespace"],
+        output="screen",
+        parameters=[parameters],
+    )
+
+
+def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
+    return fusion_node({
         **{name: values[name] for name in ("dfpc", "implementation", "config", "scene_frame", "namespace")},
+        "name": values.get("name", "pipeline"),
         "products": _place(values["products"]),
         "inputs": inputs,
         "settings": [word for word in values["settings"].split(",") if word],
@@ -70,8 +114,7 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         "queue": int(values["queue"]),
         "stop_after": int(values["stop_after"]),
         "stats_hz": float(values["stats_hz"]),
-    }))  # fmt: skip
-    return started
+    })  # fmt: skip
 
 
 def _dataset(name: str, values: dict[str, Any]) -> IncludeLaunchDescription:

@@ -1,0 +1,185 @@
+"""The orchestrator lists pipelines, configures, activates and deactivates them, by hand and by the policies of a plan.
+
+The pipelines are nodes of their own, in the orchestrator's namespace, by the names that the plan gives them.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from fieldplay_interfaces.msg import Pipeline
+from fieldplay_interfaces.srv import ListPipelines, SwitchPipeline
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import Float64
+
+from fieldplay_fusion.orchestration.orchestration import (
+    CLEANUP,
+    CONFIGURE,
+    GONE,
+    INACTIVE,
+    ManagedPipeline,
+    NeededTransition,
+    Orchestration,
+)
+from fieldplay_fusion.orchestration.plan import plan_of_file
+from fieldplay_fusion.pipeline.chains import source_of, topic_of
+from fieldplay_kinematics.nodes.host import given
+from fieldplay_messages.errors import UsageError
+
+TICK_S, ANSWER_S = 0.2, 10.0
+QUALITY = "quality"
+
+
+class Orchestrator(Node):
+    """Asks for the transitions that an Orchestration finds needed, and tells it how they end."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("orchestrator", **options)
+        plan = plan_of_file(Path(given(self, "plan", "", "the file of the plan")))
+        self._orchestration = Orchestration(plan)
+        self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for
+        self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
+        self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
+        self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}
+        for name, own in plan.pipelines.items():
+            description = source_of(own.dfpc).description
+            if any(port.name == QUALITY for port in description.outputs):
+                topic = f"{topic_of(description)}/{QUALITY}"
+                self.create_subscription(Float64, topic, partial(self._hear_quality, name), 10)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._hear_failures, 10)
+        self.create_service(ListPipelines, "~/pipelines", self._list)
+        self.create_service(SwitchPipeline, "~/activate", self._activate)
+        self.create_service(SwitchPipeline, "~/deactivate", self._deactivate)
+        self.create_service(SwitchPipeline, "~/configure", self._configure)
+        self._ticks = self.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _client(self, kind: Any, name: str, service: str) -> Any:
+        return self.create_client(kind, f"{name}/{service}")
+
+    def _tick(self) -> None:
+        now_s = time.monotonic()
+        for name in self._states:
+            self._ask_state(name, now_s)
+        for step in self._orchestration.needed(now_s):
+            self._change(step)
+        while self._orchestration.news:
+            self.get_logger().info(self._orchestration.news.pop(0))
+
+    def _ask_state(self, name: str, now_s: float) -> None:
+        """Ask a pipeline for its state, unless it has been asked; who does not answer in time is gone."""
+        client = self._states[name]
+        if name in self._pending:
+            future, since_s = self._pending[name]
+            if not future.done() and now_s - since_s > ANSWER_S:
+                client.remove_pending_request(future)
+                del self._pending[name]
+                self._orchestration.hear_state(name, GONE)
+        elif not client.service_is_ready():
+            self._orchestration.hear_state(name, GONE)
+        else:
+            future = client.call_async(GetState.Request())
+            self._pending[name] = future, now_s
+            future.add_done_callback(partial(self._take_state, name))
+
+    def _take_state(self, name: str, future: Future) -> None:
+        self._pending.pop(name, None)
+        if future.result() is not None:
+            self._orchestration.hear_state(name, future.result().current_state.label)
+
+    def _change(self, step: NeededTransition) -> None:
+        self._orchestration.begin(step)
+        request = ChangeState.Request(transition=Transition(label=step.transition))
+        self._changes[step.pipeline].call_async(request).add_done_callback(partial(self._take_change, step))
+
+    def _take_change(self, step: NeededTransition, future: Future) -> None:
+        answer = future.result()
+        is_done = answer is not None and answer.success
+        self._orchestration.finish(step, is_done=is_done, now_s=time.monotonic())
+
+    def _hear_quality(self, name: str, message: Float64) -> None:
+        self._orchestration.hear_quality(name, message.data, time.monotonic())
+
+    def _hear_failures(self, message: DiagnosticArray) -> None:
+        """What pipelines say on /diagnostics of what stopped them."""
+        for status in message.status:
+            name = status.name.partition(":")[0]
+            if status.message and name in self._orchestration.pipelines:
+                self._orchestration.hear_failure(name, status.message)
+
+    def _list(self, request: Any, response: Any) -> Any:
+        del request
+        response.threads = self._orchestration.plan.threads
+        response.pipelines = [self._told(own) for own in self._orchestration.pipelines.values()]
+        return response
+
+    def _told(self, own: ManagedPipeline) -> Pipeline:
+        return Pipeline(
+            name=own.plan.name,
+            node=self._states[own.plan.name].srv_name.removesuffix("/get_state"),
+            state=own.state,
+            threads=own.plan.threads,
+            is_wanted=own.is_wanted,
+            quality=own.quality,
+            told=own.told,
+        )
+
+    def _activate(self, request: Any, response: Any) -> Any:
+        return self._switched(request, response, self._orchestration.switch_on)
+
+    def _deactivate(self, request: Any, response: Any) -> Any:
+        return self._switched(request, response, self._orchestration.switch_off)
+
+    def _switched(self, request: Any, response: Any, act: Any) -> Any:
+        """Take in what is wanted; the transitions follow, and ~/pipelines tells how far they are."""
+        try:
+            if request.settings:
+                raise UsageError("settings are for configuring alone")
+            act(request.name)
+            response.success = True
+        except UsageError as error:
+            response.message = str(error)
+        return response
+
+    def _configure(self, request: Any, response: Any) -> Any:
+        """Set the parameters of a pipeline's steps, and configure it anew; that follows, as ~/pipelines tells."""
+        try:
+            self._orchestration.require_idle(request.name)
+        except UsageError as error:
+            response.message = str(error)
+            return response
+        name = request.name
+        steps = [NeededTransition(name, CONFIGURE)]
+        if self._orchestration.pipelines[name].state == INACTIVE:
+            steps.insert(0, NeededTransition(name, CLEANUP))
+        self._orchestration.begin(steps[0])
+        if request.settings:
+            value = ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=request.settings)
+            wanted = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])
+            future = self._setters[name].call_async(wanted)
+            future.add_done_callback(lambda _: self._next(steps))
+        else:
+            self._next(steps)
+        response.success = True
+        return response
+
+    def _next(self, steps: list[NeededTransition]) -> None:
+        """One transition after the other, as long as they are done."""
+        step, rest = steps[0], steps[1:]
+        self._orchestration.begin(step)
+        request = ChangeState.Request(transition=Transition(label=step.transition))
+        future = self._changes[step.pipeline].call_async(request)
+
+        def take(done: Future) -> None:
+            self._take_change(step, done)
+            if rest and done.result() is not None and done.result().success:
+                self._next(rest)
+
+        future.add_done_callback(take)

@@ -1,0 +1,146 @@
+"""The node of a store of products: it answers queries, gives products, and forgets them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from fieldplay_interfaces import msg, srv
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from fieldplay_fusion.products.product import EVERYTHING, Extent, Product, ProductMessage, ProductQuery
+from fieldplay_fusion.products.store import ProductStore
+from fieldplay_kinematics.nodes.host import given, message_class, ns_of
+from fieldplay_messages.errors import UsageError, UserError
+from fieldplay_messages.stamps import NS_PER_S
+
+USUAL, MOST = 1000, 10_000  # records in one answer
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class ProductsNode(Node):
+    """The store in a folder, which pipelines may write to meanwhile."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("products", **options)
+        folder = given(self, "store", "", "the folder of the store, which is made where there is none")
+        if not folder:
+            raise UsageError("store: expected the folder of a store of products")
+        self._store = ProductStore(Path(folder).expanduser(), is_written=True, tell=self.get_logger().warning)
+        self._senders: dict[tuple[str, str], Any] = {}
+        self.create_service(srv.FindProducts, "~/find", self._answers(self._find))
+        self.create_service(srv.GetProduct, "~/get", self._answers(self._get))
+        self.create_service(srv.ForgetProducts, "~/forget", self._answers(self._forget))
+
+    def _answers(self, act: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
+        """A service: what goes wrong is a sentence in its answer."""
+
+        def callback(request: Any, response: Any) -> Any:
+            with _told(response):
+                act(request, response)
+            return response
+
+        return callback
+
+    def _find(self, request: Any, response: Any) -> None:
+        query = query_of_message(request.query)
+        response.count = self._store.count(query)
+        last = request.first + min(request.most or USUAL, MOST)
+        for place, product in enumerate(self._store.query(query)):
+            if request.first <= place < last:
+                response.products.append(message_of_product(product))
+
+    def _get(self, request: Any, response: Any) -> None:
+        messages = self._store.messages(request.id)
+        product = next(self._store.query(ProductQuery(ids=(request.id,))))
+        response.product = message_of_product(product)
+        response.data = b"".join(message.data for message in messages)
+        response.sizes = [len(message.data) for message in messages]
+        for message in messages if request.publish else ():
+            self._publish(message)
+
+    def _publish(self, message: ProductMessage) -> None:
+        topic = f"~/{message.topic.strip('/').rpartition('/')[2]}"
+        key = (topic, message.msgtype)
+        if key not in self._senders:
+            self._senders[key] = self.create_publisher(message_class(message.msgtype), topic, LATCHED)
+        self._senders[key].publish(message.data)
+
+    def _forget(self, request: Any, response: Any) -> None:
+        query = query_of_message(request.query)
+        if query == EVERYTHING:
+            raise UsageError("expected which products are to be forgotten, got a query that says nothing")
+        response.count = self._store.forget(query)
+
+    def destroy_node(self) -> None:
+        """Let go of the store, then end the node."""
+        self._store.close()
+        super().destroy_node()
+
+
+@contextmanager
+def _told(response: Any) -> Iterator[None]:
+    try:
+        yield
+        response.success = True
+    except UserError as error:
+        response.message = str(error)
+
+
+def query_of_message(asked: Any) -> ProductQuery:
+    """What a message asks for: what is empty or zero says nothing."""
+    centre = (asked.centre.x, asked.centre.y, asked.centre.z)
+    return ProductQuery(
+        ids=tuple(int(id_) for id_ in asked.ids),
+        kinds=tuple(asked.kinds),
+        start_ns=ns_of(asked.start) or None,
+        end_ns=ns_of(asked.end) or None,
+        box=_box(asked) if asked.has_box else None,
+        centre=centre if asked.has_sphere else None,
+        radius_m=asked.radius if asked.has_sphere else 0.0,
+        newest=asked.newest or None,
+    )
+
+
+def _box(asked: Any) -> Extent:
+    least, most = asked.least, asked.most
+    return Extent((least.x, least.y, least.z), (most.x, most.y, most.z))
+
+
+def message_of_product(product: Product) -> Any:
+    """The record of a product as a message."""
+    made = product.producer
+    found = msg.Product(
+        id=product.id, kind=product.kind, stamp=_time(product.stamp_ns), stored=_time(product.stored_ns),
+        frame=product.frame, topics=[topic for topic, _ in product.messages],
+        types=[msgtype for _, msgtype in product.messages],
+        quality=float("nan") if product.quality is None else product.quality,
+        size=product.size, digest=product.digest, dfpc=made.dfpc, implementation=made.implementation,
+        configuration=made.configuration, version=made.version,
+        input_ports=list(product.inputs), input_topics=[span.topic for span in product.inputs.values()],
+        input_first=[_time(span.first_ns) for span in product.inputs.values()],
+        input_last=[_time(span.last_ns) for span in product.inputs.values()],
+    )  # fmt: skip
+    if product.extent is not None:
+        found.has_extent = True
+        found.least, found.most = (_point(corner) for corner in product.extent)
+    if product.pose is not None:
+        found.has_pose = True
+        found.pose.pose.position = _point(product.pose.position)
+        turn = found.pose.pose.orientation
+        turn.x, turn.y, turn.z, turn.w = product.pose.orientation
+        found.pose.covariance = list(product.pose.covariance)
+    return found
+
+
+def _point(values: Any) -> Point:
+    x, y, z = values
+    return Point(x=float(x), y=float(y), z=float(z))
+
+
+def _time(stamp_ns: int) -> Time:
+    seconds, rest = divmod(stamp_ns, NS_PER_S)
+    return Time(sec=seconds, nanosec=rest)
