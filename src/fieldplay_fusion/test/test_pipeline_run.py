@@ -66,7 +66,12 @@ def test_a_chain_gives_what_its_steps_make_with_the_stamp_of_the_inputs(tmp_path
     steps = pipeline.statistics.steps
     assert (steps["map"].calls, steps["map"].bytes["assembledCloud"]) == (3, 4 * (24 + 8) + 3 * 8)
     assert pipeline.statistics.as_dict()["given"] == {"cloud": 3, "pose": 3}
-    assert pipeline.statistics.table()[0].split()[:3] == ["step", "calls", "failures"]
+    head, *rows, age = pipeline.statistics.table()
+    assert head.split()[:3] == ["step", "calls", "failures"] and head.split("CPU")[1].split() == [
+        "mean", "p50", "p95", "max", "MB", "out",
+    ]  # fmt: skip
+    assert [row.split()[:3] for row in rows] == [["move", "3", "0"], ["last", "3", "0"], ["map", "3", "0"]]
+    assert age.startswith("output moved: 3 times, age mean 0.")
 
 
 def test_what_belongs_together_has_the_nearest_stamps_and_the_rest_is_dropped(tmp_path: Path) -> None:

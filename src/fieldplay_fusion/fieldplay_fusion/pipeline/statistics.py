@@ -134,10 +134,12 @@ class RunStatistics:
         return found | {name: str(step) for name, step in self.steps.items()}
 
     def table(self) -> list[str]:
-        """Lines of a table, times in ms."""
-        head = ("step", "calls", "failures", "wall mean", "p50", "p95", "max", "CPU mean", "max", "MB out")
+        """Lines of a table, times in ms, and of how old the inputs were at the outputs."""
+        quantiles = ("p50", "p95", "max")
+        head = ("step", "calls", "failures", "wall mean", *quantiles, "CPU mean", *quantiles, "MB out")
         rows = [_row(step) for step in self.steps.values()]
-        return list(_aligned([head, *rows]))
+        ages = [f"output {port}: {series.count} times, age {series}" for port, series in self.age_s.items()]
+        return [*_aligned([head, *rows]), *ages]
 
 
 def size_of(value: Any) -> int:
@@ -153,7 +155,7 @@ def size_of(value: Any) -> int:
 
 def _row(step: StepStatistics) -> tuple[str, ...]:
     wall, cpu = step.wall_s.as_dict(), step.cpu_s.as_dict()
-    times = (wall["mean"], wall["p50"], wall["p95"], wall["max"], cpu["mean"], cpu["max"])
+    times = [each[name] for each in (wall, cpu) for name in ("mean", "p50", "p95", "max")]
     counts = (step.name, str(step.calls), str(step.failures))
     return (*counts, *(f"{1e3 * each:.1f}" for each in times), f"{sum(step.bytes.values()) / 1e6:.1f}")
 
