@@ -54,7 +54,7 @@ def test_after_failures_the_way_begins_anew_where_it_would_have_gone() -> None:
     failed = [way.process(trigger=1, success=False, basis=1) for _ in range(2)]
     assert [(each["success"], each["accepted"]) for each in failed] == [(False, False), (False, True)]
     assert failed[0]["nextStep"][0, 3] == 2
-    assert way.process(trigger=1, step=forward, basis=1)["pose"][0, 3] == pytest.approx(5)
+    assert way.process(trigger=1, step=forward, basis=1)["pose"][0, 3] == pytest.approx(4)
 
 
 def test_a_cloud_is_merged_after_some_pairs_some_way_some_turn_or_where_little_is_known() -> None:

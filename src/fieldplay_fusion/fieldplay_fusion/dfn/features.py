@@ -59,6 +59,23 @@ class OrbDetectorDescriptor(Orb):
         return {"features": features_of(*self.orb.detectAndCompute(grey_of(frame, "frame"), None))}
 
 
+@implements("FeaturesExtraction2D")
+class SpreadCorners(Step):
+    """The strongest corners, by the smaller of both slopes, none nearer to a stronger one than a distance."""
+
+    def process(self, *, frame: Frame) -> Ports:
+        own, grey = self.general, grey_of(frame, "frame")
+        everywhere = np.full(grey.shape, 255, np.uint8)
+        found, strength = cv2.goodFeaturesToTrackWithQuality(
+            grey, own["MaxFeaturesNumber"], own["Quality"], own["MinimumDistance"], everywhere,
+            blockSize=own["BlockSize"],
+        )  # fmt: skip
+        points = np.asarray([] if found is None else found, np.float64).reshape(-1, 2)
+        response = np.asarray([] if found is None else strength, np.float64).ravel()
+        strong = response >= own["LeastStrength"]
+        return {"features": Features2D(points=points[strong], response=response[strong])}
+
+
 @implements("FeaturesDescription2D")
 class OrbDescriptor(Orb):
     """Describes given points; those too near to the edge of the picture go.

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fieldplay_fusion.dfn.step import Ports, Step, implements
-from fieldplay_fusion.dfn.values import Array, Cloud, Features3D, Frame, FramePair
+from fieldplay_fusion.dfn.values import Array, Cloud, Features2D, Features3D, Frame, FramePair, Matches2D
 from fieldplay_kinematics.transforms import inverse_from_transform
 
 
@@ -66,6 +66,14 @@ class FeaturesToCloud(Step):
 
     def process(self, *, features: Features3D) -> Ports:
         return {"pointCloud": Cloud(points=features.points)}
+
+
+@implements("FeaturesOfMatches")
+class SourceFeatures(Step):
+    """The pixels of matches in their first picture as features."""
+
+    def process(self, *, matches: Matches2D) -> Ports:
+        return {"features": Features2D(points=matches.source)}
 
 
 @implements("PoseOfSequence")

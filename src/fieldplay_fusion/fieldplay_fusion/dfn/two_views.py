@@ -102,6 +102,29 @@ class Triangulation(Step):
         return {"pointcloud": whole if self.general["OutputInvalidPoints"] else whole.taken(rows[good])}
 
 
+@implements("PointCloudReconstruction2DTo3D")
+class DisparityTriangulation(Step):
+    """Points of matches of a rectified pair on the very rays of their first pixels, as far away as the columns tell.
+
+    Such a point projects onto its first pixel, whatever is wrong with the rows: who compares it with later pictures
+    does not take that for a motion. It is NaN where the second pixel does not lie to the left, or in another row.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left"}
+
+    def process(self, *, matches: Matches2D, pose: Array) -> Ports:
+        inverse = np.linalg.inv(matrix_of(self.settings["FirstCameraMatrix"]))
+        shifts = matches.source - matches.sink
+        known = _finite(matches.source, matches.sink)
+        known &= shifts[:, 0] >= self.general["MinimumDisparity"]
+        known &= np.abs(shifts[:, 1]) <= self.general["MaximumRowError"]
+        rays = np.column_stack([matches.source, np.ones(len(matches))]) @ inverse.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            depth = pose[0, 3] / (inverse[0, 0] * shifts[:, 0])
+            points = np.where(known[:, None], rays * depth[:, None], np.nan)
+        return {"pointcloud": Cloud(points=points)}
+
+
 @implements("FundamentalMatrixComputation")
 class FundamentalMatrixRansac(Step):
     """What two pictures of one scene tell of where the cameras stand: x'^T F x = 0, of norm 1, F33 not below 0.

@@ -20,15 +20,17 @@ class ComposePose(Step):
     """scene_T_left of the steps last_T_new, or of estimates of it; the first pair that has a basis is the scene.
 
     What failed, or is not believed, leaves the pose as it is. `nextPose` and `nextStep` are what is to be expected of
-    the next pair; `accepted` tells whether that is to be compared with this one.
+    the next pair; `accepted` tells whether that is to be compared with this one: not where it is still near the one
+    that it was compared with itself, so that a camera that stands does not drift.
     """
 
     keeps_state = True
     optional = ("basis", "step", "estimate", "success", "quality")
 
     def configure(self) -> None:
-        self._pose: Array | None = None
-        self._step = np.eye(4)
+        self._key: Array | None = None  # of the pair that others are compared with
+        self._last = np.eye(4)  # of the last pair that is known
+        self._step = np.eye(4)  # from pair to pair
         self._failed = 0
 
     def reset(self) -> None:
@@ -44,52 +46,65 @@ class ComposePose(Step):
         success: bool | None = None,
         quality: float | None = None,
     ) -> Ports:
-        if self._pose is None:
-            if basis is None:
+        if self._key is None:
+            if not self._is_enough(basis):
                 return {"success": False, "accepted": False}
-            self._pose = np.eye(4)
-            return self._accepted(1.0)
-        new = step if estimate is None else inverse_from_transform(self._pose) @ estimate
-        fault = self._fault(new, success, quality)
-        if fault or new is None:
-            return self._refused(fault, basis)
-        self._pose, self._step = self._pose @ new, _part(new, 1 / (1 + self._failed))
+            self._key = np.eye(4)
+            return {"pose": self._key, "success": True, "accepted": True, "quality": 1.0, **self._next()}
+        new = step if estimate is None else inverse_from_transform(self._key) @ estimate
+        if new is None or self._is_fault(self._key @ new, success, quality):
+            return self._refused(basis)
+        before, self._last = self._last, self._key @ new
+        self._step = _part(inverse_from_transform(before) @ self._last, 1 / (1 + self._failed))
         self._failed = 0
-        return self._accepted(quality)
+        is_new = not self._is_near(new)
+        if is_new:
+            self._key = self._last
+        given = {} if quality is None else {"quality": float(quality)}
+        return {"pose": self._last, "success": True, "accepted": is_new, **given, **self._next()}
 
-    def _fault(self, new: Array | None, success: bool | None, quality: float | None) -> bool:
-        """Whether a step is not to be believed."""
-        if new is None or success is False or not np.isfinite(new).all():
+    def _is_enough(self, basis: Any) -> bool:
+        """Whether later pairs can be compared with one that has this; of a cloud its points count."""
+        points, least = getattr(basis, "points", None), self.general["LeastBasis"]
+        if basis is None or points is None or not least:
+            return basis is not None
+        return bool(np.isfinite(points).all(axis=1).sum() >= least)
+
+    def _is_near(self, new: Array) -> bool:
+        own = self.general
+        return bool(np.linalg.norm(new[:3, 3]) < own["KeptWithin"] and _angle(new) < own["KeptWithinTurn"])
+
+    def _is_fault(self, pose: Array, success: bool | None, quality: float | None) -> bool:
+        """Whether a pose is not to be believed."""
+        if success is False or not np.isfinite(pose).all():
             return True
-        own, pairs = self.general, 1 + self._failed
-        expected = np.linalg.matrix_power(self._step, pairs) if self._predicts else np.eye(4)
-        off = inverse_from_transform(expected) @ new
+        own = self.general
+        off = inverse_from_transform(self._expected(1 + self._failed)) @ pose
         limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
-        is_far = any(limit > 0 and value > limit * pairs for limit, value in limits)
+        is_far = any(limit > 0 and value > limit * (1 + self._failed) for limit, value in limits)
         least: float = own["MinimumQuality"]
         return bool(is_far) or (quality is not None and quality < least)
 
-    @property
-    def _predicts(self) -> bool:
-        return bool(self.general["Prediction"] == "Constant")
+    def _expected(self, pairs: int) -> Array:
+        """Where it is so many pairs after the last that is known, if it goes on as before; for some pairs only."""
+        if self.general["Prediction"] != "Constant":
+            return self._last
+        ahead: Array = np.linalg.matrix_power(self._step, min(pairs, self.general["PredictedPairs"]))
+        return self._last @ ahead
 
-    def _accepted(self, quality: float | None) -> Ports:
-        given = {} if quality is None else {"quality": float(quality)}
-        return {"pose": self._pose, "success": True, "accepted": True, **given, **self._next()}
-
-    def _refused(self, fault: bool, basis: Any) -> Ports:
+    def _refused(self, basis: Any) -> Ports:
         self._failed += 1
         after = self.general["RestartAfter"]
-        restarts = 0 < after <= self._failed and basis is not None
-        if restarts and self._pose is not None:  # from where it is by now, if it went on as before
-            self._pose = self._pose @ self._next()["nextStep"]
+        restarts = 0 < after <= self._failed and self._is_enough(basis)
+        if restarts:
+            self._key = self._last = self._expected(self._failed)
             self._failed = 0
         return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
 
     def _next(self) -> Ports:
-        pose = np.eye(4) if self._pose is None else self._pose
-        step = np.linalg.matrix_power(self._step, 1 + self._failed) if self._predicts else np.eye(4)
-        return {"nextPose": pose @ step, "nextStep": step}
+        pose = self._expected(1 + self._failed)
+        key = np.eye(4) if self._key is None else self._key
+        return {"nextPose": pose, "nextStep": inverse_from_transform(key) @ pose}
 
 
 @implements("PoseHistory")

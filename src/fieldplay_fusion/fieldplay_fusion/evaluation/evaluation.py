@@ -1,7 +1,7 @@
 """An estimate against the truth: associated, aligned and compared in all ways at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from fieldplay_fusion.evaluation import pose_errors as compared
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS, Alignment, alignment_of_pairs
 from fieldplay_fusion.evaluation.errors import FusionError
-from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, PosePairs, associated, with_headings
+from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE, PosePairs, associated, levelled, with_headings
 from fieldplay_fusion.evaluation.pose_errors import Errors, LengthErrors
 from fieldplay_fusion.evaluation.trajectories import Trajectory, travelled_from_positions
 from fieldplay_kinematics.transforms import Array
@@ -126,14 +126,17 @@ def evaluation_of_pairs(
     travelled = thinned_m
     if travelled is None:
         travelled = travelled_from_positions(positions, step_of(settings, lengths))
+    turn = np.eye(4)
     if not pairs.has_orientation:
-        pairs = with_headings(pairs, travelled, reach_m=min(lengths))
+        turn = levelled(pairs.estimate)
+        pairs = with_headings(replace(pairs, estimate=turn @ pairs.estimate), travelled, reach_m=min(lengths))
     alignment = alignment_of_pairs(settings.alignment, pairs)
+    whole = replace(alignment, transform=alignment.transform @ turn)
     return Evaluation(
         settings=settings,
         pairs=alignment.of_pairs(pairs),
         travelled_m=travelled,
-        alignment=alignment,
+        alignment=whole,
         lengths_m=lengths,
         per_travelled=thinned_m is not None,
     )

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_fusion.evaluation.trajectories import Flags, Stamps, Trajectory, poses_between
-from fieldplay_kinematics.transforms import Array, rotation_about_axis
+from fieldplay_kinematics.transforms import Array, rotation_about_axis, transform_from_rotation
 
 INTERPOLATE, NEAREST = "interpolate", "nearest"
 ASSOCIATIONS = (INTERPOLATE, NEAREST)
 NO_WAY = 1e-12  # m2: a way of less tells no heading
+UPRIGHT = 0.7  # of the z axis: less is no slope that a robot stands on
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +82,20 @@ def yaw_of_ways(estimate_xy: Array, truth_xy: Array) -> float:
     one, other = (points - points.mean(axis=0) for points in (estimate_xy, truth_xy))
     along, across = (one * other).sum(), (one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]).sum()
     return float(np.arctan2(across, along)) if np.hypot(along, across) > NO_WAY else 0.0
+
+
+def levelled(estimate: Array) -> Array:
+    """What turns poses (n, 4, 4) so that they stand upright on average (4, 4): nothing where they nearly do.
+
+    A camera's odometry is in the frame of its first picture, which looks ahead; a robot's z axis points up.
+    """
+    up = estimate[:, :3, 2].mean(axis=0)
+    length = float(np.linalg.norm(up))
+    if not length > NO_WAY or abs(up[2]) > UPRIGHT * length:
+        return np.eye(4)
+    ahead = estimate[0, :3, 0] - (estimate[0, :3, 0] @ up) * up / length**2
+    axes = np.stack([ahead / np.linalg.norm(ahead), np.cross(up / length, ahead / np.linalg.norm(ahead)), up / length])
+    return np.asarray(transform_from_rotation(axes, np.zeros(3)), np.float64)
 
 
 def with_headings(pairs: PosePairs, travelled_m: Array, *, reach_m: float) -> PosePairs:
