@@ -28,9 +28,12 @@ def followed(
     """
     begin = np.array(points, np.float32).reshape(-1, 1, 2)
     aim = begin if expected is None else np.array(expected, np.float32).reshape(-1, 1, 2)
-    options = {"winSize": (window, window), "maxLevel": levels, "flags": cv2.OPTFLOW_USE_INITIAL_FLOW}
-    there, is_found, _ = cv2.calcOpticalFlowPyrLK(source, sink, begin, aim.copy(), **options)
-    back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, begin + there - aim, **options)
+    size, begins = (window, window), cv2.OPTFLOW_USE_INITIAL_FLOW
+    there, is_found, _ = cv2.calcOpticalFlowPyrLK(
+        source, sink, begin, aim.copy(), winSize=size, maxLevel=levels, flags=begins
+    )
+    home = begin + np.asarray(there) - aim
+    back, is_back, _ = cv2.calcOpticalFlowPyrLK(sink, source, there, home, winSize=size, maxLevel=levels, flags=begins)
     places = there[:, 0].astype(np.float64)
     height, width = source.shape
     is_there = (
