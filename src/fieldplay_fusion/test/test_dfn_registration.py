@@ -179,3 +179,42 @@ def test_thinned_clouds_are_made_ready_once() -> None:
     again = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
     assert errors(first["transform"])[0] < 5e-3
     assert first["transform"].tobytes() == again["transform"].tobytes()
+
+
+def ground(noise_m: float, wall: bool) -> Array:
+    """Flat ground of 3 m by 3 m, with the neighbours' errors alike as a stereo matcher's are, and a corner of walls."""
+    random = np.random.default_rng(7)
+    x, y = (each.ravel() for each in np.mgrid[0:3:0.05, 0:3:0.05])
+    rough = np.kron(random.normal(0, noise_m, (20, 20)), np.ones((3, 3))).ravel()
+    parts = [np.column_stack([x, y, rough])]
+    if wall:
+        parts += [np.column_stack([rough, x, y / 3]), np.column_stack([x, rough, y / 3])]
+    return np.concatenate(parts) + np.array([0, 0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("noise_m", "wall", "least", "most"), [(0.02, False, 0, 4), (0.01, False, 0, 4), (0.01, True, 9, 1e3)]
+)
+def test_flat_ground_tells_no_more_than_its_noise_and_a_corner_does(
+    noise_m: float, wall: bool, least: float, most: float
+) -> None:
+    found = step_of("ReliefMeasurement", "SurfaceRelief")().process(pointCloud=Cloud(points=ground(noise_m, wall)))
+    assert least < found["relief"] < most
+    assert found["success"] == wall
+
+
+def test_hills_have_relief_and_no_points_have_none() -> None:
+    step = step_of("ReliefMeasurement", "SurfaceRelief")()
+    assert step.process(pointCloud=Cloud(points=hills()))["success"]
+    assert step.process(pointCloud=Cloud(points=np.zeros((0, 3)))) == {"success": False, "relief": 0.0}
+
+
+def test_what_comes_to_rest_elsewhere_when_it_begins_elsewhere_is_no_success() -> None:
+    step = step_of("Registration3D", "Icp3D")(
+        {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane", "ReturnDistance": 0.1}}
+    )
+    corner = ground(0.0, wall=True)
+    found = registered(step, moved(inverse_from_transform(TRUTH), corner), corner)
+    assert found["success"] and max(errors(found["transform"])) < 0.002
+    floor = ground(0.0, wall=False)
+    assert registered(step, moved(inverse_from_transform(TRUTH), floor), floor) == {"success": False}

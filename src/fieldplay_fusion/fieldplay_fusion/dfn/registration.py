@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 from fieldplay_fusion.dfn.neighbours import Places, finite, surfaces_of, voxel_means
 from fieldplay_fusion.dfn.rigid import (
     LEAST_PAIRS,
+    freedoms,
     held_to_guess,
     leaves_a_turn_free,
     moved,
@@ -25,6 +26,7 @@ from fieldplay_messages.errors import UsageError
 KEPT_CLOUDS = 2  # that are made ready: the sink of a call is often the source of the last one
 METHODS = {"Point": "ICP", "Plane": "PLANE_ICP", "Gicp": "GICP"}  # as small_gicp calls them
 FAR_DEVIATIONS = 3  # of the distances' mean: what CloudCompare takes for the farthest points
+LEAST_TILT = 1e-6  # squared: what is even is taken to be as uneven
 HELD_BELOW = 1e-6  # of what planes say most of: what they say less of stays as guessed
 PREFILTERS = ("DistanceLimit", "RandomSampling", "SamplingSurfaceNormal")
 AXES = {"AxisX": 0, "AxisY": 1, "AxisZ": 2}
@@ -104,10 +106,22 @@ class Icp3D(Registration):
     def largest_rms(self) -> float:
         return min(super().largest_rms, float(np.sqrt(self.general["EuclideanFitnessEpsilon"])))
 
-    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array:
+    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
         general = self.general
         own, target = self._ready_of(source), self._ready_of(sink)
-        result = small_gicp.align(
+        result = self._aligned(own, target, start)
+        told = freedoms(result.H, own.points)
+        transform = held_to_guess(start, result.T_target_source, told, held=general["HeldBelow"])
+        for side in (1, -1) if general["ReturnDistance"] else ():
+            begin = transform @ told.step(0, side * general["ReturnDistance"])
+            off = moved(self._aligned(own, target, begin).T_target_source, own.points) - moved(transform, own.points)
+            if _rms(np.linalg.norm(off, axis=1)) > general["ReturnDistance"] / 2:
+                return None
+        return transform
+
+    def _aligned(self, own: Ready, target: Ready, start: Array) -> small_gicp.RegistrationResult:
+        general = self.general
+        return small_gicp.align(
             target.own,
             own.own,
             target.tree,
@@ -119,7 +133,6 @@ class Icp3D(Registration):
             translation_epsilon=general["TransformationEpsilon"] ** 0.5,
             num_threads=1,  # more of them add up in another order each time
         )
-        return held_to_guess(start, result.T_target_source, result.H, own.points, held=general["HeldBelow"])
 
     def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
         points = moved(transform, self._ready_of(source).points)
@@ -247,6 +260,32 @@ class IcpMatcher(Registration):
             nearest = np.argsort(distances.ravel(), kind="stable")[:kept]
             return own[nearest], near.ravel()[nearest]
         return own, near.ravel()
+
+
+@implements("ReliefMeasurement")
+class SurfaceRelief(Step):
+    """Whether the surfaces of a cloud tell where it stands by more than the noise of a camera's matcher does.
+
+    That noise goes with the camera: clouds of flat ground fit best where the camera is thought not to have moved. Of
+    each direction of a step the normals tell the mean of their squared share in it; `relief` is the least of these by
+    what the unevenness about a point alone would tilt its normal.
+    """
+
+    def process(self, *, pointCloud: Cloud) -> Ports:
+        size = self.general["VoxelResolution"]
+        cloud = finite(pointCloud, "pointCloud", least=0)
+        points = voxel_means(cloud, size).points if size and len(cloud) else cloud.points
+        if leaves_a_turn_free(points):
+            return {"success": False, "relief": 0.0}
+        nearest = self.general["NumberOfNeighbours"]
+        normals, curvatures = surfaces_of(points, nearest=nearest, threads=self.threads)
+        middle = points - points.mean(axis=0)
+        scale = np.sqrt(np.mean(np.sum(middle**2, axis=1)))
+        rows = np.hstack([np.cross(middle / scale, normals), normals])
+        least = float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[0])
+        tilt = float(np.median(2 * curvatures / (1 - curvatures)))  # the square of its tangent
+        relief = least / max(tilt, LEAST_TILT)
+        return {"success": relief >= self.general["MinimumRelief"], "relief": relief}
 
 
 def _limited(cloud: Cloud, limit: Mapping[str, Any]) -> Cloud:

@@ -1,5 +1,7 @@
 """Rigid transforms between points of the same things in two frames, without scale."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,23 +77,40 @@ def plane_step(points: Array, sink: Array, normals: Array, *, held: float = 0.0)
     return turn, step[3:] - np.cross(turn, center)
 
 
-def held_to_guess(guess: Array, found: Array, hessian: Array, points: Array, *, held: float) -> Array:
-    """A transform found from a guess, without those of its steps that the hessian says nothing of.
+class Freedoms(NamedTuple):
+    """Steps of a cloud about its middle, from what a hessian says least of to what it says most of."""
 
-    `hessian` (6, 6) is of turn and shift in the frame of the points (n, 3) that were moved, about its origin.
-    """
+    center: Array  # (3,)
+    scale: float  # m, by which turns are as long as shifts
+    lengths: Array  # (6,), how much is said
+    axes: Array  # (6, 6), turns times the scale, and shifts; in columns
+
+    def step(self, place: int, size: float) -> Array:
+        """A transform (4, 4) of the cloud by so many metres along one of them."""
+        return self.transform(self.axes[:, place] * size)
+
+    def transform(self, change: Array) -> Array:
+        """The transform (4, 4) of a turn times the scale and a shift (6,)."""
+        turned = rotation_from_vector(change[:3] / self.scale)
+        return transform_from_rotation(turned, self.center + change[3:] - turned @ self.center)
+
+
+def freedoms(hessian: Array, points: Array) -> Freedoms:
+    """What a hessian (6, 6) of turn and shift, about the origin of the frame of points (n, 3), says of their steps."""
     center = points.mean(axis=0)
-    scale = max(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))), FLAT)
+    scale = max(float(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1)))), FLAT)
     about = np.eye(6)
     about[3:, :3] = np.cross(center, np.eye(3)).T
     about[:, :3] /= scale
-    lengths, axes = np.linalg.eigh(about.T @ hessian @ about)
-    free = axes[:, lengths <= held * lengths[-1]]
+    return Freedoms(center, scale, *np.linalg.eigh(about.T @ hessian @ about))
+
+
+def held_to_guess(guess: Array, found: Array, own: Freedoms, *, held: float) -> Array:
+    """A transform found from a guess, without those of its steps that are told less of than a share of the most."""
+    free = own.axes[:, own.lengths <= held * own.lengths[-1]]
     if not free.shape[1]:
         return found
     step = np.linalg.inv(guess) @ found
     turn = vector_from_rotation(step[:3, :3])
-    change = np.concatenate([turn * scale, step[:3, :3] @ center + step[:3, 3] - center])
-    change -= free @ (free.T @ change)
-    turned = rotation_from_vector(change[:3] / scale)
-    return guess @ transform_from_rotation(turned, center + change[3:] - turned @ center)
+    change = np.concatenate([turn * own.scale, step[:3, :3] @ own.center + step[:3, 3] - own.center])
+    return guess @ own.transform(change - free @ (free.T @ change))
