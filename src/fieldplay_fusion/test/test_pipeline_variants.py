@@ -149,7 +149,7 @@ def test_a_model_is_looked_at_once_and_found_in_each_scene() -> None:
     ]
     points = np.concatenate([block - (block - np.round(block, 1)) * [0, 0, 0.9] for block in blocks])
     truth = transform_from_rotation(rotation_from_vector([0.1, -0.2, 0.4]), [0.5, 0.2, -0.3])
-    pipeline = load_pipeline("PointCloudModelLocalisation")
+    pipeline = load_pipeline("PointCloudModelLocalisation", "FeaturesMatching3D")
     assert pipeline.feed("model", Cloud(points=points), 0) == []
     for stamp_ns in (1, 2):
         moved = points @ truth[:3, :3].T + truth[:3, 3]
