@@ -14,6 +14,7 @@ from fieldplay_samples.errors import SampleError
 from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
+from fieldplay_samples.writers.sherpatt.logs import packed
 from helpers.packed_by_asn1tools import CODER
 
 NUMBERS = numbers_of("sherpatt")
@@ -170,3 +171,15 @@ def test_the_surface_is_the_ground_that_the_rover_stands_on(folder: Path) -> Non
 def test_a_frame_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SampleError, match="dgps_frame: expected ned or nwu"):
         write_sample("sherpatt", tmp_path / "out", SampleOptions(settings={"dgps_frame": "enu"}))
+
+
+def test_arrays_are_packed_as_the_lists_that_they_would_be() -> None:
+    packer, rng = msgpack.Packer(use_bin_type=False), np.random.default_rng(0)
+    arrays = {
+        "bytes": rng.integers(0, 256, 70_000).astype(np.uint8),
+        "none": np.zeros(0, np.uint8),
+        "floats": np.array([1.5, np.inf, -0.0, np.nan]),
+        "points": rng.normal(size=(20, 3)),
+    }
+    lists = {name: array.tolist() for name, array in arrays.items()}
+    assert packed(packer, {"in": arrays, "more": [1, "a"]}) == packer.pack({"in": lists, "more": [1, "a"]})

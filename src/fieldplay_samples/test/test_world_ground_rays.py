@@ -3,7 +3,6 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.world import ground_rays
-from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import merged
@@ -51,30 +50,48 @@ def test_rays_meet_nothing_earlier_and_miss_nothing_that_small_steps_would_find(
         assert np.isfinite(met) or above.min() > -1e-3
 
 
-@pytest.mark.parametrize("every", [2, 3])
-def test_of_rays_in_a_grid_a_few_are_followed_and_all_end_where_each_alone_does(
-    ground: Scene, every: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("nearest_m", [0.0, 0.5])
+def test_of_rays_from_one_place_few_are_followed_and_all_end_where_each_alone_does(
+    ground: Scene, nearest_m: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    azimuth, elevation = np.meshgrid(np.linspace(0.2, 1.0, 160), np.linspace(0.15, -0.6, 120))
+    azimuth, elevation = np.meshgrid(np.linspace(0.2, 1.0, 160), np.linspace(0.15, -1.5, 120))
     directions = directions_of(azimuth.ravel(), elevation.ravel())
     place = ground.terrain.height_m(3.0, 4.0) + 1.5
     origins = np.tile([3.0, 4.0, float(place)], (len(directions), 1))
-    alone = ground.cast(origins, directions, farthest_m=FARTHEST_M).distance_m
+    asked = {"nearest_m": nearest_m, "farthest_m": FARTHEST_M}
+    alone = np.concatenate(
+        [
+            ground.cast(*part, **asked).distance_m
+            for part in zip(np.array_split(origins, 20), np.array_split(directions, 20), strict=True)
+        ]
+    )
     followed: list[int] = []
     exactly = ground_rays.distances_m
     monkeypatch.setattr(
         ground_rays, "distances_m", lambda relief, rays, end: followed.append(len(rays)) or exactly(relief, rays, end)
     )
-    grid = RayGrid(rows=120, columns=160, every_row=every, every_column=every)
-    distance = ground.cast(origins, directions, farthest_m=FARTHEST_M, grid=grid).distance_m
-    assert sum(followed) < 0.6 * len(directions)  # a third of them looks above the skyline
+    distance = ground.cast(origins, directions, **asked).distance_m
+    assert sum(followed) < 0.01 * len(directions)
     met = np.isfinite(distance)
     points = origins[met] + distance[met, None] * directions[met]
-    assert np.abs(height_above(ground.terrain, points)).max() < 1e-3
-    assert (met == np.isfinite(alone)).mean() > 0.998
+    assert np.abs(height_above(ground.terrain, points)).max() < 1e-4
+    assert (met == np.isfinite(alone)).mean() > 0.999
     both = met & np.isfinite(alone)
     off = np.abs(distance[both] - alone[both])
-    assert (off < 0.01 * alone[both]).mean() > 0.995
+    assert (off < 1e-5 * alone[both]).mean() > 0.995
+
+
+def test_rays_from_one_place_that_begin_in_the_ground_or_far_above_it_are_met_as_each_alone(ground: Scene) -> None:
+    _, directions = random_rays(ground.terrain, 3000, 1.0)
+    for above in (0.05, 40.0):
+        origins = np.tile([7.0, -3.0, float(ground.terrain.height_m(7.0, -3.0)) + above], (3000, 1))
+        together = ground.cast(origins, directions, nearest_m=1.0, farthest_m=200.0).distance_m
+        alone = [ground.cast(origins[:1500], half, nearest_m=1.0, farthest_m=200.0) for half in np.split(directions, 2)]
+        each = np.concatenate([hits.distance_m for hits in alone])
+        assert (np.isfinite(together) == np.isfinite(each)).mean() > 0.99
+        both = np.isfinite(together) & np.isfinite(each)
+        assert both.sum() > 250
+        assert (np.abs(together[both] - each[both]) < 1e-4 * each[both]).mean() > 0.97
 
 
 def directions_of(azimuth: Array, elevation: Array) -> Array:

@@ -154,3 +154,16 @@ def test_bounds_hold_all_of_a_solid(solid: Solids) -> None:
     reach = np.linalg.norm(points - centres[0], axis=1)
     assert len(reach) > 50
     assert reach.max() <= radii[0] + 1e-9
+
+
+def test_a_long_limb_is_covered_by_small_balls_and_a_stone_by_one() -> None:
+    limb = capsule((0, 0, 0), (0, 3, 0), 0.05)
+    centres, radii, owner = merged([sphere((5, 0, 0), 0.7), limb]).covers()
+    assert owner.tolist() == [0] + [1] * (len(owner) - 1)
+    assert radii[0] == 0.7
+    assert radii[1:].max() < 0.2
+    along, turn = np.meshgrid(np.linspace(0, 3, 301), np.linspace(0, 2 * np.pi, 24))
+    skin = np.stack([0.05 * np.cos(turn), along, 0.05 * np.sin(turn)], axis=-1).reshape(-1, 3)
+    skin = np.concatenate([skin, [[0, -0.05, 0], [0, 3.05, 0]]])
+    apart = np.linalg.norm(skin[:, None] - centres[None, 1:], axis=2) - radii[1:]
+    assert apart.min(axis=1).max() < 1e-9

@@ -5,7 +5,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.sensors.camera_rays import Intrinsics, camera_from_numbers, pixels_from_points, rays
-from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
@@ -27,7 +26,6 @@ Array = NDArray[np.float64]
 FARTHEST_M = 250.0
 EXPOSURE = 1.1
 ONE_SURFACE = 0.05  # by which share inverse depths beside each other may differ on it
-FOLLOWED = 3  # every so many rays of a picture, each way; depths follow each
 
 
 def render(
@@ -41,9 +39,7 @@ def render(
 def seen(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrink: int) -> tuple[Rays, Hits]:
     """The rays (n,) of a picture, row by row, one for shrink x shrink pixels, and what they meet."""
     towards = _world_rays(camera, world_T_camera, shrink)
-    rows, columns, _ = rays(camera, shrink).shape
-    grid = RayGrid(rows=rows, columns=columns, every_row=FOLLOWED, every_column=FOLLOWED)
-    return towards, _cast(scene, camera, towards, shrink=shrink, grid=grid)
+    return towards, _cast(scene, camera, towards, shrink=shrink)
 
 
 def enlarged(small: NDArray[np.uint8], camera: Intrinsics, shrink: int) -> NDArray[np.uint8]:
@@ -78,16 +74,16 @@ def full_depth(scene: Scene, camera: Intrinsics, world_T_camera: Array, *, shrin
 
 def _world_rays(camera: Intrinsics, world_T_camera: Array, shrink: int) -> Rays:
     directions = rays(camera, shrink).reshape(-1, 3) @ world_T_camera[:3, :3].T
-    return Rays(origins=np.tile(world_T_camera[:3, 3], (len(directions), 1)), directions=directions)
+    return Rays(origins=np.broadcast_to(world_T_camera[:3, 3], directions.shape), directions=directions)
 
 
-def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int, grid: RayGrid | None = None) -> Hits:
+def _cast(scene: Scene, camera: Intrinsics, towards: Rays, *, shrink: int) -> Hits:
     spread = shrink / camera.matrix[0][0]
-    return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread, grid=grid)
+    return scene.cast(towards.origins, towards.directions, farthest_m=FARTHEST_M, spread_rad=spread)
 
 
 def developed(linear: Array) -> NDArray[np.uint8]:
     """Eight bits of linear colours (n, 3), brightened in the dark and bent gently below white."""
-    exposed = EXPOSURE * linear
-    bent = exposed / (1 + 0.25 * exposed)
-    return (255 * np.clip(bent, 0.0, 1.0) ** (1 / 2.2) + 0.5).astype(np.uint8)
+    exposed = np.float32(EXPOSURE) * linear.astype(np.float32)
+    bent = np.clip(exposed / (1 + np.float32(0.25) * exposed), 0.0, 1.0)
+    return np.asarray(np.float32(255) * bent ** np.float32(1 / 2.2) + np.float32(0.5), np.float32).astype(np.uint8)

@@ -10,12 +10,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.scene import Hits, Scene
 
 Array = NDArray[np.float64]
 NEAREST_M = 0.5
-FOLLOWED = 4  # every so many shots of a laser
 FLICKER = 0.1  # of the reach from shot to shot
 FULL_ALBEDO = 0.25  # seen squarely, it returns the intensity 255
 
@@ -95,7 +93,6 @@ def sweep(
         nearest_m=NEAREST_M,
         farthest_m=lidar.farthest_m,
         spread_rad=0.003,
-        grid=RayGrid(rows=lidar.columns, columns=len(lidar.elevations_deg), every_row=FOLLOWED),
     )
     rng = rng or np.random.default_rng(0)
     seen = np.flatnonzero(hits.distance_m < _reach_m(lidar, hits, world, rng=rng))

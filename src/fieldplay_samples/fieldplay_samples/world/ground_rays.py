@@ -1,16 +1,18 @@
 """Where rays meet a relief: squares of cells that a ray passes above are skipped, the larger the better.
 
-Of rays in a grid, neighbours of which look nearly the same way, some are followed so. Between them the distance is
-guessed, and made exact where the ray goes through the surface about there; the rest is followed too.
+Of many rays from about one place only those in doubt are followed so. Where the others meet the surface is guessed by
+its profiles, and made exact.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.profiles import goes_under, guessed_m, near_m, panorama
 from fieldplay_samples.world.rays import Rays
-from fieldplay_samples.world.relief import GroundRelief, heights_m
+from fieldplay_samples.world.relief import GroundRelief, heights_m, surface
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -20,22 +22,12 @@ STRAIGHT = 1e-9  # the least that a ray moves sideways: one that does not at all
 REFINEMENTS = 12
 FOUND_M = 1e-7  # above or below the surface
 FIRST_LEVEL = 4
-LIKE_NEIGHBOURS = 1.25  # the greatest by the least distance of those around a ray, where all are on one surface
-AT_SURFACE_M = 5e-4  # above or below it: where a guess is right
-GUESS_ERROR = 0.01  # of the distance: the surface is looked for so much before and behind
-
-
-@dataclass(frozen=True, kw_only=True)
-class RayGrid:
-    """How rays lie, row by row: neighbours look nearly the same way, and every so many of them are followed.
-
-    What is thinner than the distance of those, a crest against the sky, may be seen through.
-    """
-
-    rows: int
-    columns: int
-    every_row: int = 1
-    every_column: int = 1
+GUESS_ERROR = 0.015  # of the distance: the surface is looked for so much before and behind
+STEPS = 6
+AT_ONCE, PARTS = 2048, 2048  # rays in doubt and parts of them that are looked at together
+SEARCHED = 6  # how often a ray near the ground is looked at between two places of a profile
+SETTLED_M = 1e-4  # of a last step, after which the next one would be thousands of times shorter
+FLATTEST = 1e-3  # how fast a ray nears the surface at least
 
 
 @dataclass(eq=False, kw_only=True)
@@ -69,51 +61,70 @@ class _Squares:
 def distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:
     """Distances (n,) in m at which rays (n,) first meet the relief before end_m (n,); inf where they do not."""
     result = np.full(len(rays), np.inf)
-    for first in range(0, len(rays), CHUNK):
-        part = slice(first, first + CHUNK)
-        chunk = Rays(origins=rays.origins[part], directions=rays.directions[part])
-        result[part] = _chunk_distances_m(relief, chunk, end_m[part])
+    for part in _parts(len(rays), CHUNK):
+        result[part] = _chunk_distances_m(relief, rays.part(part), end_m[part])
     return result
 
 
-def distances_in_grid_m(relief: GroundRelief, rays: Rays, end_m: Array, grid: RayGrid) -> Array:
-    """As distances_m, for rays (n,) in a grid, of which only some are followed."""
-    numbers = np.arange(len(rays)).reshape(grid.rows, grid.columns)
-    some = numbers[:: grid.every_row, :: grid.every_column]
-    result = np.full(len(rays), np.nan)
-    result[some.ravel()] = distances_m(relief, rays.taken(some.ravel()), end_m[some.ravel()])
-    guess = _guessed(result[some], grid)
-    asked = np.flatnonzero(np.isfinite(guess) & np.isnan(result))
-    chosen, nearer = rays.taken(asked), guess[asked] * (1 - GUESS_ERROR)
-    further = np.minimum(guess[asked] * (1 + GUESS_ERROR), end_m[asked])
-    above, below = _gap(relief, chosen, nearer), -_gap(relief, chosen, further)
-    sure = np.flatnonzero((above > 0) & (below > 0))
-    falls = (above[sure] + below[sure]) / (further[sure] - nearer[sure])  # about how fast it nears the surface
-    found, certain = nearer[sure] + above[sure] / falls, chosen.taken(sure)
-    found += _gap(relief, certain, found) / falls
-    gap = _gap(relief, certain, found)
-    good = np.flatnonzero((np.abs(gap) < AT_SURFACE_M) & (found > nearer[sure]) & (found < further[sure]))
-    result[asked[sure[good]]] = found[good] + gap[good] / falls[good]
-    rest = np.flatnonzero(np.isnan(result))
-    result[rest] = distances_m(relief, rays.taken(rest), end_m[rest])
+def _parts(count: int, size: int) -> Iterator[slice]:
+    for first in range(0, count, size):
+        yield slice(first, first + size)
+
+
+def distances_from_place_m(relief: GroundRelief, rays: Rays, end_m: Array, *, nearest_m: float) -> Array:
+    """As distances_m, for many rays (n,) that begin near each other; what is nearer than nearest_m is not met."""
+    seen = panorama(relief, rays, end_m)
+    result = guessed_m(seen)
+    early = np.flatnonzero(result < nearest_m * (1 + 2 * GUESS_ERROR))
+    asked = np.flatnonzero(np.isfinite(result))
+    for part in _parts(len(asked), CHUNK):
+        result[asked[part]] = _settled(relief, rays.taken(asked[part]), result[asked[part]])
+    doubtful = np.flatnonzero(np.isnan(result))
+    for part in _parts(len(doubtful), AT_ONCE):
+        result[doubtful[part]] = _searched(relief, rays.taken(doubtful[part]), near_m(seen, doubtful[part]))
+    lost = doubtful[np.isinf(result[doubtful]) & goes_under(seen, doubtful)]
+    again = np.unique(np.concatenate([early, lost, np.flatnonzero(result < nearest_m)]))
+    begun = Rays(origins=rays.points(np.full(len(rays), nearest_m)), directions=rays.directions).taken(again)
+    result[again] = nearest_m + distances_m(relief, begun, end_m[again] - nearest_m)
+    result[result >= end_m] = np.inf
     return result
 
 
-def _guessed(some: Array, grid: RayGrid) -> Array:
-    """Distances (n,) of all rays by those followed around them, inverse ones being even; NaN where those differ."""
-    low = high = inverse = 1 / np.maximum(some, 1e-9)  # 0 where nothing is met
-    for axis, count, every in ((0, grid.rows, grid.every_row), (1, grid.columns, grid.every_column)):
-        before = np.arange(count) // every
-        after = -(-np.arange(count) // every)
-        known = after < some.shape[axis]  # beyond the last one followed there is nothing to go by
-        after = np.where(known, after, before)
-        share = (np.arange(count) % every / every).reshape((-1, 1) if axis == 0 else (1, -1))
-        inverse = inverse.take(before, axis) * (1 - share) + inverse.take(after, axis) * share
-        low = np.minimum(low.take(before, axis), low.take(after, axis))
-        low = np.where(known.reshape(share.shape), low, 0.0)
-        high = np.maximum(high.take(before, axis), high.take(after, axis))
-    alike = (low > 0) & (high < LIKE_NEIGHBOURS * low)
-    return np.asarray(np.where(alike, 1 / np.where(alike, inverse, 1.0), np.nan)).ravel()
+def _searched(relief: GroundRelief, rays: Rays, near: tuple[Indices, Array, Array]) -> Array:
+    """The first crossings (n,) in the parts of rays (n,) near the ground; inf where they cross it in none."""
+    which, begin, end = near
+    at = begin[:, None] + (end - begin)[:, None] * np.linspace(0.0, 1.0, SEARCHED + 1)
+    gap = np.empty(at.shape)
+    for part in _parts(len(at), PARTS):
+        looked = rays.taken(np.repeat(which[part], SEARCHED + 1))
+        gap[part] = _gap(relief, looked, at[part].ravel()).reshape(-1, SEARCHED + 1)
+    crossed = np.flatnonzero((gap <= 0).any(axis=1))
+    crossed = crossed[np.flatnonzero(np.diff(which[crossed], prepend=-1))]  # the first part of each ray
+    place = (gap[crossed] <= 0).argmax(axis=1)
+    crossed, place = crossed[place > 0], place[place > 0]  # a ray that is below it already has to be followed
+    result, ray = np.full(len(rays), np.inf), which[crossed]
+    bracket = at[crossed, place - 1], at[crossed, place]
+    result[ray] = _refined(relief, rays.taken(ray), bracket)
+    return result
+
+
+def _settled(relief: GroundRelief, rays: Rays, guess: Array) -> Array:
+    """The crossings (n,) near the guesses (n,), by Newton's method; NaN where it leads away."""
+    result, left = np.full(len(guess), np.nan), np.arange(len(guess))
+    at, reach = guess, GUESS_ERROR * guess
+    for _ in range(STEPS):
+        height, east, north = surface(relief, *rays.points(at).T[:2])
+        points_z = rays.origins[:, 2] + at * rays.directions[:, 2]
+        nears = rays.directions[:, 0] * east + rays.directions[:, 1] * north - rays.directions[:, 2]
+        step = (points_z - height) / np.where(nears > FLATTEST, nears, np.inf)
+        at = at + step
+        there = (np.abs(step) < SETTLED_M) & (nears > FLATTEST)
+        result[left[there]] = at[there]
+        on = np.flatnonzero(~there & (nears > FLATTEST) & (np.abs(at - guess) < reach))
+        if not len(on):
+            break
+        left, rays, at, guess, reach = left[on], rays.taken(on), at[on], guess[on], reach[on]
+    return result
 
 
 def _chunk_distances_m(relief: GroundRelief, rays: Rays, end_m: Array) -> Array:

@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_samples.world.bundles import keys_by_view
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.world.scene import Hits, Scene
 from fieldplay_samples.world.soil import LIGHT_FROM_RAD
@@ -50,10 +51,12 @@ def radiance(scene: Scene, hits: Hits, rays: Rays, *, sun: Sun) -> Array:
     points = rays.taken(seen).points(distance)
     facing = np.maximum(normal @ sun.direction(), 0.0)
     lit = np.flatnonzero(facing > 0)
-    facing[lit[scene.in_shadow(points[lit], sun.direction())]] = 0.0
-    light = facing[:, None] * (sun.strength * SUNLIGHT) + (0.6 + 0.4 * normal[:, 2:]) * (sun.sky * SKYLIGHT)
-    clear = np.exp(-distance / CLEAR_M)[:, None]
-    colour[seen] = clear * hits.albedo[seen] * light + (1 - clear) * HAZE
+    keys = keys_by_view(rays.directions[seen[lit]], distance[lit])
+    facing[lit[scene.in_shadow(points[lit], sun.direction(), keys)]] = 0.0
+    clear = np.exp(-distance / CLEAR_M)
+    light = np.stack([facing, 0.6 + 0.4 * normal[:, 2]], axis=1) * clear[:, None]
+    lit_up = (light @ np.stack([sun.strength * SUNLIGHT, sun.sky * SKYLIGHT])) * hits.albedo[seen]
+    colour[seen] = lit_up + (1 - clear)[:, None] * HAZE
     return colour
 
 

@@ -31,7 +31,9 @@ class Met:
 
 def first_met(solids: Solids, rays: Rays, keys: NDArray[np.int64], *, end_m: Array) -> Met:
     """Those rays that meet a solid nearer than end_m (n,); keys (n,) bundle them."""
-    ray, solid = candidates(rays, keys, solids.bounds(), farthest_m=float(np.max(end_m, initial=0.0)))
+    *spheres, owner = solids.covers()
+    ray, cover = candidates(rays, keys, (spheres[0], spheres[1]), end_m)
+    solid = owner[cover]
     stones = len(solids.stones.centre)
     is_stone = solid < stones
     ray, solid = np.concatenate([ray[is_stone], ray[~is_stone]]), np.concatenate([solid[is_stone], solid[~is_stone]])

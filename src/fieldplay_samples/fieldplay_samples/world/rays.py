@@ -22,6 +22,10 @@ class Rays:
         """The rays of those numbers (m,)."""
         return Rays(origins=self.origins.take(rows, axis=0), directions=self.directions.take(rows, axis=0))
 
+    def part(self, rows: slice) -> "Rays":
+        """The rays of those rows."""
+        return Rays(origins=self.origins[rows], directions=self.directions[rows])
+
     def points(self, distance_m: Array) -> Array:
         """Where (n, 3) the rays are at distances (n,)."""
         return np.asarray(self.origins + distance_m[:, None] * self.directions)

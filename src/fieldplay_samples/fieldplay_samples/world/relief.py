@@ -15,20 +15,27 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GroundRelief:
-    """Control points (n, n) of heights in m, row along y, column along x; n is a power of two.
+    """Control points of heights in m, row along y, column along x, with those beyond each edge; n is a power of two.
 
-    `peaks` has the maxima of the surface over squares of 1, 2, 4 ... n cells, one level after the other.
+    `peaks` has the maxima of the surface over squares of 1, 2, 4 ... n cells, one level after the other; `nodes` the
+    surface itself above each control point.
     """
 
     cell_m: float
-    control_m: NDArray[np.float32]
+    bordered_m: NDArray[np.float32]
+    nodes_m: NDArray[np.float32]
     peaks_m: NDArray[np.float32]
     first_peak: Indices
 
     @property
+    def control_m(self) -> NDArray[np.float32]:
+        """The control points (n, n) themselves."""
+        return self.bordered_m[1:-1, 1:-1]
+
+    @property
     def cells(self) -> int:
         """The number of cells along each side of the period."""
-        return int(self.control_m.shape[0])
+        return len(self.bordered_m) - 2
 
 
 def relief_from_heights(heights_m: Array, cell_m: float) -> GroundRelief:
@@ -40,7 +47,18 @@ def relief_from_heights(heights_m: Array, cell_m: float) -> GroundRelief:
         levels.append(np.maximum(rows[:, ::2], rows[:, 1::2]))
     first = np.cumsum([0, *(level.size for level in levels)])[:-1]
     peaks = np.concatenate([level.ravel() for level in levels])
-    return GroundRelief(cell_m=cell_m, control_m=control, peaks_m=peaks, first_peak=first.astype(np.int64))
+    return GroundRelief(
+        cell_m=cell_m,
+        bordered_m=np.pad(control, 1, mode="wrap"),
+        nodes_m=_at_nodes(_at_nodes(control, 0), 1),
+        peaks_m=peaks,
+        first_peak=first.astype(np.int64),
+    )
+
+
+def _at_nodes(control: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    beside = np.roll(control, 1, axis) + np.roll(control, -1, axis)
+    return np.asarray(np.float32(0.75) * control + np.float32(0.125) * beside, np.float32)
 
 
 def _cell_peaks(control: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -55,44 +73,59 @@ def _highest_of_three(values: NDArray[np.float32], axis: int) -> NDArray[np.floa
 
 def heights_m(relief: GroundRelief, x: Array, y: Array) -> Array:
     """Heights (...) at x, y (...), in m."""
-    columns, across = _weights(x / relief.cell_m)
-    rows, along = _weights(y / relief.cell_m)
-    return _weighted(relief, (rows, along), (columns, across))
+    return _surface(relief, x, y, sloped=False)[0]
 
 
 def slopes(relief: GroundRelief, x: Array, y: Array) -> tuple[Array, Array]:
     """The slopes dz/dx and dz/dy (...) at x, y (...) in m."""
-    columns, across = _weights(x / relief.cell_m)
-    rows, along = _weights(y / relief.cell_m)
-    _, turned = _slope_weights(x / relief.cell_m)
-    _, tilted = _slope_weights(y / relief.cell_m)
-    east = _weighted(relief, (rows, along), (columns, turned)) / relief.cell_m
-    north = _weighted(relief, (rows, tilted), (columns, across)) / relief.cell_m
+    _, east, north = surface(relief, x, y)
     return east, north
 
 
-def _weighted(
-    relief: GroundRelief, rows: tuple[Indices, tuple[Array, ...]], columns: tuple[Indices, tuple[Array, ...]]
-) -> Array:
-    control, mask = relief.control_m.ravel(), relief.cells - 1
-    (row, along), (column, across) = rows, columns
-    sides = [column + right & mask for right in (-1, 0, 1)]
-    total = np.zeros(row.shape)
-    for down, weight in zip((-1, 0, 1), along, strict=True):
-        line = (row + down & mask) * relief.cells
-        before, here, after = (control.take(line + side) for side in sides)
-        total += weight * (across[0] * before + across[1] * here + across[2] * after)
-    return total
+def surface(relief: GroundRelief, x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """Heights (...) in m and slopes dz/dx and dz/dy (...) at x, y (...) in m."""
+    height, east, north = _surface(relief, x, y, sloped=True)
+    return height, east, north
 
 
-def _weights(cells: Array) -> tuple[Indices, tuple[Array, ...]]:
-    """The nearest control point, and the weights of it and its neighbours on either side."""
+def _surface(relief: GroundRelief, x: Array, y: Array, *, sloped: bool) -> tuple[Array, ...]:
+    (column, across), (row, along) = _nearest(x / relief.cell_m), _nearest(y / relief.cell_m)
+    mask, width = relief.cells - 1, relief.cells + 2
+    first = (row & mask) * width + (column & mask)  # of the nine control points about a place
+    sides, turned = _weights(across), _slope_weights(across)
+    total = np.zeros((3 if sloped else 1, *first.shape))
+    for down, (weight, tilt) in enumerate(zip(_weights(along), _slope_weights(along), strict=True)):
+        three = [_beyond(relief, down * width + right).take(first) for right in (0, 1, 2)]
+        line = _sum_of_three(sides, three)
+        total[0] += weight * line
+        if sloped:
+            total[1] += weight * _sum_of_three(turned, three)
+            total[2] += tilt * line
+    total[1:] /= relief.cell_m
+    return tuple(total)
+
+
+def _beyond(relief: GroundRelief, first: int) -> NDArray[np.float32]:
+    return relief.bordered_m.ravel()[first:]
+
+
+def _sum_of_three(weights: tuple[Array, Array, Array], values: list[NDArray[np.float32]]) -> Array:
+    total = weights[0] * values[0]
+    total += weights[1] * values[1]
+    total += weights[2] * values[2]
+    return np.asarray(total)
+
+
+def _nearest(cells: Array) -> tuple[Indices, Array]:
+    """The nearest control point, and how far on from it a place is, in cells."""
     nearest = np.floor(cells + 0.5)
-    offset = cells - nearest
-    return nearest.astype(np.int64), ((0.5 - offset) ** 2 / 2, 0.75 - offset**2, (0.5 + offset) ** 2 / 2)
+    return nearest.astype(np.int64), cells - nearest
 
 
-def _slope_weights(cells: Array) -> tuple[Indices, tuple[Array, ...]]:
-    nearest = np.floor(cells + 0.5)
-    offset = cells - nearest
-    return nearest.astype(np.int64), (offset - 0.5, -2 * offset, offset + 0.5)
+def _weights(offset: Array) -> tuple[Array, Array, Array]:
+    """Those of a control point's neighbour before it, its own and that of the one after it."""
+    return (0.5 - offset) ** 2 / 2, 0.75 - offset**2, (0.5 + offset) ** 2 / 2
+
+
+def _slope_weights(offset: Array) -> tuple[Array, Array, Array]:
+    return offset - 0.5, -2 * offset, offset + 0.5

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_samples.world import ground_rays
 from fieldplay_samples.world.bundles import keys_by_direction, keys_by_place
-from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.nearest_solid import Met, first_met, looks
 from fieldplay_samples.world.rays import Rays
@@ -18,8 +17,8 @@ from fieldplay_samples.world.terrain import Terrain, relief_of
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 GROUND = -1
+MANY, ONE_PLACE_M = 2000, 2.0  # rays that begin so near each other see the ground alike
 FLATTEST = 0.03  # the sine of the flattest angle under which a footprint is still thought to grow
-STRETCH = 0.75  # the power with which it does: 0 is its width, 1 its length; the pattern is averaged in both directions
 SHADOW_BEGINS_M, SHADOW_ENDS_M = 0.005, 100.0
 SMALLEST_ROCK_M, LARGEST_ROCK_M = 0.1, 1.2
 SMALLEST_OUTCROP_M, LARGEST_OUTCROP_M = 4.0, 9.0
@@ -59,42 +58,47 @@ class Scene:
         nearest_m: float = 0.0,
         farthest_m: float = 100.0,
         spread_rad: float = 0.0,
-        grid: RayGrid | None = None,
     ) -> Hits:
         """What rays from origins (n, 3) along unit directions (n, 3) meet first, between nearest_m and farthest_m.
 
-        A ray is spread_rad wide: patterns finer than that are averaged in the albedo. Rays that lie in a grid take less
-        time.
+        A ray is spread_rad wide: patterns finer than that are averaged in the albedo. Many rays from about one place
+        take less time each.
         """
-        rays = Rays(origins=origins + nearest_m * directions, directions=directions)
+        rays = Rays(origins=origins + nearest_m * directions if nearest_m else origins, directions=directions)
         end = np.full(len(rays), farthest_m - nearest_m)
-        distance = self._ground_distance(rays, end, grid)
+        if len(rays) >= MANY and np.ptp(origins, axis=0).max() < ONE_PLACE_M:
+            distance = self._ground_from_place(Rays(origins=origins, directions=directions), nearest_m, farthest_m)
+        else:
+            distance = ground_rays.distances_m(relief_of(self.terrain), self._levelled(rays), end)
         met = first_met(self.solids, rays, keys_by_direction(directions), end_m=np.minimum(distance, end))
         distance[met.ray] = met.distance_m
         return self._seen(rays, distance, met, nearest_m=nearest_m, spread_rad=spread_rad)
 
-    def in_shadow(self, points: Array, towards_sun: Array) -> NDArray[np.bool_]:
-        """Which of points (n, 3) have a solid between themselves and the sun (3,); hills throw no shadow."""
+    def in_shadow(self, points: Array, towards_sun: Array, keys: NDArray[np.int64] | None = None) -> NDArray[np.bool_]:
+        """Which of points (n, 3) have a solid between themselves and the sun (3,); hills throw no shadow.
+
+        Points of one key (n,) are near each other.
+        """
         directions = np.broadcast_to(towards_sun, points.shape)
         rays = Rays(origins=points + SHADOW_BEGINS_M * directions, directions=directions)
-        keys = keys_by_place(rays.origins, towards_sun)
+        keys = keys_by_place(rays.origins, towards_sun) if keys is None else keys
         dark = np.zeros(len(rays), bool)
         dark[first_met(self.solids, rays, keys, end_m=np.full(len(rays), SHADOW_ENDS_M)).ray] = True
         return dark
 
-    def _ground_distance(self, rays: Rays, end_m: Array, grid: RayGrid | None) -> Array:
-        """The overall slope is taken out of the ground and of the rays: that leaves straight lines and distances."""
-        levelled = Rays(origins=self._levelled(rays.origins), directions=self._levelled(rays.directions))
-        if grid is None:
-            return ground_rays.distances_m(relief_of(self.terrain), levelled, end_m)
-        return ground_rays.distances_in_grid_m(relief_of(self.terrain), levelled, end_m, grid)
+    def _ground_from_place(self, rays: Rays, nearest_m: float, farthest_m: float) -> Array:
+        """Distances (n,) beyond nearest_m at which rays (n,) from about one place meet the ground."""
+        end = np.full(len(rays), farthest_m)
+        levelled, relief = self._levelled(rays), relief_of(self.terrain)
+        return ground_rays.distances_from_place_m(relief, levelled, end, nearest_m=nearest_m) - nearest_m
 
-    def _levelled(self, vectors: Array) -> Array:
-        """Vectors (n, 3), with the height by which the overall slope rises along them taken off."""
-        east, north = self.terrain.slope
-        result = np.array(vectors)
-        result[:, 2] -= east * vectors[:, 0] + north * vectors[:, 1]
-        return result
+    def _levelled(self, rays: Rays) -> Rays:
+        """Rays with the overall slope of the ground taken off: that leaves straight lines and distances."""
+        slope = np.array([*self.terrain.slope, 0.0])
+        origins, directions = np.array(rays.origins), np.array(rays.directions)
+        origins[:, 2] -= origins @ slope
+        directions[:, 2] -= directions @ slope
+        return Rays(origins=origins, directions=directions)
 
     def _seen(self, rays: Rays, distance: Array, met: Met, *, nearest_m: float, spread_rad: float) -> Hits:
         solid = np.full(len(distance), GROUND)
@@ -104,7 +108,8 @@ class Scene:
         x, y, _ = rays.taken(ground).points(distance[ground]).T
         normal[ground] = self.terrain.normal(x, y)
         sine = np.einsum("nc,nc->n", normal[ground], rays.directions[ground])
-        stretched = spread_rad * np.maximum(np.abs(sine), FLATTEST) ** -STRETCH
+        steep = np.maximum(np.abs(sine), FLATTEST)
+        stretched = spread_rad / np.sqrt(steep * np.sqrt(steep))  # between its width and, with a power of 1, its length
         albedo[ground] = self.terrain.colour(x, y, stretched * (distance[ground] + nearest_m))
         points = rays.taken(met.ray).points(met.distance_m)
         footprint = spread_rad * (met.distance_m + nearest_m)

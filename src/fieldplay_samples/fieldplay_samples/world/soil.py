@@ -7,6 +7,7 @@ A band fades where a ray's footprint is no longer smaller than its waves, so tha
 from dataclasses import dataclass
 from functools import lru_cache
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +15,9 @@ from fieldplay_samples.world.crops import CropRows
 from fieldplay_samples.world.noise import periodic_noise
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 TEXELS = 512
+LINE = 1024  # places that are looked up in a row
 LIGHT_FROM_RAD = 4.1  # azimuth of the light that is painted on bumps: that of the sun
 TURN_RAD = 2.399963  # the golden angle: directions that never come near each other
 
@@ -55,48 +58,58 @@ class Soil:
 
     def albedo(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
         """Albedo (..., 3) at x, y (...), averaged over about footprint_m (...)."""
-        colour = np.empty((*x.shape, 3))
-        colour[:] = self.base
+        wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape).ravel()
+        x, y, shape = x.ravel(), y.ravel(), x.shape
+        colours = [np.full(len(x), part, np.float32) for part in self.base]
         for shade, picture in zip(self.shades, _patches(self), strict=True):
-            seen = _smooth_step(2 - np.asarray(footprint_m) / shade.shortest_m)
-            share = shade.share + seen * (_looked_up(picture, x, y, texel_m=shade.shortest_m / 4) - shade.share)
-            colour += share[..., None] * (np.array(shade.albedo) - colour)
-        pattern = self.pattern(x, y, footprint_m)
+            share = np.full(len(x), shade.share, np.float32)
+            _add_seen(
+                share, picture, (x, y), 2 - wide / shade.shortest_m, texel_m=shade.shortest_m / 4, mean=shade.share
+            )
+            _blend(colours, shade.albedo, share)
+        pattern = self.pattern(x, y, wide)
         if self.rows:
-            green = self.rows.share(x, y, raggedness=4 * pattern, footprint_m=footprint_m)
-            colour += green[..., None] * (np.array(self.rows.albedo) - colour)
-        return np.asarray(colour * np.exp(pattern)[..., None], float)
+            _blend(colours, self.rows.albedo, self.rows.share(x, y, raggedness=4 * pattern, footprint_m=wide))
+        light = np.exp(pattern)
+        return np.stack([colour * light for colour in colours], axis=-1).reshape(*shape, 3).astype(float)
 
-    def pattern(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
+    def pattern(self, x: Array, y: Array, footprint_m: Array | Single | float = 0.0) -> Single:
         """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
-        total = np.zeros(x.shape)
+        wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape)
+        total = np.zeros(x.shape, np.float32)
         for turn, (grain, picture) in enumerate(zip(self.grain, _pictures(self), strict=True)):
-            seen = _smooth_step(2 - np.asarray(footprint_m) / (2 * grain.texel_m))
             cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
-            total += seen * _looked_up(picture, cos * x - sin * y, sin * x + cos * y, texel_m=grain.texel_m)
+            place = cos * x - sin * y, sin * x + cos * y
+            _add_seen(total, picture, place, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
         return total
 
 
+def _blend(colours: list[Single], albedo: tuple[float, float, float], share: Single) -> None:
+    """Let so much (n,) of each colour (n,) be that albedo."""
+    for colour, part in zip(colours, albedo, strict=True):
+        colour += share * (np.float32(part) - colour)
+
+
 @lru_cache(maxsize=4)
-def _patches(soil: Soil) -> tuple[NDArray[np.float32], ...]:
+def _patches(soil: Soil) -> tuple[Single, ...]:
     """How much of each shade there is, 0 to 1, in texels of a quarter of its shortest wavelength."""
     rng = np.random.default_rng([soil.seed, 1])
     return tuple(_patch(shade, rng) for shade in soil.shades)
 
 
-def _patch(shade: Shade, rng: np.random.Generator) -> NDArray[np.float32]:
+def _patch(shade: Shade, rng: np.random.Generator) -> Single:
     noise = periodic_noise(rng, TEXELS, longest=4 * shade.longest_m / shade.shortest_m, shortest=4, roughness=0.8)
     edge = np.quantile(noise, 1 - shade.share)
     return np.asarray(1 / (1 + np.exp(-6 * (noise - edge))), np.float32)
 
 
 @lru_cache(maxsize=4)
-def _pictures(soil: Soil) -> tuple[NDArray[np.float32], ...]:
+def _pictures(soil: Soil) -> tuple[Single, ...]:
     rng = np.random.default_rng([soil.seed, 2])
     return tuple(_picture(grain, rng, LIGHT_FROM_RAD + turn * TURN_RAD) for turn, grain in enumerate(soil.grain))
 
 
-def _picture(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> NDArray[np.float32]:
+def _picture(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> Single:
     """The band's picture; in its own axes light comes from that direction."""
     noise = periodic_noise(rng, TEXELS, longest=12, shortest=3, roughness=0.4)
     stones = 1 / (1 + np.exp(-6 * (noise - 1.1)))
@@ -110,19 +123,27 @@ def _of_rms_1(values: Array) -> Array:
     return np.asarray((values - values.mean()) / values.std())
 
 
-def _smooth_step(value: Array) -> Array:
-    clipped = np.clip(value, 0.0, 1.0)
-    return clipped * clipped * (3 - 2 * clipped)
+def _add_seen(
+    total: Single, picture: Single, place: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
+) -> None:
+    """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
+
+    What is seen grows as `clear` (n,) does, from nothing at 0 to all at 1.
+    """
+    near = np.flatnonzero(clear > 0)
+    clipped = np.minimum(clear[near], np.float32(1))
+    seen = clipped * clipped * (3 - 2 * clipped)
+    values = _looked_up(picture, place[0][near], place[1][near], texel_m=texel_m)
+    total[near] += seen * (values - np.float32(mean))
 
 
-def _looked_up(picture: NDArray[np.float32], x: Array, y: Array, *, texel_m: float) -> Array:
-    """The picture's values (...) at x, y (...), bilinear, repeated without end."""
-    right, up = x / texel_m, y / texel_m
-    column, row = np.floor(right), np.floor(up)
-    across, along = right - column, up - row
-    first, second = (column.astype(np.int64) + step & TEXELS - 1 for step in (0, 1))
-    low, high = ((row.astype(np.int64) + step & TEXELS - 1) * TEXELS for step in (0, 1))
-    flat = picture.ravel()
-    below = flat.take(low + first) * (1 - across) + flat.take(low + second) * across
-    above = flat.take(high + first) * (1 - across) + flat.take(high + second) * across
-    return np.asarray(below + (above - below) * along, float)
+def _looked_up(picture: Single, x: Array, y: Array, *, texel_m: float) -> Single:
+    """The picture's values (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
+    count = len(x)
+    maps = np.zeros((2, -(-count // LINE) * LINE), np.float32)
+    for line, values in zip(maps, (x, y), strict=True):
+        texels = values / texel_m
+        line[:count] = texels - TEXELS * np.floor(texels / TEXELS)
+    along, across = maps.reshape(2, -1, LINE)
+    found = cv2.remap(picture, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
+    return np.asarray(found.ravel()[:count], np.float32)

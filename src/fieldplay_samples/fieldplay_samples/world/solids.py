@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 PLANES = 12
+MOST_COVERS = 12  # of a limb
 NO_PLANE = (0.0, 0.0, 1.0, 1e9)
 Columns = TypeVar("Columns", "Stones", "Limbs")
 
@@ -60,6 +61,20 @@ class Solids:
         centres = np.concatenate([self.stones.centre, self.limbs.begin + line / 2])
         reach = self.stones.radii_m.max(axis=1, initial=0.0)
         return centres, np.concatenate([reach, self.limbs.radius_m + np.linalg.norm(line, axis=1) / 2])
+
+    def covers(self) -> tuple[Array, Array, NDArray[np.intp]]:
+        """Centres (s, 3) and radii (s,) in m of balls that cover the solids, many a limb; and whose each is (s,)."""
+        limbs = self.limbs
+        line = limbs.end - limbs.begin
+        count = np.clip(np.ceil(np.linalg.norm(line, axis=1) / np.maximum(4 * limbs.radius_m, 1e-9)), 1, MOST_COVERS)
+        owner = np.repeat(np.arange(len(count)), count.astype(np.intp))
+        place = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        centres = limbs.begin[owner] + ((place + 0.5) / count[owner])[:, None] * line[owner]
+        half = np.linalg.norm(line, axis=1) / (2 * count)  # of the length that a ball is for
+        reach = np.concatenate([self.stones.radii_m.max(axis=1, initial=0.0), (limbs.radius_m + half)[owner]])
+        stones = len(self.stones.centre)
+        whose = np.concatenate([np.arange(stones), stones + owner])
+        return np.concatenate([self.stones.centre, centres]), reach, whose
 
 
 NO_STONES = Stones(

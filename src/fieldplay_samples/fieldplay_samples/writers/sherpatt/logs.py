@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgpack
+import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats
 from fieldplay_samples.writers.tables import Stamps
@@ -21,6 +23,8 @@ LARGEST_64, LARGEST_U32, LONGEST_NAME = (1 << 63) - 1, (1 << 32) - 1, 256
 US_PER_S = 1_000_000
 FRACTION = 53  # bits of the mantissa of a double, all of which are written
 BINARY, MINUS = 0x80, 0x40
+UINT8, FLOAT64, SHORT_LIST = 0xCC, 0xCB, 0x90  # what stands before such a number or list in MessagePack
+LARGEST_IN_A_BYTE = 127
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,10 +46,43 @@ def write_log(path: Path, streams: Mapping[str, WrittenStream]) -> None:
             file.write(packer.pack(name))
             file.write(packer.pack_array_header(len(stream.logged_ns)))
             for sample in stream.samples:
-                file.write(packer.pack(sample))
+                file.write(packed(packer, sample))
             times = stream.logged_ns if stream.in_ns else stream.logged_ns // 1000
             file.write(packer.pack(f"{name}.meta"))
             file.write(packer.pack({"timestamps": times.tolist(), "type": stream.kind}))
+
+
+def packed(packer: msgpack.Packer, value: Any) -> bytes:
+    """A value as MessagePack; arrays, of bytes (n,) or floats (n,) or (n, up to 15), as lists of numbers."""
+    if isinstance(value, dict):
+        parts = [packer.pack_map_header(len(value))]
+        for key, held in value.items():
+            parts += [packer.pack(key), packed(packer, held)]
+        return b"".join(parts)
+    if isinstance(value, np.ndarray):
+        head: bytes = packer.pack_array_header(len(value))
+        return head + (_of_small_numbers(value) if value.dtype == np.uint8 else _of_floats(value))
+    data: bytes = packer.pack(value)
+    return data
+
+
+def _of_small_numbers(values: NDArray[np.uint8]) -> bytes:
+    """Numbers to 127 take a byte, those above are marked."""
+    large = values > LARGEST_IN_A_BYTE
+    written = np.full(len(values) + int(large.sum()), UINT8, np.uint8)
+    written[np.arange(len(values)) + np.cumsum(large)] = values
+    return written.tobytes()
+
+
+def _of_floats(values: Floats) -> bytes:
+    number = [("mark", "u1"), ("value", ">f8")]
+    row = [("head", "u1"), ("numbers", number, values.shape[1:])]
+    written = np.empty(len(values), row if values.ndim > 1 else number)
+    if values.ndim > 1:
+        written["head"] = SHORT_LIST + values.shape[1]
+    numbers = written["numbers"] if values.ndim > 1 else written
+    numbers["mark"], numbers["value"] = FLOAT64, values
+    return written.tobytes()
 
 
 def write_settings(path: Path, settings: Mapping[Any, Any]) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, full_depth, render
-from fieldplay_samples.world.ground_rays import RayGrid
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.writers.sherpatt.logs import Sample, WrittenStream, micros, write_log
 from fieldplay_samples.writers.sherpatt.measured import logged
@@ -117,7 +116,6 @@ def _turn(stage: SherpattStage, view: SherpattView) -> Any:
         nearest_m=NEAREST_M,
         farthest_m=numbers["farthest_m"],
         spread_rad=0.003,
-        grid=RayGrid(rows=len(elevation), columns=len(azimuth), every_column=2),
     )
     noise = scenario.rng(f"lidar {view.number}").normal(0.0, numbers["noise_m"], len(world))
     return (hits.distance_m + noise).reshape(len(elevation), len(azimuth)).astype(np.float32)
@@ -188,7 +186,7 @@ def _frame(picture: Any, stamp: Sample, received: Sample, *, kind: str) -> Sampl
             "channels": picture.size // (height * width),
             "depth": depth,
             "rowSize": picture.nbytes // height,
-            "data": np.frombuffer(picture.tobytes(), np.uint8).tolist(),
+            "data": np.frombuffer(picture.tobytes(), np.uint8),
         },
     }
 
@@ -217,7 +215,7 @@ def _depth_map(scratch: Path, scenario: SherpattScenario, number: int, start_s: 
         "horizontal_interval": [float(azimuth[0]), float(azimuth[-1])],
         "vertical_size": distances.shape[0],
         "horizontal_size": distances.shape[1],
-        "distances": distances.ravel().tolist(),
+        "distances": distances.ravel().astype(float),
         "remissions": [],
     }
 
@@ -245,4 +243,4 @@ def _cloud(scratch: Path, scenario: SherpattScenario, number: int, start_s: floa
         [across * np.cos(azimuth[column]), across * np.sin(azimuth[column]), far * np.sin(elevation[row])]
     )
     stamp = int(scenario.unix_ns(floats([start_s]))[0])
-    return {"metadata": {"timeStamp": micros(stamp)}, "data": {"points": seen.tolist(), "colors": [], "intensity": []}}
+    return {"metadata": {"timeStamp": micros(stamp)}, "data": {"points": seen, "colors": [], "intensity": []}}
