@@ -1,5 +1,7 @@
 """Trajectories made by hand, whose errors are known beforehand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,6 +25,11 @@ from fieldplay_fusion.evaluation.trajectories import (
     trajectory_from_rows,
     travelled_from_positions,
     tum_lines,
+)
+from fieldplay_kinematics.transforms import (
+    rotation_about_axis,
+    rotation_from_fixed_xyz,
+    transform_from_rotation,
 )
 from helpers.walks import Array, drifted, headings, transforms, wander
 
@@ -266,3 +273,19 @@ def test_the_angle_of_a_rotation_is_exact_however_small(angle: float, axis: tupl
     rotation = Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
     assert angle_from_rotation(rotation) == pytest.approx(angle, abs=1e-7)
     assert angle > 1 or angle_from_rotation(rotation) == pytest.approx(angle, abs=1e-14)
+
+
+def test_an_estimate_in_a_camera_s_frame_is_laid_upright_before_a_truth_without_orientation_judges_it() -> None:
+    """A camera that looks ahead and 20 degrees down, on ground that rises; the truth knows places alone."""
+    t = np.linspace(0, 6, 241)
+    heading = 0.4 * np.sin(t)
+    steps = 0.25 * np.stack([np.cos(heading), np.sin(heading), 0.05 * np.ones_like(t)], axis=1)
+    places = np.cumsum(steps, axis=0)
+    body = transform_from_rotation(rotation_about_axis(2, heading), places)
+    first = transform_from_rotation(rotation_from_fixed_xyz([-np.radians(110), 0, -np.pi / 2]), np.array([0.0, 0, 1]))
+    estimate = Trajectory(stamp_ns=np.arange(241) * 10**8, poses=np.linalg.inv(body[0] @ first) @ body)
+    truth = Trajectory(stamp_ns=estimate.stamp_ns, poses=transform_from_rotation(np.eye(3), places))
+    found = evaluated(EvaluationSettings(lengths_m=(5.0,)), estimate, replace(truth, has_orientation=False))
+    assert found.absolute.translation.max() < 0.05
+    assert np.median(found.over_lengths[0].errors.translation) < 0.01
+    assert np.allclose(found.alignment.of_poses(estimate.poses)[:, :3, 3], found.pairs.estimate[:, :3, 3])

@@ -220,7 +220,7 @@ def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any
         else:
             write_whole(chosen.ply, ply_bytes(result.cloud))
     if chosen.dem is not None:
-        _write_heights(chosen, data, run_.reader.camera_frame, result)
+        _write_heights(chosen, data, run_.reader, result)
     if chosen.stats is not None:
         statistics = {**run_.pipeline.statistics.as_dict(), **_heights_told(result)}
         write_whole(chosen.stats, json.dumps(statistics, indent=1).encode())
@@ -231,7 +231,7 @@ def _heights_told(result: Any) -> dict[str, Any]:
     return {"dem": result.heights.as_dict()} if result.heights else {}
 
 
-def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, result: Any) -> None:
+def _write_heights(chosen: argparse.Namespace, data: Any, reader: Any, result: Any) -> None:
     from fieldplay.fusion.elevation import HeightOptions, geotiff_bytes, height_error, placed_elevation, shifted
 
     grid, place = result.grid, "the frame of the poses"
@@ -240,7 +240,7 @@ def _write_heights(chosen: argparse.Namespace, data: Any, camera: str, result: A
         return
     if grid is None:
         options = HeightOptions(cell_m=chosen.dem_cell, by=chosen.dem_by)
-        grid, place = placed_elevation(data, result.cloud, camera, result.scene_ns, options)
+        grid, place = placed_elevation(data, result.cloud, reader, result.scene_ns, options)
     elif chosen.dem_by:
         note("--dem-by: the pipeline's map is in the frame of the poses that made it, and stays there")
     grid = shifted(grid, chosen.dem_origin)

@@ -14,6 +14,7 @@ from fieldplay_archive.formats.geotiff import Raster, open_raster
 from fieldplay_fusion.dfn.grids import ElevationMap
 from fieldplay_fusion.dfn.values import Array, Cloud, ElevationGrid
 from fieldplay_fusion.evaluation.trajectories import poses_between, trajectory_from_rows
+from fieldplay_fusion.messages.sources import PortReader
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import inverse_from_transform
 from fieldplay_messages.errors import ArchiveError, UsageError
@@ -82,7 +83,9 @@ def _placed(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     return name, found
 
 
-def frame_t_camera(data: FieldData, topic: str, camera: str, at_ns: int) -> tuple[str, Array]:
+def frame_t_camera(
+    data: FieldData, topic: str, camera: str, at_ns: int, edges: Sequence[Edge] = ()
+) -> tuple[str, Array]:
     """The frame of an odometry, and where the camera is in it at a time; ArchiveError where that is not known."""
     info = data.topic(topic)
     rows = data.records(info.name)
@@ -92,21 +95,22 @@ def frame_t_camera(data: FieldData, topic: str, camera: str, at_ns: int) -> tupl
     poses, is_there = poses_between(known, np.array([at_ns]), longest_gap_ns=LONGEST_GAP_NS)
     if not is_there[0]:
         raise ArchiveError(f"--dem-by: {info.name} has no pose at {at_ns / 1e9:.3f} s, the time of the scene")
-    own, root_t_child = _placed(data.tf_static, info.child_frame)
-    root, root_t_camera = _placed(data.tf_static, camera)
+    own, root_t_child = _placed(edges or data.tf_static, info.child_frame)
+    root, root_t_camera = _placed(edges or data.tf_static, camera)
     if own != root:
         raise ArchiveError(f"--dem-by: no static tree has both {info.child_frame} of {info.name} and {camera}")
     return info.frame, poses[0] @ inverse_from_transform(root_t_child) @ root_t_camera
 
 
 def placed_elevation(
-    data: FieldData, cloud: Cloud, camera: str, at_ns: int, options: HeightOptions
+    data: FieldData, cloud: Cloud, reader: PortReader, at_ns: int, options: HeightOptions
 ) -> tuple[ElevationGrid, str]:
     """Heights of a cloud in the frame that a camera had at a time, and in which frame they are, in words."""
+    edges = [*data.tf_static, *reader.edges]
     if options.by:
-        frame, placed = frame_t_camera(data, options.by, camera, at_ns)
+        frame, placed = frame_t_camera(data, options.by, reader.camera_frame, at_ns, edges)
     else:
-        root, placed = root_t_frame(data.tf_static, camera)
+        root, placed = root_t_frame(edges, reader.camera_frame)
         frame = f"{root} at {at_ns / 1e9:.3f} s"
     return elevation_of(cloud, placed, options.cell_m), frame
 

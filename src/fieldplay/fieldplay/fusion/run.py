@@ -15,7 +15,7 @@ from fieldplay.fusion.elevation import HeightError
 from fieldplay_fusion.dfn.keyframes import KeyframeMap
 from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.evaluation.trajectories import Trajectory
-from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics
+from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics, static_messages
 from fieldplay_fusion.messages.sources import PortReader, PortSource
 from fieldplay_fusion.pipeline import Pipeline, PipelineOutput
 from fieldplay_fusion.pipeline.graph import HOLD
@@ -23,6 +23,7 @@ from fieldplay_fusion.products.keeper import ProductKeeper
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.bags.channels import Qos, channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.computation import ON_TF
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.messages import Messages
 from fieldplay_messages.feeds.payloads import PiecePayloads
@@ -132,6 +133,7 @@ class FusionRun:
 
     def __post_init__(self) -> None:
         self.result = Fused()
+        self._has_edges = False
 
     def passed(self) -> dict[str, str]:
         """The topics that are written as they are: those asked for; else the static tree and all odometry."""
@@ -197,6 +199,9 @@ class FusionRun:
         except ArchiveError as error:
             self._skip(message.topic, f"{message.topic} at {at_ns / 1e9:.3f} s: {error}")
             return
+        if self.reader.edges and not self._has_edges:
+            self._has_edges = True
+            yield from static_messages(self.reader.edges, at_ns)
         if self.keeper:
             self.keeper.hear(opened.source.port, at_ns)
         yield from self._taken(self.pipeline.feed(opened.source.port, value, at_ns))
@@ -237,7 +242,7 @@ def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = 
     """Run a pipeline, and write a bag of what comes out and of what is passed on."""
     pipeline = run.pipeline
     with BagWriter(out, overwrite=overwrite) as writer:
-        result = run.into(BatchedBag(writer, {**run.passed(), **run.outputs.topics()}))
+        result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passed(), **run.outputs.topics()}))
         own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.place}/"))
         if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):
             last = [failure.message for failure in pipeline.failures][-1:] or result.told[-1:]

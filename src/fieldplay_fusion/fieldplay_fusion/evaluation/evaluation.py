@@ -128,7 +128,7 @@ def evaluation_of_pairs(
         travelled = travelled_from_positions(positions, step_of(settings, lengths))
     turn = np.eye(4)
     if not pairs.has_orientation:
-        turn = levelled(pairs.estimate)
+        turn = levelled(pairs)
         pairs = with_headings(replace(pairs, estimate=turn @ pairs.estimate), travelled, reach_m=min(lengths))
     alignment = alignment_of_pairs(settings.alignment, pairs)
     whole = replace(alignment, transform=alignment.transform @ turn)

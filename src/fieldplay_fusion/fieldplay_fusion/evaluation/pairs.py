@@ -84,18 +84,28 @@ def yaw_of_ways(estimate_xy: Array, truth_xy: Array) -> float:
     return float(np.arctan2(across, along)) if np.hypot(along, across) > NO_WAY else 0.0
 
 
-def levelled(estimate: Array) -> Array:
-    """What turns poses (n, 4, 4) so that they stand upright on average (4, 4): nothing where they nearly do.
+def levelled(pairs: PosePairs) -> Array:
+    """What turns the estimate so that its z axis points up (4, 4): nothing where it nearly does.
 
-    A camera's odometry is in the frame of its first picture, which looks ahead; a robot's z axis points up.
+    A camera's odometry is in the frame of its first picture, which looks ahead. Up is where the robot's own z axis
+    points on average, and then where the heights of both ways fit best.
     """
-    up = estimate[:, :3, 2].mean(axis=0)
-    length = float(np.linalg.norm(up))
-    if not length > NO_WAY or abs(up[2]) > UPRIGHT * length:
+    up = pairs.estimate[:, :3, 2].mean(axis=0)
+    if not np.linalg.norm(up) > NO_WAY or abs(up[2]) > UPRIGHT * np.linalg.norm(up):
         return np.eye(4)
-    ahead = estimate[0, :3, 0] - (estimate[0, :3, 0] @ up) * up / length**2
-    axes = np.stack([ahead / np.linalg.norm(ahead), np.cross(up / length, ahead / np.linalg.norm(ahead)), up / length])
-    return np.asarray(transform_from_rotation(axes, np.zeros(3)), np.float64)
+    turn = _turn_up(up, pairs.estimate[0, :3, 0])
+    x, y, z = (pairs.estimate[:, :3, 3] @ turn.T).T
+    tilt = np.linalg.lstsq(np.column_stack([x, y, np.ones(len(x))]), pairs.truth[:, 2, 3] - z, rcond=None)[0]
+    level = _turn_up(np.array([tilt[0], tilt[1], 1.0]), np.array([1.0, 0.0, 0.0]))
+    return np.asarray(transform_from_rotation(level @ turn, np.zeros(3)), np.float64)
+
+
+def _turn_up(up: Array, ahead: Array) -> Array:
+    """The rotation (3, 3) that turns one direction (3,) up, and another, as far as it is across that, along x."""
+    up = up / np.linalg.norm(up)
+    ahead = ahead - (ahead @ up) * up
+    ahead = ahead / np.linalg.norm(ahead)
+    return np.stack([ahead, np.cross(up, ahead), up])
 
 
 def with_headings(pairs: PosePairs, travelled_m: Array, *, reach_m: float) -> PosePairs:

@@ -70,6 +70,7 @@ class StereoCamera:
         self.baseline_m = -float(projection[0, 3] / projection[0, 0])
         self._bends = bool(np.nan_to_num(np.array(info.distortion, float)).any())
         is_turned = np.abs(turn - np.eye(3)).max() > SAME and turn.any()
+        self.turn: NDArray[np.float64] | None = turn if is_turned else None  # the camera in its rectified self
         is_other = np.abs(projection[:, :3] - matrix).max() > SAME
         self.rectifies = bool(self._bends or is_turned or is_other)
         self.camera = CameraModel(

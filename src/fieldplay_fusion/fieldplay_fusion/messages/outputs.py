@@ -1,6 +1,6 @@
 """What comes out of a pipeline as messages: poses, clouds, pictures, maps, numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from fieldplay_fusion.dfn.values import Cloud, ElevationGrid, Frame, PoseEstimat
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.pipeline.graph import PosedBody
 from fieldplay_kinematics.axes import diagonal
+from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
 from fieldplay_messages import records
@@ -33,6 +34,7 @@ TYPES = {  # of messages, by those of ports
     "Trajectory": WAY, "KeyframeMap": POSES,
 }  # fmt: skip
 NAMES = {"pointCloud": "cloud", "pointcloud": "cloud", "outputPointCloud": "cloud", "estimatedPose": "pose"}
+STATIC = "/tf_static"
 UNKNOWN = np.full(6, UNKNOWN_VARIANCE)
 VARIANCE = np.full(6, 1e-2)  # of a pose whose step tells none: a decimetre, some degrees
 
@@ -117,6 +119,17 @@ class OutTopics:
 
 def _edge(record: records.Odometry, parent: str, child: str) -> records.Transforms:
     return transforms(parent, child, record.position_m, record.orientation_xyzw, record.stamp_ns)
+
+
+def static_messages(edges: Sequence[Edge], stamp_ns: int) -> list[OutMessage]:
+    """Transforms that do not move, for /tf_static."""
+    found = []
+    for edge in edges:
+        turn = quaternion_from_rotation(edge.parent_t_child[None, :3, :3])
+        at_ns = np.array([stamp_ns], np.int64)
+        record = transforms(edge.parent, edge.child, edge.parent_t_child[None, :3, 3], turn, at_ns)
+        found += [OutMessage(STATIC, data, stamp_ns) for data in message_bytes(record, ON_TF)]
+    return found
 
 
 def transforms(

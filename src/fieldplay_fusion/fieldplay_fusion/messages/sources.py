@@ -11,6 +11,8 @@ from fieldplay_fusion.dfn.values import Cloud
 from fieldplay_fusion.messages.inputs import VALUES, StereoCamera, frame_of_picture
 from fieldplay_fusion.messages.stereo_faults import StereoFaults
 from fieldplay_fusion.projection.cameras import CameraModel
+from fieldplay_kinematics.extrinsics import Edge
+from fieldplay_kinematics.transforms import transform_from_rotation
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
 from fieldplay_messages.errors import ArchiveError
@@ -19,6 +21,7 @@ from fieldplay_messages.records import CameraInfos, Clouds, Record
 FRAME = "Frame"
 INFO = "sensor_msgs/msg/CameraInfo"
 SIDES = ("left", "right")
+RECTIFIED = "_rectified"  # ends the frame of a camera whose pictures are turned as they are rectified
 LONGEST_BASELINE_M = 5.0  # that a robot may have
 
 
@@ -71,7 +74,8 @@ class PortReader:
         self.cameras: dict[str, StereoCamera] = {}
         self.told: list[str] = []  # what was found out of the pictures
         self.points_lost = Counter[str]()  # of clouds, by topic: no numbers, or too far
-        self.camera_frame = ""  # of the pictures of the first port
+        self.camera_frame = ""  # of the pictures of the first port, as they are rectified
+        self.edges: list[Edge] = []  # from the camera to its rectified self, where that looks another way
         self._nth, self._stereo = EveryNth(every), StereoFaults()
         self._decoders: dict[str, RecordDecoder] = {}
 
@@ -129,8 +133,16 @@ class PortReader:
         if framed is None:
             raise ArchiveError("its bytes cannot be read")
         if source is next(iter(self.sources.values())):
-            self.camera_frame = framed.frame
+            self._hear_frame(source, framed.frame)
         return PortMessage(source, framed.record, int(framed.record.stamp_ns[0]))
+
+    def _hear_frame(self, source: PortSource, frame: str) -> None:
+        camera = self.cameras.get(source.port)
+        if camera is None or camera.turn is None:
+            self.camera_frame = frame
+        elif not self.edges:
+            self.camera_frame = f"{frame}{RECTIFIED}"
+            self.edges = [Edge(frame, self.camera_frame, transform_from_rotation(camera.turn.T, np.zeros(3)))]
 
     def value(self, message: PortMessage) -> Any:
         """What goes through the port; ArchiveError names what is wrong with it."""

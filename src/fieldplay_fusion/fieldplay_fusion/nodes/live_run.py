@@ -14,9 +14,9 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from fieldplay_fusion.messages.outputs import OutTopics
+from fieldplay_fusion.messages.outputs import STATIC, OutTopics, static_messages
 from fieldplay_fusion.messages.sources import INFO, PortReader, PortSource
 from fieldplay_fusion.pipeline import Configuration, Pipeline, PipelineOutput, PipelineStopped, load_pipeline
 from fieldplay_fusion.pipeline.graph import RunnableGraph
@@ -26,9 +26,11 @@ from fieldplay_fusion.products.keeper import ProductKeeper
 from fieldplay_fusion.products.product import StoreError
 from fieldplay_fusion.products.store import ProductStore
 from fieldplay_kinematics.nodes.host import message_class
+from fieldplay_messages.computation import ON_TF
 from fieldplay_messages.errors import ArchiveError, UsageError, UserError
 
 FEW = QoSProfile(depth=10)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 WARN_S, NOTICE_S, LAST_S = 5.0, 0.2, 3.0
 
 
@@ -56,6 +58,7 @@ class LiveRun:
         self._node, self._setup = node, setup
         self._reader = PortReader(setup.sources)
         self._queue = LiveQueue(setup.graph.inputs, setup.queue)
+        self._edges: Any = None
         self._store, self._keeper = self._opened_store()
         self.pipeline: Pipeline | None = None
         self.stopped = ""  # why
@@ -161,6 +164,10 @@ class LiveRun:
         return self.pipeline is not None
 
     def _publish(self, outputs: Sequence[PipelineOutput]) -> None:
+        if self._reader.edges and self._edges is None and outputs:
+            self._edges = self._node.create_publisher(message_class(ON_TF.type), STATIC, LATCHED)
+            for message in static_messages(self._reader.edges, outputs[0].stamp_ns):
+                self._edges.publish(message.data)
         for port, value, stamp_ns in outputs:
             for message in self._setup.outputs.messages(port, value, stamp_ns, self._reader.camera_frame):
                 self._setup.senders[message.topic].publish(message.data)
