@@ -26,6 +26,7 @@ class Audience:
         self.changed = threading.Condition()
         self._executor = SingleThreadedExecutor(context=self.context)
         self._executor.add_node(self.node)
+        self._clients: dict[str, Any] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._listen)
         self._thread.start()
@@ -57,12 +58,12 @@ class Audience:
         with self.changed:
             assert self.changed.wait_for(what, PATIENCE_S), told()
 
-    def wait_for_graph(self, what: Callable[[], Any]) -> None:
+    def wait_for_graph(self, what: Callable[[], Any], patience_s: float = PATIENCE_S) -> None:
         """Wait until something is so that no message tells, such as who hears whom."""
-        end = time.monotonic() + PATIENCE_S
-        with self.changed:
-            while not what():
-                assert time.monotonic() < end, "not all have found each other"
+        end = time.monotonic() + patience_s
+        while not what():  # which may ask a service: the thread that takes the answer must not wait for us
+            assert time.monotonic() < end, "not all have found each other"
+            with self.changed:
                 self.changed.wait(NOTICE_S)
 
     def count(self, topic: str) -> int:
@@ -73,7 +74,8 @@ class Audience:
 
     def call(self, kind: Any, name: str, /, **request: Any) -> Any:
         """What a service answers."""
-        client = self.node.create_client(kind, name)
+        client = self._clients.get(name) or self.node.create_client(kind, name)
+        self._clients[name] = client
         assert client.wait_for_service(PATIENCE_S)
         done = threading.Event()
         future = client.call_async(kind.Request(**request))

@@ -8,7 +8,7 @@ from ament_index_python.packages import get_package_share_directory
 
 from fieldplay_archive.datasets import spec_of_dataset
 from fieldplay_bringup.describe import TRUE_FALSE, fusion_node, inputs_of_dataset
-from fieldplay_fusion.orchestration.plan import plan_of_file
+from fieldplay_fusion.orchestration.plan import plan_file, plan_of_file
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_messages.errors import UsageError
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -19,7 +19,7 @@ from launch_ros.actions import Node
 
 ARGUMENTS = (
     ("dfpc", "", "The pipeline: its name, or the file that describes one."),
-    ("plan", "", "In its place several, by a plan that the orchestrator follows: its file."),
+    ("plan", "", "In its place several, by a plan that the orchestrator follows: its name, or its file."),
     ("implementation", "", "Which of the pipeline's; the first where empty."),
     ("dataset", "", "The dataset that plays; none where the topics are there already."),
     ("archive", "", "The folder or file that plays, with dataset."),
@@ -77,9 +77,9 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 def _planned(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptionEntity]:
     """The pipelines of a plan, which begin nothing by themselves, and the orchestrator."""
-    file = _place(values["plan"])
+    file = plan_file(values["plan"]).absolute()
     started: list[LaunchDescriptionEntity] = []
-    for own in plan_of_file(Path(file)).pipelines.values():
+    for own in plan_of_file(file).pipelines.values():
         ports = {port.name for port in source_of(own.dfpc).description.inputs}
         fed = [word for word in inputs if word.partition("=")[0] in ports]
         further = {
@@ -88,7 +88,7 @@ def _planned(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptio
             "publish_tf": values["publish_tf"] if own.tf else "false",
         }  # fmt: skip
         started.append(_pipeline({**values, **further}, list(own.inputs) or fed))
-    return [*started, _node("orchestrator", values, plan=file)]
+    return [*started, _node("orchestrator", values, plan=str(file))]
 
 
 def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:

@@ -5,7 +5,6 @@ The pipelines are nodes of their own, in the orchestrator's namespace, by the na
 
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -29,12 +28,13 @@ from fieldplay_fusion.orchestration.orchestration import (
     NeededTransition,
     Orchestration,
 )
-from fieldplay_fusion.orchestration.plan import plan_of_file
+from fieldplay_fusion.orchestration.plan import plan_file, plan_of_file
 from fieldplay_fusion.pipeline.chains import source_of, topic_of
 from fieldplay_kinematics.nodes.host import given
 from fieldplay_messages.errors import UsageError
 
-TICK_S, ANSWER_S = 0.2, 10.0
+TICK_S = 0.2
+ASK_AGAIN_S, GONE_S = 2.0, 10.0  # where no answer comes: a first one may be lost while nodes find each other
 QUALITY = "quality"
 
 
@@ -43,9 +43,11 @@ class Orchestrator(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("orchestrator", **options)
-        plan = plan_of_file(Path(given(self, "plan", "", "the file of the plan")))
+        plan = plan_of_file(plan_file(given(self, "plan", "", "the plan: its name, or its file")))
         self._orchestration = Orchestration(plan)
-        self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for
+        self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for, and when
+        self._answered_s: dict[str, float] = {}
+        self._changing: dict[str, tuple[Any, Future, float]] = {}  # what was asked for by which client, and when
         self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
         self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
         self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}
@@ -68,6 +70,7 @@ class Orchestrator(Node):
         now_s = time.monotonic()
         for name in self._states:
             self._ask_state(name, now_s)
+            self._expire_change(name, now_s)
         for step in self._orchestration.needed(now_s):
             self._change(step)
         while self._orchestration.news:
@@ -76,15 +79,15 @@ class Orchestrator(Node):
     def _ask_state(self, name: str, now_s: float) -> None:
         """Ask a pipeline for its state, unless it has been asked; who does not answer in time is gone."""
         client = self._states[name]
+        if not client.service_is_ready() or now_s - self._answered_s.get(name, now_s) > GONE_S:
+            self._orchestration.hear_state(name, GONE)
         if name in self._pending:
             future, since_s = self._pending[name]
-            if not future.done() and now_s - since_s > ANSWER_S:
-                client.remove_pending_request(future)
-                del self._pending[name]
-                self._orchestration.hear_state(name, GONE)
-        elif not client.service_is_ready():
-            self._orchestration.hear_state(name, GONE)
-        else:
+            if now_s - since_s < ASK_AGAIN_S:
+                return
+            client.remove_pending_request(future)
+            del self._pending[name]
+        if client.service_is_ready():
             future = client.call_async(GetState.Request())
             self._pending[name] = future, now_s
             future.add_done_callback(partial(self._take_state, name))
@@ -92,17 +95,33 @@ class Orchestrator(Node):
     def _take_state(self, name: str, future: Future) -> None:
         self._pending.pop(name, None)
         if future.result() is not None:
+            self._answered_s[name] = time.monotonic()
             self._orchestration.hear_state(name, future.result().current_state.label)
 
-    def _change(self, step: NeededTransition) -> None:
+    def _expire_change(self, name: str, now_s: float) -> None:
+        """Await a transition no longer whose answer does not come; the pipeline's state tells what became of it."""
+        client, future, since_s = self._changing.get(name, (None, None, now_s))
+        if client is not None and now_s - since_s > GONE_S:
+            client.remove_pending_request(future)
+            del self._changing[name]
+            self._orchestration.forget(name)
+
+    def _change(self, step: NeededTransition, then: list[NeededTransition] | None = None) -> None:
+        """Ask for a transition, and for those behind it once it is done."""
         self._orchestration.begin(step)
         request = ChangeState.Request(transition=Transition(label=step.transition))
-        self._changes[step.pipeline].call_async(request).add_done_callback(partial(self._take_change, step))
+        client = self._changes[step.pipeline]
+        future = client.call_async(request)
+        self._changing[step.pipeline] = client, future, time.monotonic()
+        future.add_done_callback(partial(self._take_change, step, then or []))
 
-    def _take_change(self, step: NeededTransition, future: Future) -> None:
+    def _take_change(self, step: NeededTransition, then: list[NeededTransition], future: Future) -> None:
+        self._changing.pop(step.pipeline, None)
         answer = future.result()
         is_done = answer is not None and answer.success
         self._orchestration.finish(step, is_done=is_done, now_s=time.monotonic())
+        if is_done and then:
+            self._change(then[0], then[1:])
 
     def _hear_quality(self, name: str, message: Float64) -> None:
         self._orchestration.hear_quality(name, message.data, time.monotonic())
@@ -123,7 +142,7 @@ class Orchestrator(Node):
     def _told(self, own: ManagedPipeline) -> Pipeline:
         return Pipeline(
             name=own.plan.name,
-            node=self._states[own.plan.name].srv_name.removesuffix("/get_state"),
+            node=self.resolve_service_name(own.plan.name),
             state=own.state,
             threads=own.plan.threads,
             is_wanted=own.is_wanted,
@@ -164,22 +183,9 @@ class Orchestrator(Node):
             value = ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=request.settings)
             wanted = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])
             future = self._setters[name].call_async(wanted)
-            future.add_done_callback(lambda _: self._next(steps))
+            self._changing[name] = self._setters[name], future, time.monotonic()
+            future.add_done_callback(lambda _: self._change(steps[0], steps[1:]))
         else:
-            self._next(steps)
+            self._change(steps[0], steps[1:])
         response.success = True
         return response
-
-    def _next(self, steps: list[NeededTransition]) -> None:
-        """One transition after the other, as long as they are done."""
-        step, rest = steps[0], steps[1:]
-        self._orchestration.begin(step)
-        request = ChangeState.Request(transition=Transition(label=step.transition))
-        future = self._changes[step.pipeline].call_async(request)
-
-        def take(done: Future) -> None:
-            self._take_change(step, done)
-            if rest and done.result() is not None and done.result().success:
-                self._next(rest)
-
-        future.add_done_callback(take)

@@ -120,6 +120,10 @@ class Orchestration:
         """A transition is under way."""
         self.pipelines[step.pipeline].under_way = step.transition
 
+    def forget(self, name: str) -> None:
+        """How a transition ends does not become known."""
+        self.pipelines[name].under_way = ""
+
     def finish(self, step: NeededTransition, *, is_done: bool, now_s: float) -> None:
         """A transition has ended; a pipeline that refuses it is wanted no more."""
         own = self.pipelines[step.pipeline]

@@ -8,11 +8,13 @@ from typing import Any
 import yaml
 
 from fieldplay_fusion.descriptors.lines import nearest
+from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import UsageError
 
 Fields = Mapping[str, Any]
 
 LARGEST = 1 << 20
+FOLDER, ENDS = "plans", (".yaml", ".yml")
 TOP: Fields = {"threads": 2, "pipelines": None, "active": [], "policies": []}
 PIPELINE: Fields = {
     "dfpc": None,
@@ -64,6 +66,18 @@ class PipelinePlan:
     pipelines: Mapping[str, PlannedPipeline]
     active: tuple[str, ...]
     policies: tuple[PreferencePolicy, ...]
+
+
+def plan_file(path_or_name: str) -> Path:
+    """The file of a plan; a plain name is one of those that come with the workspace."""
+    if path_or_name.endswith(ENDS) or "/" in path_or_name:
+        return Path(path_or_name).expanduser()
+    files = {path.stem: path for folder in config_folders() for path in sorted((folder / FOLDER).glob("*.yaml"))}
+    if path_or_name not in files:
+        near = nearest(path_or_name, files)
+        hint = f": did you mean {near}?" if near else f"; there are {', '.join(files) or 'none'}"
+        raise UsageError(f"there is no plan {path_or_name}{hint}")
+    return files[path_or_name]
 
 
 def plan_of_file(path: Path) -> PipelinePlan:
