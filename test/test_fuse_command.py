@@ -11,6 +11,7 @@ from rosbags.rosbag2 import Reader
 
 import fieldplay
 from fieldplay.cli.main import main
+from fieldplay_kinematics.transforms import rotation_about_axis
 from fieldplay_messages.spec import Camera
 from helpers.stereo_bags import CHAIN, HEIGHT, LEFT, RIGHT, SETTINGS, STAMPS_NS, WALL_M, WIDTH, Pair, pair, write_bag
 
@@ -110,6 +111,18 @@ def test_stamps_that_differ_are_counted_and_those_too_far_apart_are_no_pair(tmp_
     code, _, told = fuse(write_bag(tmp_path / "late", pairs, right_late_ns=2_000_000_000), "--overwrite")
     assert code == 1
     assert "Wall gave nothing: nothing belongs by its stamp to 4 of 4 of leftImage, 4 of 4 of rightImage" in told
+
+
+def test_a_camera_that_rectification_turns_has_a_frame_for_its_rectified_self(tmp_path: Path, fuse: Fuse) -> None:
+    turn = rotation_about_axis(1, np.radians(1.0))
+    turned = tuple(turn.reshape(-1).tolist())
+    left, right = (replace(camera, rectification=turned) for camera in (LEFT, RIGHT))
+    bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)], left=left, right=right)
+    assert fuse(bag)[0] == 0
+    with fieldplay.open(tmp_path / "out") as data:
+        (edge,) = data.tf_static
+    assert (edge.parent, edge.child) == ("left_camera", "left_camera_rectified")
+    np.testing.assert_allclose(edge.parent_t_child[:3, :3], turn.T, atol=1e-9)
 
 
 def test_a_baseline_that_no_robot_has_is_told(tmp_path: Path, fuse: Fuse) -> None:

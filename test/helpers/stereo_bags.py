@@ -46,11 +46,17 @@ def pair(row: int) -> Pair:
 
 
 def write_bag(
-    path: Path, pairs: list[Pair], *, right: Camera | None = RIGHT, place: str = "/cam", right_late_ns: int = 0
+    path: Path,
+    pairs: list[Pair],
+    *,
+    left: Camera = LEFT,
+    right: Camera | None = RIGHT,
+    place: str = "/cam",
+    right_late_ns: int = 0,
 ) -> Path:
     """A bag of ROS 2 as a driver would record it."""
     with BagWriter(path) as writer:
-        for side, name, camera in ((0, "left", LEFT), (1, "right", right)):
+        for side, name, camera in ((0, "left", left), (1, "right", right)):
             image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
             for left_ns, pictures in zip(STAMPS_NS, pairs, strict=False):
                 stamp_ns = left_ns + side * right_late_ns
