@@ -58,24 +58,24 @@ class AmongKeyframes(Step):
             self._go(inverse_from_transform(self._last) @ odometry)
         is_sure = self._last is not None and not self._failed
         if self._last is None or self._failed >= self.settings["Odometry"]["FailuresOfGap"]:
-            self._guess((stamp_ns - self._known_ns) / NS_PER_S)
+            self._known = self._known + self._gap(stamp_ns)
         self._last, self._known_ns = odometry, stamp_ns
         return is_sure
 
     def _go(self, step: Array) -> None:
         """One step on, as the odometry has it."""
         own = self.settings["Odometry"]
-        moved_m = float(np.linalg.norm(step[:3, 3])) + own["MetresPerTurn"] * _angle(step)
+        moved_m = float(np.linalg.norm(step[:3, 3])) + own["MetresPerTurn"] * angle(step)
         noise = [own["ShiftPerRoot"] ** 2 * moved_m] * 3 + [own["TurnPerRoot"] ** 2 * moved_m] * 3
         self._pose = self._pose @ step
         self._known = carried(self._known, step) + np.diag(noise)
         self._moved_m += moved_m
 
-    def _guess(self, gap_s: float) -> None:
-        """It may be wrong by as much as it can have gone in a gap."""
-        own = self.settings["Odometry"]
-        self._known = self._known + np.diag([(own["GapSpeed"] * gap_s) ** 2] * 3 + [(own["GapTurn"] * gap_s) ** 2] * 3)
+    def _gap(self, stamp_ns: int) -> Array:
+        """By how much it may be wrong (6, 6) after a gap: as far as it can have gone."""
+        own, gap_s = self.settings["Odometry"], (stamp_ns - self._known_ns) / NS_PER_S
         self._moved_m += own["GapSpeed"] * gap_s
+        return np.diag([(own["GapSpeed"] * gap_s) ** 2] * 3 + [(own["GapTurn"] * gap_s) ** 2] * 3)
 
     def _stand(self, number: int, seen: Sighting, odometry: Array | None, stamp_ns: int) -> None:
         """Be where a keyframe is seen from."""
@@ -128,10 +128,18 @@ class AmongKeyframes(Step):
         }  # fmt: skip
         return agreeing if len(agreeing) > 1 else {}
 
+    def _is_consistent(self, pose: Array, known: Array, seen: Sighting) -> bool:
+        """Whether what is seen lies where it may be by what is known."""
+        apart = inverse_from_transform(pose) @ seen.pose
+        off = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+        whole = known + seen.covariance
+        most: float = self.settings["Odometry"]["MaximumDeviations"]
+        return float(off @ np.linalg.solve(whole, off)) <= most**2
+
     @staticmethod
     def _is_near(one: Array, other: Array, shift_m: float, turn_rad: float) -> bool:
         apart = inverse_from_transform(one) @ other
-        return bool(np.linalg.norm(apart[:3, 3]) <= shift_m and _angle(apart) <= turn_rad)
+        return bool(np.linalg.norm(apart[:3, 3]) <= shift_m and angle(apart) <= turn_rad)
 
     def _estimate(self, covariance: Array, stamp_ns: int) -> PoseEstimate:
         """The pose in the map; its covariance is turned into the map's axes."""
@@ -215,7 +223,7 @@ class KeyframeSlam(AmongKeyframes):
 
     def _is_due(self) -> bool:
         own = self.settings["Keyframes"]
-        is_far = np.linalg.norm(self._pose[:3, 3]) >= own["Shift"] or _angle(self._pose) >= own["Turn"]
+        is_far = np.linalg.norm(self._pose[:3, 3]) >= own["Shift"] or angle(self._pose) >= own["Turn"]
         is_lost = self._known[0, 0] > own["Shift"] ** 2 / 4  # after a gap
         return bool(is_far or is_lost) and not self._waits
 
@@ -242,14 +250,6 @@ class KeyframeSlam(AmongKeyframes):
         closes = self._closed(view, number)
         self._thin()
         return closes
-
-    def _is_consistent(self, pose: Array, known: Array, seen: Sighting) -> bool:
-        """Whether what is seen lies where it may be by what is known."""
-        apart = inverse_from_transform(pose) @ seen.pose
-        off = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
-        whole = known + seen.covariance
-        most: float = self.settings["Odometry"]["MaximumDeviations"]
-        return float(off @ np.linalg.solve(whole, off)) <= most**2
 
     def _closed(self, view: View, number: int) -> bool:
         """Look for places that are known again, and put all keyframes right by those that are."""
@@ -323,5 +323,6 @@ def fused(first: Array, of_first: Array, second: Array, of_second: Array) -> tup
     return first @ transform_of_step(step[3:], step[:3]), (covariance + covariance.T) / 2
 
 
-def _angle(pose: Array) -> float:
+def angle(pose: Array) -> float:
+    """By how much a pose turns, rad."""
     return float(np.linalg.norm(vector_from_rotation(pose[:3, :3])))
