@@ -182,3 +182,33 @@ def test_clouds_at_two_places_become_one_grid_of_heights() -> None:
     heights = outputs[-1].value.mean
     assert np.isfinite(heights).sum() == 2
     assert np.nanmax(heights) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("implementation", ["ReconstructionFromStereo", "EstimationFromStereo", "AdjustmentFromStereo"])
+def test_a_camera_that_stands_still_stays_where_it_is(implementation: str) -> None:
+    pipeline = loaded("Reconstruction3D", implementation, *words_of(implementation))
+    poses = []
+    for place in range(PAIRS):
+        stamp_ns = (place + 1) * 250_000_000
+        _, left, right = pairs()[0]
+        outputs = pipeline.feed("leftImage", left, stamp_ns) + pipeline.feed("rightImage", right, stamp_ns)
+        poses += [each.value for each in outputs if each.port == "pose"]
+    assert len(poses) == PAIRS
+    np.testing.assert_allclose(poses[-1], np.eye(4), atol=2e-4)
+
+
+def test_a_robot_is_followed_by_its_wheels() -> None:
+    pipeline = load_pipeline("ModelBasedTracker", None, settings_of_words([]), CAMERAS, BASELINE_M)
+    poses = []
+    for place in range(3):
+        image = np.full(SIZE[::-1], 200, np.uint8)
+        for u in (120 + 8 * place, 260 + 8 * place):
+            cv2.circle(image, (u, 180), 25, 30, -1, cv2.LINE_AA)
+        depth = np.full(SIZE[::-1], AWAY_M, np.float32)
+        frames = (Frame(image=image, camera=CAMERA), Frame(image=depth, encoding="32FC1", camera=CAMERA))
+        for port, frame in zip(("image", "depth"), frames, strict=True):
+            poses += [each.value for each in pipeline.feed(port, frame, (place + 1) * 100_000_000)]
+    assert list(pipeline.failures) == []
+    assert poses, "the wheel that both pictures show"
+    wheel_m = [AWAY_M * (128 - 199.5) / FOCAL, AWAY_M * (180 - 149.5) / FOCAL, AWAY_M]
+    np.testing.assert_allclose(poses[0][:3, 3], wheel_m, atol=0.02)
