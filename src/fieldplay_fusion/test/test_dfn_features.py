@@ -165,3 +165,14 @@ def test_of_a_rectified_pair_only_features_of_the_same_lines_are_compared() -> N
     found = matched(left, right, **loose, MutualOnly=True, MaximumRowDifference=2.0)
     assert len(found) > 0.7 * len(left)
     assert np.median(found.source - found.sink, axis=0).tolist() == [12, 0]
+
+
+def test_corners_are_spread_and_noise_has_none() -> None:
+    board = np.kron(np.indices((6, 8)).sum(axis=0) % 2, np.ones((20, 20))).astype(np.uint8) * 200
+    step = step_of("FeaturesExtraction2D", "SpreadCorners")({"GeneralParameters": {"MinimumDistance": 12.0}})
+    points = step.process(frame=Frame(image=board))["features"].points
+    inner = np.stack(np.meshgrid(np.arange(1, 8) * 20.0, np.arange(1, 6) * 20.0), axis=-1).reshape(-1, 2) - 0.5
+    assert len(points) == len(inner)
+    assert np.linalg.norm(points[:, None] - inner, axis=2).min(axis=1).max() < 2.5
+    noise = np.random.default_rng(1).normal(100, 2, (120, 160)).clip(0, 255).astype(np.uint8)
+    assert len(step.process(frame=Frame(image=noise))["features"]) == 0

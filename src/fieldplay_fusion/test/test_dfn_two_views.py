@@ -184,3 +184,16 @@ def test_wrong_pixels_are_left_out_and_too_few_fail() -> None:
     assert solved(PLACES[:3], EXACT[:3]) == {"success": False}
     with pytest.raises(ValueError, match="projections: expected a pixel of each of 6 points, got 5"):
         solved(PLACES, EXACT[:5])
+
+
+def test_points_of_disparities_lie_on_the_rays_of_their_first_pixels() -> None:
+    group = {"FocalLengthX": 200.0, "FocalLengthY": 100.0, "PrinciplePointX": 50.0, "PrinciplePointY": 40.0}
+    step = step_of("PointCloudReconstruction2DTo3D", "DisparityTriangulation")({"FirstCameraMatrix": group})
+    pose = np.eye(4)
+    pose[0, 3] = 0.1
+    source = np.array([[150.0, 60.0], [50.0, 40.0], [10.0, 10.0], [10.0, 10.0]])
+    sink = source - [[10.0, 0.5], [5.0, 0.0], [-3.0, 0.0], [10.0, 1.5]]
+    found = step.process(matches=Matches2D(source=source, sink=sink, probability=np.ones(4)), pose=pose)
+    points = found["pointcloud"].points
+    np.testing.assert_allclose(points[:2], [[1.0, 0.4, 2.0], [0.0, 0.0, 4.0]], atol=1e-12)
+    assert np.isnan(points[2:]).all(), "behind, and in another row"

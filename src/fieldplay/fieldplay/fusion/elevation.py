@@ -75,6 +75,11 @@ def root_t_frame(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     return root, found
 
 
+def frame_t_root(edges: Sequence[Edge], frame: str) -> Array:
+    """Where the root of the static tree is in a frame."""
+    return inverse_from_transform(_placed(edges, frame)[1])
+
+
 def _placed(edges: Sequence[Edge], frame: str) -> tuple[str, Array]:
     above: Mapping[str, Edge] = {edge.child: edge for edge in edges}
     found, name = np.eye(4), frame
