@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +50,8 @@ class ProductsNode(Node):
         query = query_of_message(request.query)
         response.count = self._store.count(query)
         last = request.first + min(request.most or USUAL, MOST)
-        for place, product in enumerate(self._store.query(query)):
-            if request.first <= place < last:
-                response.products.append(message_of_product(product))
+        for product in islice(self._store.query(query), request.first, last):
+            response.products.append(message_of_product(product))
 
     def _get(self, request: Any, response: Any) -> None:
         messages = self._store.messages(request.id)
