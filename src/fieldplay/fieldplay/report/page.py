@@ -12,6 +12,7 @@ from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.cameras import CameraPanel
 from fieldplay.report.panels.clouds import CloudPanel
 from fieldplay.report.panels.joints import JointPanel
+from fieldplay.report.panels.keyframes import KeyframePanel
 from fieldplay.report.panels.odometry_errors import OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
 from fieldplay.report.panels.scans import ScanPanel
@@ -24,14 +25,14 @@ from fieldplay_messages.dates import utc_text
 from fieldplay_messages.progress import Progress
 
 # What one looks for first.
-VIEWS = (TrajectoryPanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
+VIEWS = (TrajectoryPanel, KeyframePanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
 
 
 def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
     """Read a source once: what is known of it, and the panels that have heard its messages."""
     overview = Overview(subject=source.subject, findings=source.findings)
     frames = overview.frames
-    views: list[Panel] = [TrajectoryPanel(frames), OdometryErrorPanel(frames), ArmPanel(frames)]
+    views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
     views += [CameraPanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
