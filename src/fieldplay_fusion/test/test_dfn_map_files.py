@@ -55,6 +55,15 @@ def test_a_map_is_the_same_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(index.rows, PlaceIndex.of(views).rows)
 
 
+def test_a_map_of_one_keyframe_is_one(tmp_path: Path) -> None:
+    own = some_map(2)
+    own.keyframes.popitem()
+    own.edges, own.frames = [], []
+    save_map(tmp_path / "map.npz", own)
+    found, index = load_map(tmp_path / "map.npz", lambda text: None)
+    assert len(found) == 1 and not found.edges and index.rows.shape == (8, 0) and len(found.way()[0]) == 1
+
+
 def changed(file: Path, **arrays: Any) -> None:
     with np.load(file) as old:
         found = {name: old[name] for name in old.files} | arrays

@@ -147,7 +147,7 @@ def _check(path: Path, arrays: Arrays) -> None:
         if array.shape != (count, *shape) or array.dtype != np.dtype(kind):
             expected = f"{np.dtype(kind)} {(count, *shape)}"
             raise ArchiveError(f"{path}: {name}: expected {expected}, got {array.dtype} {array.shape}")
-        is_number = np.isfinite(array).reshape(count, -1).all(axis=1)
+        is_number = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
         if not is_number.all():
             raise ArchiveError(f"{path}: {name}: expected numbers, got none in row {int(np.argmin(is_number))}")
     ids = arrays["keyframe_id"]
