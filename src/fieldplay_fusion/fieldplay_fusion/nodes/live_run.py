@@ -27,7 +27,7 @@ from fieldplay_fusion.products.product import StoreError
 from fieldplay_fusion.products.store import ProductStore
 from fieldplay_kinematics.nodes.host import message_class
 from fieldplay_messages.computation import ON_TF
-from fieldplay_messages.errors import ArchiveError, UsageError, UserError
+from fieldplay_messages.errors import ArchiveError, UserError
 
 FEW = QoSProfile(depth=10)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -159,7 +159,7 @@ class LiveRun:
                     setup.dfpc, setup.implementation or None, setup.settings, models, baseline_m,
                     threads=setup.threads, stop_after=setup.stop_after,
                 )  # fmt: skip
-            except (ArchiveError, UsageError) as error:
+            except (UserError, ValueError) as error:  # such as a file that a step is to read, and cannot
                 self._warn(str(error))
         return self.pipeline is not None
 
