@@ -10,9 +10,10 @@ from fieldplay_fusion.dfn.rigid import transform_of_step
 from fieldplay_fusion.dfn.slam import KeyframeSlam
 from fieldplay_fusion.dfn.step import Given
 from fieldplay_fusion.dfn.values import Array
+from fieldplay_fusion.pipeline.run import load_pipeline
 from fieldplay_kinematics.transforms import inverse_from_transform
 from fieldplay_messages.errors import ArchiveError, UsageError
-from helpers.painted_ground import GIVEN, Drive, at, pair
+from helpers.painted_ground import CAMERA, GIVEN, Drive, at, pair
 
 STEPS = 24
 ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]
@@ -85,8 +86,8 @@ def test_after_a_jump_of_time_it_is_looked_for_anew(given: Given) -> None:
 
 
 def test_a_map_that_is_none_and_pictures_of_another_camera_are_told(given: Given, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected a MapFile"):
-        InMapOfKeyframes({})
+    with pytest.raises(UsageError, match=r"MapFile: expected the map in which to find the camera, got nothing \(--set"):
+        load_pipeline("MapLocalisation", None, None, {"left": CAMERA, "right": CAMERA}, 0.2)
     with pytest.raises(ArchiveError, match=r"none\.npz: there is no such map"):
         InMapOfKeyframes({"GeneralParameters": {"MapFile": str(tmp_path / "none.npz")}})
     wide = pair(ALONG[0], 0)

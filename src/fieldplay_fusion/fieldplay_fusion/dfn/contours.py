@@ -1,9 +1,9 @@
 """A body of known shape followed by its edges: where it is expected, they are looked for in pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import cv2
 import numpy as np
@@ -67,6 +67,7 @@ class EdgeModelContourMatching(Step):
     """Where a body is by the edges of its picture, or of two; the state is that of the body in the left camera."""
 
     keeps_state = True
+    files: ClassVar[Mapping[str, str]] = {"Model.File": "the shape of the body as a Wavefront OBJ"}
     optional = ("rightImage", "rightEdges", "rightGradientX", "rightGradientY")
 
     def configure(self) -> None:
@@ -92,8 +93,7 @@ class EdgeModelContourMatching(Step):
         rightGradientX: Frame | None = None,
         rightGradientY: Frame | None = None,
     ) -> Ports:
-        if self._body is None:
-            raise ValueError("Model.File: expected the shape of the body as a Wavefront OBJ, got nothing")
+        assert self._body is not None
         deviations = np.sqrt(np.diag(predictedState.covariance)[:MEASURED])
         if not deviations.max() <= self.settings["Acceptance"]["MaximumDeviation"]:
             return {"success": False, "quality": 0.0}

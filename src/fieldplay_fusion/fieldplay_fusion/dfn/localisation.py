@@ -1,6 +1,8 @@
 """The step that finds a stereo camera in a map of keyframes that is there, and says when it does not."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +12,6 @@ from fieldplay_fusion.dfn.slam import FAILED, AmongKeyframes, angle, fused
 from fieldplay_fusion.dfn.step import Ports, implements
 from fieldplay_fusion.dfn.values import Array, FramePair
 from fieldplay_kinematics.transforms import inverse_from_transform
-from fieldplay_messages.errors import UsageError
 
 
 @implements("StereoSlam", name="KeyframeLocalisation")
@@ -21,12 +22,12 @@ class InMapOfKeyframes(AmongKeyframes):
     the odometry again and again; then it is looked for anew. The map stays as it is.
     """
 
+    files: ClassVar[Mapping[str, str]] = {"GeneralParameters.MapFile": "the map in which to find the camera"}
+
     def configure(self) -> None:
         super().configure()
-        file = self.general["MapFile"]
-        if not file:
-            raise UsageError("expected a MapFile, the map in which to find the camera")
-        self._map, self._index = load_map(Path(file), self.told.append)
+        if self.general["MapFile"]:
+            self._map, self._index = load_map(Path(self.general["MapFile"]), self.told.append)
         self._forget()
 
     def reset(self) -> None:

@@ -90,6 +90,7 @@ class Step:
     keeps_state: ClassVar[bool] = False  # so that a circle of connections may run through it
     gives_later: ClassVar[bool] = False  # what it gives goes through the chain with what comes next
     optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
+    files: ClassVar[Mapping[str, str]] = {}  # what a chain must set, as GROUP.NAME, and what these are
     camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
     process: Callable[..., Ports]  # what comes out of one set of inputs
 

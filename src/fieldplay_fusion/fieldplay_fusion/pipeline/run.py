@@ -379,7 +379,15 @@ def load_pipeline(
     for node in graph.nodes:
         given = with_cameras(node, cameras or {}, baseline_m)
         try:
+            _require_files(node, given)
             steps[node.id] = node.kind(given, threads=threads, seed=seed)
         except UserError as error:
             raise UsageError(f"{node.place}{node.id}: {error}") from None
     return Pipeline(graph, steps, threads=threads, stop_after=stop_after)
+
+
+def _require_files(node: GraphNode, given: Given) -> None:
+    for name, what in node.kind.files.items():
+        group, _, parameter = name.partition(".")
+        if not given.get(group, {}).get(parameter):
+            raise UsageError(f"{name}: expected {what}, got nothing (--set {node.id}.{name}=FILE)")
