@@ -10,9 +10,13 @@ import pytest
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.fusion.elevation import frame_t_camera
+from fieldplay_fusion.dfn.values import Cloud
+from fieldplay_fusion.pipeline.run import load_pipeline
+from fieldplay_kinematics.transforms import vector_from_rotation
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.box import truth_of
+from helpers.solid_scenes import block
 
 PAIRS = 4
 SETTINGS = {"scene": "box", "circle_deg_s": 14.0, "image_rate_hz": 1.0, "lidar_columns": 30, "color_every": 100}
@@ -52,6 +56,24 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     assert (off_m > 0.05).mean() < 0.2
     lengths, expected = world.box_lengths_m(points)
     assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
+    if variant == "ReconstructionFromStereo":
+        shift_m, turn_deg = box_found_in(points, true)
+        assert shift_m < 0.08
+        assert turn_deg < 4
+
+
+def box_found_in(points: Any, true: Any) -> tuple[float, float]:
+    """How far off a box of its size is found in a cloud, which half a turn about its own axis leaves as it is."""
+    model = block(np.random.default_rng(0), 6000, true["sizes_m"] / 2).points
+    model = model[model[:, 2] > -0.48 * true["sizes_m"][2]]  # it stands on the ground
+    with load_pipeline("PointCloudModelLocalisation", threads=2) as pipeline:
+        pipeline.feed("model", Cloud(points=model), 1)
+        found = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=points), 1)}
+    assert found["success"]
+    apart = np.linalg.inv(found["pose"]) @ true["map_T_box"]
+    turned = (apart[:3, :3], apart[:3, :3] @ np.diag([-1.0, -1.0, 1.0]))
+    turn_deg = min(np.degrees(np.linalg.norm(vector_from_rotation(each))) for each in turned)
+    return float(np.linalg.norm(found["pose"][:3, 3] - true["map_T_box"][:3, 3])), float(turn_deg)
 
 
 def origin_on_grid(sample: Path, true: Any) -> Any:
