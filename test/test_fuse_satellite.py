@@ -32,7 +32,9 @@ def satellite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Array]:
 
 
 def test_its_pictures_show_the_model_where_it_is(tmp_path: Path) -> None:
-    made = write_sample("satellite", tmp_path / "dark", SampleOptions(seconds=SECONDS, settings={"earth": False}))
+    made = write_sample(
+        "satellite", tmp_path / "dark", SampleOptions(seconds=SECONDS, settings={"earth": False, "rate_hz": 1.0})
+    )
     truth = np.loadtxt(made.truth, delimiter=",", skiprows=1)
     body = read_body(made.path / "model.obj")
     with fieldplay.open(made.path) as data:
