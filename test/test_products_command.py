@@ -172,8 +172,9 @@ def test_maps_and_pictures_become_files_that_others_open(tmp_path: Path) -> None
     ((name, data),) = files_of("Map", grid).items()
     (tmp_path / f"map{name}").write_bytes(data)
     with tifffile.TiffFile(tmp_path / "map.tif") as file:
-        np.testing.assert_array_equal(file.pages[0].asarray(), heights[::-1])  # type: ignore[union-attr]
-        assert file.pages[0].tags[33922].value == (0.0, 0.0, 0.0, -1.0, 3.0, 0.0)  # type: ignore[union-attr]
+        page = file.pages.first
+        np.testing.assert_array_equal(page.asarray(), heights[::-1])
+        assert page.tags[33922].value == (0.0, 0.0, 0.0, -1.0, 3.0, 0.0)
     shades = np.arange(12, dtype=np.uint8).reshape(3, 4)
     ((name, data),) = files_of("Frame", Frame(image=shades, encoding="mono8")).items()
     assert name == ".png"

@@ -7,9 +7,10 @@ import sqlite3
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,8 +57,8 @@ def filled(folder: Path, count: int, **options: int) -> Path:
     return folder
 
 
-def ids(store: ProductStore, **asked: object) -> list[int]:
-    return [product.id for product in store.query(ProductQuery(**asked))]  # type: ignore[arg-type]
+def ids(store: ProductStore, **asked: Any) -> list[int]:
+    return [product.id for product in store.query(ProductQuery(**asked))]
 
 
 @pytest.fixture
@@ -101,9 +102,9 @@ def test_products_are_found_by_number_kind_time_place_and_age(tmp_path: Path) ->
         ({"radius_m": -1.0}, "a radius from 0"),
     ],
 )
-def test_a_query_that_cannot_be_is_refused(asked: dict[str, object], message: str) -> None:
+def test_a_query_that_cannot_be_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        ProductQuery(**asked)  # type: ignore[arg-type]
+        ProductQuery(**asked)
 
 
 def test_a_start_goes_on_in_a_new_part_and_each_part_is_a_bag(tmp_path: Path) -> None:
@@ -172,11 +173,11 @@ def torn(index: Path) -> None:
     [(rubbish, "file is not a database"), (other_version, "expected an index of version 1, got 7"), (torn, "damaged")],
 )
 def test_an_index_that_does_not_serve_is_made_anew(
-    tmp_path: Path, harm: object, told_of_it: str, told: list[str]
+    tmp_path: Path, harm: Callable[[Path], None], told_of_it: str, told: list[str]
 ) -> None:
     folder = filled(tmp_path / "store", 10, part_products=4)
     before = list(ProductStore(folder).query())
-    harm(folder / FILE)  # type: ignore[operator]
+    harm(folder / FILE)
     with ProductStore(folder, tell=told.append) as store:
         assert list(store.query()) == before
     assert len(told) == 1 and told_of_it in told[0] and told[0].endswith("it is made anew of the bags")
@@ -261,9 +262,11 @@ def test_a_store_that_cannot_be_written_to_is_read_and_refuses_in_a_sentence(
     folder = filled(tmp_path / "store", 3)
     connect = sqlite3.connect
 
-    def read_only(name: str, **options: object) -> sqlite3.Connection:
+    def read_only(name: str, **options: Any) -> sqlite3.Connection:
         """As a file system that is mounted so: a superuser, who may run this, is stopped by nothing else."""
-        return connect(name if ":memory:" in name else f"{name.partition('?')[0]}?mode=ro", **options)  # type: ignore[call-overload,no-any-return]
+        place = name if ":memory:" in name else f"{name.partition('?')[0]}?mode=ro"
+        opened: sqlite3.Connection = connect(place, **options)
+        return opened
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
     with pytest.raises(StoreError, match=r"products cannot be kept in .*store: .*readonly database"):

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from fieldplay_fusion.dfn.descent import Dampings, descended
 from fieldplay_fusion.dfn.rigid import leaves_a_turn_free, moved, robust_fit, transform_of_step
 from fieldplay_fusion.dfn.values import Array, Matches2D
 
 NEAREST_M = 1e-3
 SOLVED = 1e-12  # by which share a sum of squares still falls at the end
-DAMPINGS = (1e-4, 1e-9, 1e6)  # at first, the least and the most
+DAMPINGS = Dampings(1e-4, 1e-9, 1e6)
 NEAR_SHARE = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
 TRIES = 200
 
@@ -149,19 +150,8 @@ def adjusted(
 
     Levenberg and Marquardt's way; points are solved for first (Schur's complement). The first pose stays.
     """
-    damping, least, most = DAMPINGS
-    system = _System(rig, pixels, poses, points, huber_px)
-    for _ in range(most_steps):
-        tried = system.stepped(damping)
-        if tried.cost < system.cost:
-            is_done = system.cost - tried.cost < SOLVED * system.cost
-            system, damping = tried, max(damping / 10, least)
-            if is_done:
-                break
-        elif damping >= most:
-            break
-        else:
-            damping *= 10
+    start = _System(rig, pixels, poses, points, huber_px)
+    system = descended(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED)
     errors = np.where(system.is_seen, system.errors, np.nan)
     return Bundle(poses=system.poses, points=system.points, errors=errors)
 

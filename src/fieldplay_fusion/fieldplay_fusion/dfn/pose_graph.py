@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from fieldplay_fusion.dfn.descent import Dampings, descended
 from fieldplay_fusion.dfn.rigid import transform_of_step
 from fieldplay_fusion.dfn.values import Array
 from fieldplay_kinematics.transforms import inverse_from_transform, vector_from_rotation
 
 SOLVED = 1e-10  # by which share a sum of squares still falls at the end
-DAMPINGS = (1e-6, 1e-12, 1e6)  # at first, the least and the most
+DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
 SMALL = 1e-4  # rad; below it a turn's series is exact
 
 Flags = NDArray[np.bool_]
@@ -46,20 +47,8 @@ def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, mo
     The first pose stays. Edges that may be wrong count with their distance, no longer its square, where they are off by
     more than `huber` deviations.
     """
-    damping, least, most = DAMPINGS
-    graph = _Graph(poses, edges, huber)
-    for _ in range(most_steps):
-        tried = graph.stepped(damping)
-        if tried.cost < graph.cost:
-            is_done = graph.cost - tried.cost < SOLVED * graph.cost
-            graph, damping = tried, max(damping / 10, least)
-            if is_done:
-                break
-        elif damping >= most or graph.cost == 0:
-            break
-        else:
-            damping *= 10
-    return graph.poses
+    start = _Graph(poses, edges, huber)
+    return descended(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED).poses
 
 
 def deviations_of_edges(poses: Array, edges: GraphEdges) -> Array:
