@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -50,8 +51,8 @@ LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: 
 SWITCH_S = 0.0005  # how long a thread that computes may keep the one that publishes waiting
 
 
-class _Interrupted(Exception):
-    """The user, or the system, wants an end before playing has begun."""
+class _Interrupted(BaseException):
+    """The user, or the system, wants an end before playing has begun; no Exception that a library may catch."""
 
 
 class Player(Node):
@@ -177,11 +178,12 @@ class Player(Node):
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program `player`: plays what its parameters say; the exit code."""
     sys.setswitchinterval(SWITCH_S)
-    _on_signal(_interrupt)
+    interrupted = Event()
+    _on_signal(partial(_interrupt, interrupted))
     use_profile()
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-        return _play_what_is_given()
+        return _play_what_is_given(interrupted)
     except (UserError, OSError) as error:
         sys.stderr.write(f"{NAME}: {error}\n")
         return FAILED
@@ -199,16 +201,19 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _play_what_is_given() -> int:
+def _play_what_is_given(interrupted: Event) -> int:
     values, namespace = given_values()
     options = options_of_parameters(values, namespace)
     if not values["archive"]:
         raise UsageError("archive: expected the folder or file to play, got nothing")
-    return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options)
+    return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options, interrupted)
 
 
-def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
-    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place."""
+def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Event | None = None) -> int:
+    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place.
+
+    Where a signal has come already, as `interrupted` tells, nothing is played.
+    """
     with open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
         options = replace(options, selection=replace(options.selection, namespace=namespace))
@@ -218,21 +223,23 @@ def play(path: Path, dataset: str | None, options: PlayOptions) -> int:
             player = Player(archive, options, workers)
             player.say_mismatches()
             try:
-                return _run(player)
+                return _run(player, interrupted or Event())
             finally:
                 with letting_go():
                     player.destroy_node()
 
 
-def _run(player: Player) -> int:
+def _run(player: Player, interrupted: Event) -> int:
     """Play in one thread, answer in others, and wait here, where signals arrive."""
-    interrupted, done = Event(), Event()
+    done = Event()
 
     def end(*_: object) -> None:
         interrupted.set()
         player.playback.stop()
 
     _on_signal(end)
+    if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
+        player.playback.stop()
     with ServiceThread(player), ThreadPoolExecutor(1, "play") as thread:
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
@@ -285,7 +292,8 @@ def _on_signal(handler: Callable[..., object]) -> None:
         signal.signal(number, handler)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+def _interrupt(interrupted: Event, number: int, frame: FrameType | None) -> NoReturn:
+    interrupted.set()
     ignore_signals()  # a second one must not disturb what cleans up after the first
     raise _Interrupted(signal.Signals(number).name)
 

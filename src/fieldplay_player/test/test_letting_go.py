@@ -3,10 +3,12 @@
 import faulthandler
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fieldplay_player.nodes.ends import letting_go
+from helpers.tiny_ameds import TinyAmeds
 
 STUCK = """
 from threading import Lock
@@ -17,6 +19,18 @@ def wait_for_ever():
     lock.acquire()
 with letting_go(0.2):
     wait_for_ever()
+"""
+
+LOST = """
+import signal, sys
+from fieldplay_player import node
+def swallows(player):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except BaseException:
+        pass
+node.Player.say_mismatches = swallows
+sys.exit(node.main(["--ros-args", "-p", "archive:=ARCHIVE", "-p", "loop:=true", "-p", "wait_for_subscribers:=1"]))
 """
 
 
@@ -39,3 +53,10 @@ def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ValueError, match="no node"), letting_go(5.0):
         raise ValueError("no node")
     assert bounds == [(5.0, True), "none"]
+
+
+def test_a_signal_whose_exception_is_lost_ends_the_player_all_the_same(tmp_path: Path) -> None:
+    archive = TinyAmeds(tmp_path / "Traverse_5")
+    archive.write_all()
+    ended = run(LOST.replace("ARCHIVE", str(archive.root)))
+    assert (ended.returncode, "published" in ended.stderr + ended.stdout) == (0, True)
