@@ -26,12 +26,12 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError, UserError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.live_sink import CLOCK, LiveTopics, message_class, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
-from fieldplay_player.nodes.ends import letting_go
 from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import WAITING, Playback

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fieldplay.cli.arguments import add_archive, add_selection, seconds, selection_of
 from fieldplay.cli.terminal import ProgressBar, progress_bar
+from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
 from fieldplay_player.options import PlayOptions
@@ -60,7 +61,6 @@ def run(chosen: argparse.Namespace) -> int:
 
         from fieldplay_player.dds_profile import use_profile
         from fieldplay_player.node import SWITCH_S, ignore_signals, play
-        from fieldplay_player.nodes.ends import letting_go
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
     use_profile()

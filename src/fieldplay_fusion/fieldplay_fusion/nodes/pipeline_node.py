@@ -21,10 +21,12 @@ from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_fusion.pipeline.graph import graph_of
 from fieldplay_kinematics.nodes.host import given, message_class
 from fieldplay_messages.computation import TF
+from fieldplay_messages.ends import ExitTimer
 from fieldplay_messages.errors import UsageError, UserError
 
 MANY = QoSProfile(depth=100)
 WATCH_S, GRACE_S = 0.5, 2.0
+FAILED = 1
 COMPRESSED = "/compressed"
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 TYPES = {
@@ -178,11 +180,16 @@ class PipelineNode(LifecycleNode):
             message.header.stamp = self.get_clock().now().to_msg()
             self._states.publish(message)
 
+    def close(self) -> None:
+        """End the thread that runs the steps."""
+        self._deactivate()
+
     def destroy_node(self) -> None:
         """End the thread that runs the steps, then the node; of a step that hangs the whole process ends soon."""
-        self._deactivate()
+        self.close()
         if self._hung is not None:
-            faulthandler.dump_traceback_later(GRACE_S, exit=True)
+            faulthandler.dump_traceback()
+            ExitTimer(FAILED).start(GRACE_S)
         super().destroy_node()
 
 

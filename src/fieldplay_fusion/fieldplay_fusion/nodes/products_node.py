@@ -75,9 +75,13 @@ class ProductsNode(Node):
             raise UsageError("expected which products are to be forgotten, got a query that says nothing")
         response.count = self._store.forget(query)
 
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
     def destroy_node(self) -> None:
         """Let go of the store, then end the node."""
-        self._store.close()
+        self.close()
         super().destroy_node()
 
 

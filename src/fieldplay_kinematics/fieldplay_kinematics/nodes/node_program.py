@@ -12,15 +12,19 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from fieldplay_messages.ends import DONE, letting_go
 from fieldplay_messages.errors import UserError
 
-DONE, FAILED = 0, 1
+FAILED = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
 
 
 class NodeProgram:
-    """A program that runs one node: called it gives the exit code; `node` makes the node with options of rclpy's."""
+    """A program that runs one node: called it gives the exit code; `node` makes the node with options of rclpy's.
+
+    A node with work that must end before rclpy ends it has a method `close` for this, which may take its time.
+    """
 
     def __init__(self, kind: Callable[..., Node], *arguments: Any) -> None:
         self.node = partial(kind, *arguments)
@@ -42,7 +46,8 @@ def run(make_node: Callable[[], Node]) -> int:
     try:
         return _spin(make_node, received)
     finally:
-        rclpy.try_shutdown()
+        with letting_go():
+            rclpy.try_shutdown()
         for number in SIGNALS:  # another one may come while Python ends
             signal.signal(number, signal.SIG_IGN)
 
@@ -60,5 +65,11 @@ def _spin(make_node: Callable[[], Node], received: list[int]) -> int:
             executor.spin_once(timeout_sec=NOTICE_S)
     finally:
         executor.shutdown()
-        node.destroy_node()
+        getattr(node, "close", _nothing)()
+        with letting_go():
+            node.destroy_node()
     return DONE
+
+
+def _nothing() -> None:
+    """Most nodes have nothing to end before rclpy ends them."""

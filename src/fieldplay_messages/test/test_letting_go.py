@@ -3,34 +3,20 @@
 import faulthandler
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from fieldplay_player.nodes.ends import letting_go
-from helpers.tiny_ameds import TinyAmeds
+from fieldplay_messages.ends import DONE, ExitTimer, letting_go
 
 STUCK = """
 from threading import Lock
-from fieldplay_player.nodes.ends import letting_go
+from fieldplay_messages.ends import ExitTimer, letting_go
 def wait_for_ever():
     lock = Lock()
     lock.acquire()
     lock.acquire()
 with letting_go(0.2):
     wait_for_ever()
-"""
-
-LOST = """
-import signal, sys
-from fieldplay_player import node
-def swallows(player):
-    try:
-        signal.raise_signal(signal.SIGINT)
-    except BaseException:
-        pass
-node.Player.say_mismatches = swallows
-sys.exit(node.main(["--ros-args", "-p", "archive:=ARCHIVE", "-p", "loop:=true", "-p", "wait_for_subscribers:=1"]))
 """
 
 
@@ -40,8 +26,21 @@ def run(program: str) -> "subprocess.CompletedProcess[str]":
 
 def test_an_end_that_does_not_come_is_told_and_ended() -> None:
     ended = run(STUCK)
+    assert ended.returncode == DONE
+    assert "in wait_for_ever" in ended.stderr
+
+
+def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
+    ended = run(STUCK.replace("with letting_go", "ExitTimer._create = lambda self: -1\nwith letting_go"))
     assert ended.returncode == 1
     assert "in wait_for_ever" in ended.stderr
+
+
+def test_an_end_comes_while_a_foreign_call_holds_the_lock_of_python() -> None:
+    held = STUCK.replace("wait_for_ever()\n", "ctypes.PyDLL(None).sleep(30)\n", 1).replace(
+        "    wait_for_ever()", "    ctypes.PyDLL(None).sleep(30)"
+    )
+    assert run(f"import ctypes\n{held}").returncode == DONE
 
 
 def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,13 +49,8 @@ def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -
         faulthandler, "dump_traceback_later", lambda seconds, **how: bounds.append((seconds, how["exit"]))
     )
     monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: bounds.append("none"))
+    monkeypatch.setattr(ExitTimer, "start", lambda timer, seconds: bounds.append(seconds))
+    monkeypatch.setattr(ExitTimer, "stop", lambda timer: bounds.append("stopped"))
     with pytest.raises(ValueError, match="no node"), letting_go(5.0):
         raise ValueError("no node")
-    assert bounds == [(5.0, True), "none"]
-
-
-def test_a_signal_whose_exception_is_lost_ends_the_player_all_the_same(tmp_path: Path) -> None:
-    archive = TinyAmeds(tmp_path / "Traverse_5")
-    archive.write_all()
-    ended = run(LOST.replace("ARCHIVE", str(archive.root)))
-    assert (ended.returncode, "published" in ended.stderr + ended.stdout) == (0, True)
+    assert bounds == [(5.0, False), 5.2, "stopped", "none"]

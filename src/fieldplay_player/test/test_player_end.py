@@ -1,0 +1,27 @@
+"""A player ends when it is asked to, whatever is under way."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from helpers.tiny_ameds import TinyAmeds
+
+LOST = """
+import signal, sys
+from fieldplay_player import node
+def swallows(player):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except BaseException:
+        pass
+node.Player.say_mismatches = swallows
+sys.exit(node.main(["--ros-args", "-p", "archive:=ARCHIVE", "-p", "loop:=true", "-p", "wait_for_subscribers:=1"]))
+"""
+
+
+def test_a_signal_whose_exception_is_lost_ends_the_player_all_the_same(tmp_path: Path) -> None:
+    archive = TinyAmeds(tmp_path / "Traverse_5")
+    archive.write_all()
+    program = LOST.replace("ARCHIVE", str(archive.root))
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, "published" in ended.stderr + ended.stdout) == (0, True)
