@@ -129,3 +129,17 @@ def test_the_weight_of_the_tool_is_no_touch_and_its_radius_leads_to_the_surface(
         cloud = found["outputPointCloud"]
         assert len(cloud) == {-5.2: 0, -4.0: 1}.get(z, 2)
     np.testing.assert_allclose(cloud.points, [[1, 0, 0.02]] * 2, atol=1e-12)
+
+
+@pytest.mark.parametrize(("frame", "touches"), [("Base", 1), ("Tool", 12)])
+def test_a_tare_that_is_measured_turns_with_the_tool_where_it_is_a_weight(frame: str, touches: int) -> None:
+    """A tool of 5 N hangs on an arm that turns it about, and is touched once."""
+    weight, taring = np.array([0, 0, -5.0]), {"TareSamples": 3, "TareFrame": frame}
+    step = step_of("ForceMeshGenerator", "ThresholdForce")({GENERAL: taring})
+    for number in range(16):
+        pose = transform_of_step(np.array([0.2 * max(number - 3, 0), 0, 0]), np.array([number, 0, 0]))
+        force = weight + (np.array([0, 0, 2.0]) if number == 9 else 0)
+        wrench = Wrench(force=pose[:3, :3].T @ force)
+        cloud = step.process(armEndEffectorPose=pose, armEndEffectorWrench=wrench)["outputPointCloud"]
+    assert len(cloud) == touches
+    assert 9.0 in cloud.points[:, 0]

@@ -17,6 +17,7 @@ from fieldplay_samples.robots.lander_arm import (
     rigid_pose,
 )
 from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_samples.writers.ida.ground import below_ground_m
 from fieldplay_samples.writers.scenarios import numbers_of
 
 NUMBERS, SETS = numbers_of("ida"), numbers_of("ida_parameters")
@@ -119,12 +120,24 @@ def test_the_arm_presses_only_where_it_touches_the_ground(bundle: Path) -> None:
     rows = motion(bundle, "A0087_0209_*")
     z, force, tool = rows[:, 31], rows[:, 55], rows[:, 28]
     known = force > -99999
-    touching = known & (z > NUMBERS["ground"]["z"] + 0.01) & (tool == 2)
+    touching = known & (z > NUMBERS["ground"]["z_m"] + 0.01) & (tool == 2)
     assert touching.any()
-    assert force[touching] == pytest.approx(1500.0 * (z[touching] - NUMBERS["ground"]["z"]), abs=1.0)
-    assert force[known & (z < NUMBERS["ground"]["z"])] == pytest.approx(0.0, abs=1.0)
+    assert force[touching] == pytest.approx(1500.0 * (z[touching] - NUMBERS["ground"]["z_m"]), abs=1.0)
+    assert force[known & (z < NUMBERS["ground"]["z_m"])] == pytest.approx(0.0, abs=1.0)
     assert (~known).any()
     assert set(tool) == {0.0, 2.0}
+
+
+def test_where_it_touches_the_ground_the_bent_tool_is_truly_there(tmp_path: Path) -> None:
+    settings = {"scene": "touch", "touches": 4}
+    path = write_sample("ida", tmp_path / "touch", SampleOptions(seconds=25.0, settings=settings)).path
+    with np.load(tmp_path / "touch.contacts.npz") as truth:
+        tool, press, load_kg = (truth[name] for name in ("tool_m", "press_n", "load_kg"))
+    assert len(tool) > 20 and 6.0 < press.max() < 12.0
+    assert below_ground_m(path, tool) == pytest.approx(press / 8000.0, abs=1e-4)
+    down = motion(path, "A0087_0420_*")[:, 55]
+    assert down[:40] == pytest.approx(-float(load_kg) * 3.711 * 0.9976, abs=0.1), "the soil's weight, on the arm"
+    assert down.max() == pytest.approx(press.max() - 2.22, abs=0.2)
 
 
 def test_the_payload_weighs_on_the_arm(bundle: Path) -> None:

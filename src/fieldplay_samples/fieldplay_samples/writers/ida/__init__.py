@@ -2,6 +2,7 @@
 
 A grapple takes up the seismometer, the scoop presses into the ground and gives way to a blade, the blade scrapes. Each
 motion lasts as long as asked for; between them lie sols. What the archive leaves open is as data/ida.yaml says.
+Or, as the scene `touch`, one motion: the scoop touches the ground here and there, with the true ground beside it.
 """
 
 from dataclasses import replace
@@ -14,6 +15,7 @@ from fieldplay_samples.motion.frames import Floats, floats, transform
 from fieldplay_samples.robots.lander_arm import bent_pose, lander_arm
 from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.truth import SampleTruth
+from fieldplay_samples.writers.ida.ground import TOUCH, TRUTH, grid_of, ground_of, scene_of, touching_motion
 from fieldplay_samples.writers.ida.motions import Course, course_of, tools_of, unix_ns_of
 from fieldplay_samples.writers.ida.products import (
     POSES,
@@ -38,27 +40,43 @@ def settings() -> dict[str, Any]:
     return dict(numbers_of("ida")["settings"])
 
 
+def usual_seconds(settings: dict[str, Any]) -> float | None:
+    """How long a motion is that touches the ground so often; None for the others."""
+    if settings["scene"] != TOUCH:
+        return None
+    return float(numbers_of("ida")["touch"]["seconds"] * (settings["touches"] + 1))
+
+
 def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> SampleTruth:
     """Write the archive's files into a folder; the truth behind them."""
-    numbers, sets = numbers_of("ida"), numbers_of("ida_parameters")
-    stand = Stand(arm=lander_arm(numbers["arm"], sets, numbers["gravity"]), tools=tools_of(numbers), numbers=numbers)
+    numbers, sets, scene = numbers_of("ida"), numbers_of("ida_parameters"), scene_of(options.settings)
+    arm = lander_arm(numbers["arm"], sets, numbers["gravity"])
+    stand = Stand(arm=arm, tools=tools_of(numbers), numbers=numbers, ground=ground_of(numbers, scene))
+    motions = numbers["motions"]
+    if scene == TOUCH:
+        motions = [touching_motion(numbers, int(options.settings["touches"]))]
     (folder / "data_ancillary").mkdir()
     if options.settings["parameters"]:
         _write_parameters(folder, numbers, sets, label=bool(options.settings["label"]))
     write_lander_place(folder, LANDER_IN_PAYLOAD_MM)
     truths = []
-    for done, motion in enumerate(numbers["motions"]):
+    for done, motion in enumerate(motions):
         course = course_of(motion, stand.arm, numbers, options.seconds)
         found = read(stand, course, np.random.default_rng([options.seed, motion["sclk"]]))
         stamps = unix_ns_of(motion, course.time_s)
-        _write_motion(folder, motion, (course, found, stamps), options=options)
+        _write_motion(folder, motion, (course, found, stamps), options=options, is_last=motion is motions[-1])
         truths.append((stamps, course, found))
-        progress(done + 1, len(numbers["motions"]))
+        progress(done + 1, len(motions))
     return _truth(stand, truths)
 
 
 def _write_motion(
-    folder: Path, motion: dict[str, Any], what: tuple[Course, Readings, Stamps], *, options: SampleOptions
+    folder: Path,
+    motion: dict[str, Any],
+    what: tuple[Course, Readings, Stamps],
+    *,
+    options: SampleOptions,
+    is_last: bool,
 ) -> None:
     course, found, stamps = what
     numbers, label = numbers_of("ida"), bool(options.settings["label"])
@@ -80,7 +98,7 @@ def _write_motion(
         write_motion(folder, replace(high, application=SCILO, kind="SciLo"), rows[::every], label=label)
     lines = [*arm_status(found, -1, sclk[-1]), *system_status(course, found, len(sclk) - 1, sclk[-1])]
     write_text(folder, replace(high, application=STATUS, kind="Status"), "006_arm_float.txt", lines, label=label)
-    if motion is numbers["motions"][-1]:
+    if is_last:
         lines = history(course, found, sclk, numbers["history_records"])
         past = replace(high, application=HISTORY, kind="History")
         write_text(folder, past, "000_system_float.txt", lines, label=label)
@@ -101,7 +119,7 @@ def _rows(shown: Floats, course: Course, found: Readings) -> Any:
 
 def _write_parameters(folder: Path, numbers: dict[str, Any], sets: dict[str, Any], *, label: bool) -> None:
     sclk = numbers["parameter_sclk"]
-    count, tdt, rate = numbers["motions"][0]["clock"]
+    count, tdt, rate = numbers["parameter_clock"]
     unix_ns = round((946_728_000 - 69.184 + tdt + (sclk - count) * rate) * 1000) * 1_000_000
     product = WrittenProduct(
         application=PARAMETERS, sol=20, sclk=(sclk, sclk), start_ns=unix_ns, stop_ns=unix_ns, kind="Parameters"
@@ -123,8 +141,7 @@ def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Sampl
     map_T_payload = transform(floats([[0, 1, 0], [1, 0, 0], [0, 0, -1]]) @ level_R_payload, np.zeros(3))
     poses, angles, tools, stamps, speeds = [], [], [], [], []
     for stamp_ns, course, found in truths:
-        hang = found.true_tool  # of a hanging tool, which alone carries
-        bent = bent_pose(stand.arm, course.angles_rad, stand.carried_kg(course), hang).effector
+        bent = bent_pose(stand.arm, course.angles_rad, found.true_load_kg, found.true_tool).effector
         poses.append(floats(map_T_payload @ bent))
         speeds.append(np.gradient(poses[-1][:, :3, 3], (stamp_ns - stamp_ns[0]) / NS_PER_S, axis=0))
         angles.append(course.angles_rad)
@@ -137,4 +154,13 @@ def _truth(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> Sampl
         map_T_base=np.concatenate(poses),
         velocity_m_s=np.concatenate(speeds),
         others={name: columns[:, number] for number, name in enumerate(names)},
+        arrays={TRUTH: _contacts(stand, truths)} if stand.ground.bends else {},
     )
+
+
+def _contacts(stand: Stand, truths: list[tuple[Stamps, Course, Readings]]) -> dict[str, Any]:
+    """The true ground about the places, and where and how hard the tool truly was on it."""
+    (stamps, _, found), *_ = truths
+    rows = found.press_n > 0
+    touched = {"stamp_ns": stamps[rows], "tool_m": found.true_tool[rows], "press_n": found.press_n[rows]}
+    return {**grid_of(stand.ground, found.true_tool), **touched, "load_kg": np.array(stand.ground.load_kg)}

@@ -7,11 +7,13 @@ import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, moved
 from fieldplay_samples.robots.lander_arm import ArmPose, SoftArm, bent_pose, gravity_moments, rigid_pose
+from fieldplay_samples.writers.ida.ground import TouchedGround
 from fieldplay_samples.writers.ida.motions import ArmTool, Course
 from fieldplay_samples.writers.tables import Stamps
 
 INVALID_N = -99999.0
 LEAST_DETERMINANT = 1e-6
+YIELDING = 4  # rounds in which arm and ground find to each other
 CREEP_M_S = 1e-3  # below this speed friction fades
 
 
@@ -32,6 +34,8 @@ class Readings:
     torque: Floats
     force: Floats
     true_tool: Floats  # (n, 3) in the base, bent, from the true angles
+    true_load_kg: Floats  # (n,) what truly weighs there; below 0 where the ground carries the arm
+    press_n: Floats  # (n,) on the ground
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,6 +45,7 @@ class Stand:
     arm: SoftArm
     tools: dict[int, ArmTool]
     numbers: dict[str, Any]
+    ground: TouchedGround
 
     def carried_kg(self, course: Course) -> Floats:
         """What hangs on the grapple (n,)."""
@@ -59,12 +64,15 @@ def read(stand: Stand, course: Course, rng: np.random.Generator) -> Readings:
     noisy = angles + sensors["pot_bias"] + rng.normal(0.0, 0.3, angles.shape) / np.abs(pot_m)
     pots = (np.round(noisy * pot_m + pot_b) - pot_b) / pot_m
     velocity = floats(np.gradient(angles, course.time_s, axis=0))
-    torque, current = _motors(stand, course, velocity)
+    press = _press(stand, course)
+    load = _true_load(stand, course, press)
+    torque, current = _motors(stand, course, velocity, press)
     volts = course.powered * velocity * sensors["volts_per_rad_s"]
     case = sensors["case_deg_c"] + 2e-4 * course.time_s[:, None]
     sources = {"enc": encoders, "pot": pots}
     rigid = {name: tool_poses(stand, course, joints) for name, joints in sources.items()}
-    bent = {f"{name}_defl": tool_poses(stand, course, joints, is_bent=True) for name, joints in sources.items()}
+    known = stand.carried_kg(course)
+    bent = {f"{name}_defl": tool_poses(stand, course, joints, known) for name, joints in sources.items()}
     return Readings(
         encoders=encoders,
         pots=pots,
@@ -78,19 +86,22 @@ def read(stand: Stand, course: Course, rng: np.random.Generator) -> Readings:
         poses=rigid | bent,
         torque=torque,
         force=_measured_force(stand, course, encoders, torque),
-        true_tool=tool_poses(stand, course, angles, is_bent=True)[:, :3],
+        true_tool=tool_poses(stand, course, angles, load)[:, :3],
+        true_load_kg=load,
+        press_n=press,
     )
 
 
-def tool_poses(stand: Stand, course: Course, angles: Floats, *, is_bent: bool = False) -> Floats:
-    """Place and approach angle (n, 4) of each row's tool in the base."""
+def tool_poses(stand: Stand, course: Course, angles: Floats, carried_kg: Floats | None = None) -> Floats:
+    """Place and approach angle (n, 4) of each row's tool in the base; bent by weight where that is given (n,)."""
     found = np.zeros((len(angles), 4))
     for number in np.unique(course.tool):
         rows = course.tool == number
-        tool, carried = stand.tools[int(number)], stand.carried_kg(course)[rows]
+        tool = stand.tools[int(number)]
         pose = rigid_pose(stand.arm, angles[rows])
-        if is_bent:
-            pose = bent_pose(stand.arm, angles[rows], carried, _hang(stand, pose))
+        if carried_kg is not None:
+            weighs_at = _hang(stand, pose) if tool.hangs else moved(pose.effector, floats(tool.offset_m))
+            pose = bent_pose(stand.arm, angles[rows], carried_kg[rows], weighs_at)
         found[rows] = _place(stand, tool, pose)
     return found
 
@@ -124,21 +135,47 @@ def _levers(stand: Stand, course: Course, angles: Floats) -> tuple[Floats, Float
     return floats(np.einsum("nkc,nc->nk", arms, out)), floats(arms[..., 2]), offset[:, 1]
 
 
-def _true_force(stand: Stand, course: Course) -> Floats:
-    """Radial, tangential and downward force (n, 3) of the tool on the ground."""
-    ground, tip = stand.numbers["ground"], tool_poses(stand, course, course.angles_rad)
+def _press(stand: Stand, course: Course) -> Floats:
+    """How hard (n,) the tool presses on the ground: so much that ground and arm yield as far as the tool is sent."""
     hangs = np.array([stand.tools[int(number)].hangs for number in course.tool])
-    press = np.where(hangs, 0.0, ground["stiffness_n_per_m"] * np.maximum(tip[:, 2] - ground["z"], 0.0))
+    softness, yields = 1.0 / stand.ground.stiffness_n_per_m, floats(np.zeros(len(hangs)))
+    if stand.ground.bends:
+        yields = _depth_in_ground(stand, course, yields) - _depth_in_ground(stand, course, yields + 1.0)
+    press = np.zeros(len(hangs))
+    for _ in range(YIELDING):
+        further = _depth_in_ground(stand, course, floats(press)) - press * softness
+        press = np.where(hangs, 0.0, np.maximum(press + further / (softness + yields), 0.0))
+    return floats(press)
+
+
+def _depth_in_ground(stand: Stand, course: Course, press: Floats) -> Floats:
+    """How deep (n,) the tool is in the ground while it presses with so many newton; below 0 above it."""
+    load = _true_load(stand, course, press) if stand.ground.bends else None
+    tip = tool_poses(stand, course, course.angles_rad, load)
+    return floats(tip[:, 2] - stand.ground.depth_m(tip[:, 0], tip[:, 1]))
+
+
+def _true_load(stand: Stand, course: Course, press: Floats) -> Floats:
+    """What truly weighs at the tool (n,) in kg, less what the ground carries where that bends the arm."""
+    load = stand.carried_kg(course) + stand.ground.load_kg
+    return floats(load - press / stand.numbers["gravity"]["m_s2"]) if stand.ground.bends else load
+
+
+def _true_force(stand: Stand, course: Course, press: Floats) -> Floats:
+    """Radial, tangential and downward force (n, 3) of the tool on the ground, less the weight that nobody knows of."""
+    tip = tool_poses(stand, course, course.angles_rad)
     radius, azimuth = np.hypot(tip[:, 0], tip[:, 1]), np.unwrap(np.arctan2(tip[:, 1], tip[:, 0]))
     slides = [np.gradient(radius, course.time_s), -radius * np.gradient(azimuth, course.time_s)]
-    rubs = [ground["friction"] * press * np.tanh(speed / CREEP_M_S) for speed in slides]
-    return np.column_stack([*rubs, press])
+    rubs = [stand.ground.friction * press * np.tanh(speed / CREEP_M_S) for speed in slides]
+    x, y, z = stand.ground.load_kg * stand.arm.gravity_m_s2
+    out, across = np.cos(azimuth) * x + np.sin(azimuth) * y, np.sin(azimuth) * x - np.cos(azimuth) * y
+    return np.column_stack([rubs[0] - out, rubs[1] - across, press - z])
 
 
-def _motors(stand: Stand, course: Course, velocity: Floats) -> tuple[Floats, Floats]:
+def _motors(stand: Stand, course: Course, velocity: Floats, press: Floats) -> tuple[Floats, Floats]:
     """Torques (n, 4) in Nm as the computer has them from currents (n, 4) in mA, which come in steps."""
     sensors, angles = stand.numbers["sensors"], course.angles_rad
-    force = _true_force(stand, course)
+    force = _true_force(stand, course, press)
     out, down, across = _levers(stand, course, angles)
     moments = np.zeros_like(angles)
     moments[:, 1:] = out * force[:, 2:] - down * force[:, :1]
