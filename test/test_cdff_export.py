@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fieldplay.cdff.tables import export as tables_export
+from fieldplay.cdff import log_tables
+from fieldplay.tables import table
 from helpers.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 JOINTS = [
@@ -109,7 +110,7 @@ def test_parquet_holds_the_same_table_with_types(run: Run, log: Path, tmp_path: 
 def test_fields_that_appear_later_get_columns_beside_their_neighbours(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables_export, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 2)
     samples: list[dict[str, Any]] = [
         {"r": [1.0], "n": 1},
         {"r": [1.0], "n": 2},
@@ -132,7 +133,7 @@ def test_fields_that_appear_later_get_columns_beside_their_neighbours(
 def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables_export, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 1)
     values = {
         "unsigned": [2**64 - 1, 2**63],
         "signed": [-(2**63), 2**63 - 1],
@@ -153,8 +154,8 @@ def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
 def test_blocks_make_one_table_in_the_order_of_the_log(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    monkeypatch.setattr(tables_export, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(tables_export, "GROUP_ROWS", 20)
+    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(table, "GROUP_ROWS", 20)
     log = write_log(tmp_path / "a.msg", {"/a.pose": states(100)})
     out = tmp_path / f"out.{form}"
     assert run("export", log, "/a.pose", out, "--lists", "pos")[0] == 0
@@ -219,7 +220,7 @@ def test_an_interrupted_export_leaves_nothing_behind(
         signal.raise_signal(signal.SIGINT)
         raise AssertionError
 
-    monkeypatch.setattr(tables_export, "_frame", interrupted)
+    monkeypatch.setattr(table, "_frame", interrupted)
     code, _, err = run("export", log, *([] if out == "folder" else ["/a.pose"]), tmp_path / out)
     assert (code, "nothing was left behind" in err) == (130, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
@@ -232,7 +233,7 @@ def test_what_cannot_be_written_ends_with_1(
         def sink_parquet(self, *_: object, **__: object) -> None:
             raise OSError("no space left on device")
 
-    monkeypatch.setattr("fieldplay.cdff.tables.export.register_io_source", lambda *_, **__: Broken())
+    monkeypatch.setattr("fieldplay.tables.writers.register_io_source", lambda *_, **__: Broken())
     code, _, err = run("export", log, "/a.pose", tmp_path / "out.parquet")
     assert (code, "cannot write the table: no space left on device" in err) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

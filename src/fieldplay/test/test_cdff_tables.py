@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.cdff.plain_data import json_of
-from fieldplay.cdff.tables.columns import (
+from fieldplay.tables.columns import (
     cells_of,
     columns_of,
     in_order,
@@ -20,6 +19,7 @@ from fieldplay.cdff.tables.columns import (
     series_of,
     values_of,
 )
+from fieldplay.tables.plain_data import json_of
 
 numbers = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.integers(-9, 9), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3)

@@ -23,6 +23,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "info": ("info", "show what is in an archive, topic by topic"),
     "check": ("check", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
     "convert": ("conversion", "write an archive, or a part of it, into a rosbag2 bag"),
+    "export": ("export", "write topics into files: CSV, Parquet, TUM, KITTI, pictures, PCD"),
     "play": ("play", "play an archive as live topics (needs ROS 2)"),
     "report": ("report", "draw a page (HTML) about an archive or any bag"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),

@@ -100,6 +100,10 @@ def batches_of_feeds(
                 for row in piece.rows.tolist():
                     one = _checked_row(record, row)
                     yield None if one is None else _batch(topic, [FramedRecord(one, feed.frame, feed.child_frame)]), 1
+            elif isinstance(record, Serialized) and record.heavy:
+                for row in piece.rows:
+                    read = list(record.framed(np.array([row])))
+                    yield _batch(topic, read) if read else None, 1
             elif isinstance(record, Serialized):
                 light.setdefault(topic, []).extend(record.framed(piece.rows))
             else:

@@ -1,4 +1,4 @@
-"""Point clouds from the bytes of PCD files (versions 0.6 and 0.7): ascii, binary and binary_compressed."""
+"""Point clouds from the bytes of PCD files (versions 0.6 and 0.7): ascii, binary and binary_compressed; and to them."""
 
 import io
 import struct
@@ -71,6 +71,32 @@ def cloud_from_pcd(data: bytes) -> NDArray[Any]:
     """
     header = header_from_pcd(data)
     return BODIES[header.data](memoryview(data)[header.body :], header)
+
+
+def pcd_from_cloud(points: NDArray[np.void]) -> bytes:
+    """A binary PCD file of points (n,) with all their fields, packed; numbers that are no PCD's are an ArchiveError."""
+    fields: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = []
+    for name in points.dtype.names or ():
+        base, shape = points.dtype[name].base, points.dtype[name].shape
+        fields.append((name, base.newbyteorder("<"), shape))
+    if any(base.kind.upper() not in SIZES_OF_TYPE or (base.kind, base.itemsize) == ("f", 2) for _, base, _ in fields):
+        raise ArchiveError(f"expected numbers that a PCD file can hold, got {points.dtype}")
+    rows = np.empty(len(points), np.dtype(fields))
+    for name, *_ in fields:
+        rows[name] = points[name]
+    lines = {
+        "VERSION": "0.7",
+        "FIELDS": " ".join(name for name, *_ in fields),
+        "SIZE": " ".join(str(base.itemsize) for _, base, _ in fields),
+        "TYPE": " ".join(base.kind.upper() for _, base, _ in fields),
+        "COUNT": " ".join(str(int(np.prod(shape))) for *_, shape in fields),
+        "WIDTH": str(len(rows)),
+        "HEIGHT": "1",
+        "VIEWPOINT": "0 0 0 1 0 0 0",
+        "POINTS": str(len(rows)),
+        "DATA": "binary",
+    }
+    return "".join(f"{word} {text}\n" for word, text in lines.items()).encode() + rows.tobytes()
 
 
 def header_from_pcd(head: bytes) -> PcdHeader:

@@ -194,15 +194,23 @@ def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Piec
 
 
 def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
-    """Pixels as a PNG, without loss."""
+    """Pixels as a PNG, without loss; those that no PNG holds are reported."""
+    try:
+        return png_of_pixels(pixels)
+    except ArchiveError as error:
+        shared.refuse(name, str(error))
+        return None
+
+
+def png_of_pixels(pixels: Pixels) -> bytes:
+    """Pixels as a PNG, without loss; ArchiveError where no PNG holds them."""
     bits = 16 if pixels.encoding.endswith("16") else 8
     channels = {**PACKABLE, **MOSAICS, **RED_FIRST}.get(pixels.encoding, 0)
     row = pixels.width * channels * bits // 8
     if not row or pixels.step < row:
         known = ", ".join(PACKABLE)
         got = f"{pixels.encoding} in rows of {pixels.step} bytes"
-        shared.refuse(name, f"expected pixels that a PNG can hold ({known}), got {got}")
-        return None
+        raise ArchiveError(f"expected pixels that a PNG can hold ({known}), got {got}")
     rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :row]
     kind = np.dtype(np.uint8 if bits == 8 else ">u2" if pixels.is_bigendian else "<u2")
     image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)

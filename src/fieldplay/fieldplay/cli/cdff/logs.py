@@ -11,14 +11,16 @@ from typing import Any
 from fieldplay.cdff import index_state, summary
 from fieldplay.cdff.cuts import PACKED, Cut, rows_of_cut, write_cut
 from fieldplay.cdff.log_choice import chosen_streams, opened_logs
-from fieldplay.cdff.plain_data import plain_of
+from fieldplay.cdff.log_tables import TableOptions, export_stream
 from fieldplay.cdff.sample_text import Limits, lines_of, lines_of_sample, named_entries, row_of
-from fieldplay.cdff.tables.columns import lists_of_word
-from fieldplay.cdff.tables.export import CSV, PARQUET, TableOptions, export_stream
 from fieldplay.cdff.times import begin_of, time_of_word
 from fieldplay.cli.arguments import fault_of_place, require_place
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.report.html.ticks import many, size_text
+from fieldplay.tables.columns import lists_of_word
+from fieldplay.tables.plain_data import plain_of
+from fieldplay.tables.table import file_names
+from fieldplay.tables.writers import CSV, PARQUET
 from fieldplay_archive.files.containers import FolderFiles
 from fieldplay_archive.logs.log import Log
 from fieldplay_archive.logs.streams import LogStream
@@ -161,7 +163,7 @@ def export(chosen: argparse.Namespace) -> int:
             there = f"; there are {', '.join(log.streams)}" if not chosen.streams else ""
             raise UsageError(f"{chosen.out} is for one stream, and these are {len(names)}: name a folder{there}")
         with whole(chosen.out, is_folder=not is_file) as partial:
-            places = [partial] if is_file else _places(partial, names, f".{chosen.format}")
+            places = [partial] if is_file else [partial / each for each in file_names(names, f".{chosen.format}")]
             lines = [
                 _export_one(log.streams[name], place, options, faults=faults)
                 for name, place in zip(names, places, strict=True)
@@ -182,19 +184,7 @@ def _export_one(stream: LogStream, place: Path, options: TableOptions, *, faults
     with progress_bar(f"exporting {stream.name}", "samples") as bar:
         done = export_stream(stream, place, options, report=report, progress=bar)
     twice = "; read twice, as later samples have other columns" if done.passes > 1 else ""
-    return f"{many(done.rows, 'row')} of {many(done.columns, 'column')}{twice}"
-
-
-def _places(folder: Path, names: Sequence[str], suffix: str) -> list[Path]:
-    """A file for each stream, with _ in place of slashes; where two would have one name, with numbers."""
-    found: dict[Path, None] = {}
-    for name in names:
-        plain = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name.strip("/")) or "stream"
-        places = (
-            folder / f"{plain}{number}{suffix}" for number in ("", *(f"_{each}" for each in range(2, len(names) + 2)))
-        )
-        found[next(place for place in places if place not in found)] = None
-    return list(found)
+    return f"{many(done.rows, 'row')} of {many(len(done.columns) + 1, 'column')}{twice}"
 
 
 def _require_file_place(chosen: argparse.Namespace, logs: Sequence[Path], *, is_folder: bool = False) -> None:

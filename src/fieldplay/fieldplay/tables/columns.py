@@ -3,27 +3,33 @@
 Other lists are one cell of JSON.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from fieldplay.cdff.plain_data import json_of
+from fieldplay.tables.plain_data import json_of
 from fieldplay_messages.errors import UsageError
 
 Cells = dict[str, Any]
 MOST_TOLD = 20
 VALUE = "value"  # the column of samples that are no maps
 BOOLEAN, COUNT, INTEGER, LARGE, NUMBER, TEXT = "boolean", "count", "integer", "large integer", "number", "text"
-TYPES = {
+SINGLE, LIST = "number of 32 bits", "list of "  # of messages alone; a list of one of the kinds
+PLAIN: dict[str, Any] = {
     BOOLEAN: pl.Boolean, COUNT: pl.Int64, INTEGER: pl.Int64, LARGE: pl.UInt64, NUMBER: pl.Float64, TEXT: pl.String,
+    SINGLE: pl.Float32,
 }  # fmt: skip
+TYPES: dict[str, Any] = {**PLAIN, **{LIST + kind: pl.List(inner) for kind, inner in PLAIN.items()}}
 EXACT = 1 << 53  # whole numbers up to here are exact as floating point
 LARGEST, LARGEST_UNSIGNED = (1 << 63) - 1, (1 << 64) - 1
 
 Columns = dict[str, str]  # kinds by name, in the order of the table
-Values = dict[str, Sequence[Any]]  # of some rows by the column's name; None where a row has none
+# Of some rows by the column's name; None where a row has none. Lists of one length may be an array (n, k).
+Values = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
-def kind_of_values(values: Sequence[Any]) -> str:
+def kind_of_values(values: Sequence[Any] | NDArray[Any]) -> str:
     """The narrowest kind that holds all values exactly."""
     types = set(map(type, values)) - {type(None)}
     if types == {bool}:
@@ -188,10 +194,20 @@ def is_same_table(columns: Columns, others: Columns) -> bool:
     return list(columns) == list(others) and all(TYPES[columns[name]] == TYPES[others[name]] for name in columns)
 
 
-def series_of(name: str, kind: str, values: Sequence[Any] | None, *, count: int) -> pl.Series:
+def series_of(name: str, kind: str, values: Sequence[Any] | NDArray[Any] | None, *, count: int) -> pl.Series:
     """A column of some rows; without values, a column of nothing."""
     if values is None:
         return pl.Series(name, [None] * count, dtype=TYPES[kind])
+    if isinstance(values, np.ndarray):
+        return _series_of_array(name, TYPES[kind], values)
     if kind == TEXT:
         values = [value if value is None or isinstance(value, str) else json_of(value) for value in values]
     return pl.Series(name, values, dtype=TYPES[kind], strict=False)
+
+
+def _series_of_array(name: str, kind: Any, values: NDArray[Any]) -> pl.Series:
+    """A column of numbers (n,), or of lists of one length (n, k)."""
+    if values.ndim == 2 and not values.shape[1]:
+        return pl.Series(name, [[]] * len(values), dtype=kind)
+    series: pl.Series = pl.Series(name, np.ascontiguousarray(values, values.dtype.newbyteorder("="))).cast(kind)
+    return series

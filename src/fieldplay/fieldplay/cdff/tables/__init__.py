@@ -1,1 +1,0 @@
-"""Streams of logs as tables: a row for each sample, in CSV or Parquet."""

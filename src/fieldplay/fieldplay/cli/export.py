@@ -1,0 +1,118 @@
+"""The command `export`: topics of an archive or a bag as files that other programs read."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fieldplay.cli.arguments import add_archive, add_json, add_selection, opened, require_place, selection_of
+from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay_messages.errors import UsageError
+
+if TYPE_CHECKING:
+    from fieldplay.export.folder import ExportedFeeds, ExportedTopic
+    from fieldplay_messages.progress import Progress
+
+EXAMPLES = """\
+  fieldplay export AMEDS/ tables --format parquet --topics 'imu|gnss'
+  fieldplay export bag/ tables --format csv --lists position,velocity
+  fieldplay export AMEDS/ kitti --format kitti --topics lidar
+"""
+FORMATS = {
+    "csv": "a table for each topic",
+    "parquet": "the same with types and units",
+    "tum": "trajectories of topics that tell poses",
+    "kitti": "clouds as a dataset of KITTI's odometry",
+    "images": "pictures, named by their times",
+    "pcd": "clouds, named by their times",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE and OUT, what is taken, and the form."""
+    parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
+    add_archive(parser)
+    parser.add_argument("out", metavar="OUT", type=Path, help="a folder, which must not exist")
+    told = "; ".join(f"{name}: {text}" for name, text in FORMATS.items())
+    parser.add_argument("--format", choices=tuple(FORMATS), required=True, help=told)
+    add_selection(parser)
+    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish")
+    parser.add_argument(
+        "--lists",
+        default="none",
+        metavar="NAMES",
+        help="of tables: lists to give a column for each item, as position,velocity; all or none (the default)",
+    )
+    parser.add_argument(
+        "--poses",
+        default="",
+        metavar="TOPIC",
+        help="of kitti: the true poses, or none; by default those that the dataset names",
+    )
+    add_json(parser, "what was written as JSON")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Topics into files."""
+    from fieldplay.export.folder import as_json, feeds_to_export, write_topics
+    from fieldplay_messages.outputs import whole
+
+    _require_fitting(chosen)
+    require_place(chosen.archive, chosen.out, overwrite=False)
+    make, types, what = _form(chosen)
+    with opened(chosen) as data:
+        archive = data.archive
+        try:
+            feeds = feeds_to_export(archive, selection_of(chosen), types, what=what, watch=_watched)
+            with whole(chosen.out, is_folder=True) as folder:
+                topics = list(make(feeds, folder))
+                write_topics(folder, topics)
+        finally:
+            for line in (*archive.warnings, *archive.defects.in_short()):
+                tell(line)
+    if chosen.json:
+        print_line(as_json(topics))
+        return 0
+    for each in topics:
+        note = f" ({each.note})" if each.note else ""
+        print_line(f"{chosen.out / each.path}: {each.count} of {each.topic}{note}")
+    return 0
+
+
+def _require_fitting(chosen: argparse.Namespace) -> None:
+    if chosen.lists != "none" and chosen.format not in ("csv", "parquet"):
+        raise UsageError("--lists is for --format csv and parquet")
+    if chosen.poses and chosen.format != "kitti":
+        raise UsageError("--poses is for --format kitti")
+
+
+def _form(
+    chosen: argparse.Namespace,
+) -> "tuple[Callable[[ExportedFeeds, Path], Iterator[ExportedTopic]], tuple[str, ...], str]":
+    """What writes the files, which types of messages it takes, all if none, and their name."""
+    from fieldplay.export.files import export_clouds, export_pictures
+    from fieldplay.export.kitti import export_kitti
+    from fieldplay.export.tables import export_tables
+    from fieldplay.export.trajectories import export_tum
+    from fieldplay.tables.columns import lists_of_word
+    from fieldplay_fusion.evaluation.pose_topics import TYPES
+    from fieldplay_messages.cdr.clouds import CLOUD
+    from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
+
+    if chosen.format in ("csv", "parquet"):
+        lists = lists_of_word(chosen.lists)
+        return lambda feeds, out: export_tables(feeds, out, f".{chosen.format}", lists), (), "messages"
+    if chosen.format == "tum":
+        return export_tum, TYPES, "poses"
+    if chosen.format == "images":
+        return export_pictures, (RAW, COMPRESSED), "pictures"
+    if chosen.format == "pcd":
+        return export_clouds, (CLOUD,), "point clouds"
+    return lambda feeds, out: export_kitti(feeds, out, chosen.poses), (CLOUD,), "point clouds"
+
+
+@contextmanager
+def _watched(title: str) -> "Iterator[Progress]":
+    with progress_bar(title, "messages") as bar:
+        yield bar

@@ -1,0 +1,1 @@
+"""Topics of an archive or a bag as files that other programs read: tables, trajectories, pictures, clouds, KITTI."""

@@ -1,0 +1,91 @@
+"""Pictures and clouds as files that are named by their times."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from fieldplay.export.folder import ExportedFeeds, ExportedTopic
+from fieldplay.tables.table import file_names
+from fieldplay_archive.formats.pcd import pcd_from_cloud
+from fieldplay_messages.cdr.picture_pixels import SHAPES
+from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.feeds.pictures import MOSAICS, PACKABLE, RED_FIRST, png_of_pixels
+from fieldplay_messages.records import CameraInfos, Clouds, Pictures, Pixels, Record
+
+TIMES = "times.csv"
+KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg", b"BM": ".bmp", b"II*\0": ".tiff", b"MM\0*": ".tiff"}
+IN_PNG = {*PACKABLE, *MOSAICS, *RED_FIRST}
+
+Made = Callable[[Record, int], tuple[bytes, str]]  # a row as a file, and how its name ends
+
+
+def export_pictures(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
+    """A folder for each topic: the very files that are in an archive or message, or lossless ones of its pixels."""
+    return _export(feeds, folder, _picture, kind="damaged_picture")
+
+
+def export_clouds(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
+    """A folder for each topic: PCD files with all fields of the points."""
+    return _export(feeds, folder, _cloud, kind="damaged_cloud")
+
+
+def _export(feeds: ExportedFeeds, folder: Path, make: Made, *, kind: str) -> Iterator[ExportedTopic]:
+    for name, topic in zip(file_names(list(feeds.feeds), ""), feeds.feeds, strict=True):
+        place, count = folder / name, 0
+        place.mkdir()
+        with (place / TIMES).open("w", encoding="utf-8") as times:
+            times.write("file,stamp_ns,log_time_ns\n")
+            for record, row in feeds.rows(topic):
+                try:
+                    data, suffix = make(record, row)
+                except (ArchiveError, OSError) as error:
+                    feeds.tell(topic, kind, error)
+                    continue
+                stamp_ns = int(record.stamp_ns[row])
+                file = _free_name(place, stamp_ns, suffix)
+                (place / file).write_bytes(data)
+                times.write(f"{file},{stamp_ns},{int(record.leaves_ns[row])}\n")
+                count += 1
+        own = feeds.feeds[topic][0]
+        yield ExportedTopic(topic=topic, type=own.msgtype, path=name, count=count, frame=own.frame)
+
+
+def _free_name(place: Path, stamp_ns: int, suffix: str) -> str:
+    """A time in nanoseconds; the second file of one time has a number behind it."""
+    name, number = f"{stamp_ns}{suffix}", 1
+    while (place / name).exists():
+        number += 1
+        name = f"{stamp_ns}_{number}{suffix}"
+    return name
+
+
+def _picture(record: Record, row: int) -> tuple[bytes, str]:
+    if not isinstance(record, Pictures) or isinstance(record, CameraInfos):
+        raise ArchiveError(f"expected pictures, got {type(record).__name__}")
+    picture = record.load(row)
+    if isinstance(picture, Pixels):
+        return (png_of_pixels(picture), ".png") if picture.encoding in IN_PNG else _other_pixels(picture)
+    known = (suffix for begin, suffix in KINDS.items() if picture.startswith(begin))
+    return picture, next(known, ".bin")
+
+
+def _other_pixels(pixels: Pixels) -> tuple[bytes, str]:
+    """Numbers that are no colours: 8 and 16 bits of one channel in a PNG, others in a TIFF."""
+    if pixels.encoding not in SHAPES or SHAPES[pixels.encoding][1] != 1:
+        raise ArchiveError(f"expected pixels that a PNG or TIFF can hold, got {pixels.encoding}")
+    kind = np.dtype(SHAPES[pixels.encoding][0]).newbyteorder(">" if pixels.is_bigendian else "<")
+    used = pixels.width * kind.itemsize
+    if pixels.step < used or len(pixels.data) != pixels.height * pixels.step:
+        raise ArchiveError(f"expected {pixels.height} rows of {used} bytes, got {len(pixels.data)} bytes")
+    rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :used]
+    values = np.ascontiguousarray(rows).view(kind).astype(kind.newbyteorder("="))
+    suffix = ".png" if kind.kind == "u" else ".tiff"
+    return cv2.imencode(suffix, values)[1].tobytes(), suffix
+
+
+def _cloud(record: Record, row: int) -> tuple[bytes, str]:
+    if not isinstance(record, Clouds):
+        raise ArchiveError(f"expected clouds, got {type(record).__name__}")
+    return pcd_from_cloud(record.load(row)), ".pcd"

@@ -1,0 +1,95 @@
+"""What every export shares: the topics that it takes, and the list of them that it leaves beside the files."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from fieldplay.sources.archive import batches_of_feeds
+from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic, window_of
+from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay_messages.feeds.batches import Window
+from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.progress import Progress
+from fieldplay_messages.records import Record
+
+TOPICS = "topics.json"
+
+Watch = Callable[[str], AbstractContextManager[Progress]]  # of a title, a progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedTopic:
+    """What became of a topic: its file or folder in OUT, how many rows or files, columns or fields with their units."""
+
+    topic: str
+    type: str
+    path: str
+    count: int
+    frame: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedFeeds:
+    """What is exported: feeds by topic, a window of time, and who hears of progress and of what is wrong."""
+
+    archive: Archive
+    selection: Selection
+    feeds: Mapping[str, Sequence[Feed]]
+    window: Window
+    watch: Watch
+
+    def units(self, topic: str) -> Mapping[str, str]:
+        """The units that a dataset's description tells of a topic's fields."""
+        streams = self.archive.spec.streams
+        return next((s.units for s in streams if full_topic(self.archive, self.selection, s.topic) == topic), {})
+
+    def records(self, topic: str) -> Iterator[tuple[Record, str, str]]:
+        """The rows of a topic with the frames they are about; those that cannot be read are told and left out."""
+        feeds = self.feeds[topic]
+        total, done = max(sum(span.count for feed in feeds for span in feed.spans), 1), 0
+        with self.watch(f"exporting {topic}") as progress:
+            for batch, count in batches_of_feeds(feeds, self.window.first_ns, self.window.last_ns):
+                done += count
+                progress(min(done / total, 1.0), done)
+                yield from batch.records if batch is not None else ()
+
+    def rows(self, topic: str) -> Iterator[tuple[Record, int]]:
+        """The same, row by row."""
+        for record, *_ in self.records(topic):
+            yield from ((record, row) for row in range(len(record)))
+
+    def tell(self, topic: str, kind: str, error: Exception) -> None:
+        """Report a message that cannot be written."""
+        self.archive.defects(Defect(file=topic, kind=kind, message=f"{error}; it is left out"))
+
+
+def feeds_to_export(
+    archive: Archive, selection: Selection, types: Sequence[str], *, what: str, watch: Watch
+) -> ExportedFeeds:
+    """The topics that are wanted and of some types, all if none are named; ArchiveError where there are none."""
+    wanted, feeds = re.compile(selection.topics), dict[str, list[Feed]]()
+    for feed in feeds_of_archive(archive, selection):
+        if feed.spans and wanted.search(feed.topic) and (not types or feed.msgtype in types):
+            feeds.setdefault(feed.topic, []).append(feed)
+    if not feeds:
+        chosen = f" that matches '{selection.topics}'" if selection.topics else ""
+        raise ArchiveError(f"{archive.root}: no topic of {what}{chosen}")
+    window = window_of(archive, selection)
+    return ExportedFeeds(archive=archive, selection=selection, feeds=feeds, window=window, watch=watch)
+
+
+def as_json(topics: Sequence[ExportedTopic]) -> str:
+    """What became of each topic."""
+    return json.dumps([{name: own for name, own in asdict(each).items() if own} for each in topics], indent=2)
+
+
+def write_topics(folder: Path, topics: Sequence[ExportedTopic]) -> None:
+    """The same in a file beside the topics' own."""
+    (folder / TOPICS).write_text(as_json(topics) + "\n", "utf-8")
