@@ -1,19 +1,22 @@
-"""Live play at AMEDS's full rates with a subscriber on everything: how punctual, how complete, at what cost.
+"""Live play at AMEDS's full rates beside a listener on everything: how even, how complete, at what cost.
 
-Two cameras as JPEG at 30 Hz, the lidar at 5 Hz with 115,200 points, all tables. The error of a message is when it was
-handed to the middleware, against its stamp. Usage: ./ws exec python bench/play.py [--seconds 60] [--rate 1]
+Two cameras as JPEG at 30 Hz, the lidar at 5 Hz with 115,200 points, all tables; from the archive, and from a bag of it.
+Late is when the listener's middleware has a message, against its time in the archive on the clock of the player; left
+is when the player handed it over, against the same. Both clocks are the machine's, so that nothing has to be aligned.
+With --against the player of another checkout takes turns with this one. Usage: ./ws exec python bench/play.py [...]
 """
 
 import argparse
 import json
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,111 +24,212 @@ from unittest.mock import patch
 import numpy as np
 from archive import write_clouds, write_pictures, write_tables
 
-PROFILE = Path(__file__).parents[1] / "config" / "fastdds.xml"
+ROOT = Path(__file__).parents[1]
+PROFILE = ROOT / "config" / "fastdds.xml"
+FAST = 1000.0  # a rate at which nothing is ever waited for
+POLL_S = 0.004
+FIRST_NS = 1_000_000_000
+PERCENTILES = (50, 95, 99, 99.9, 100)
+HEADS = ("source", "rate", "late ms: p50 / p95 / p99 / p99.9 / max", "of the first second", "left ms: p50 / p99 / max")
+HEADS += ("took s", "lost", "CPU s", "MB", "start s")
 
 
-def play(archive: str, rate: str) -> None:
-    """The player with a stopwatch at its publishers; prints what was measured as JSON."""
+def play(path: str, rate: str, subscribers: str, out: str) -> None:
+    """The player, which notes when its clock began to run, and what it took."""
     from fieldplay_player import node
-    from fieldplay_player.live_sink import LiveTopics
+    from fieldplay_player.player_time import PlayerClock
 
-    sent: list[tuple[int, int]] = []
-    publish = LiveTopics.publish
+    begun: list[tuple[int, int]] = []
+    run_from = PlayerClock.run_from
 
-    def publish_and_note(self: LiveTopics, feed: int, data: bytes) -> None:
-        publish(self, feed, data)
-        sent.append(
-            (int.from_bytes(data[4:8], "little") * 10**9 + int.from_bytes(data[8:12], "little"), time.monotonic_ns())
-        )
+    def noted(self: PlayerClock, position_ns: int) -> None:
+        run_from(self, position_ns)
+        begun.append((position_ns, time.time_ns() - time.monotonic_ns() + self.deadline_ns(position_ns)))
 
-    parameters = {"archive": archive, "rate": rate, "images": "compressed", "wait_for_subscribers": "28"}
-    arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-    with patch.object(LiveTopics, "publish", publish_and_note):
+    options = {"archive": path, "rate": rate, "wait_for_subscribers": subscribers, "skip_gaps": "0"}
+    options |= {} if is_bag(path) else {"images": "compressed"}
+    arguments = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
+    with patch.object(PlayerClock, "run_from", noted):
         node.main(["player", "--ros-args", *arguments])
-    stamps, times = np.array(sent[1:]).T  # the first is the static tree
-    error_ms = (times - times[0] - (stamps - stamps[0]) / float(rate)) / 1e6
-    use = resource.getrusage(resource.RUSAGE_SELF)
-    measured = {
-        "messages": len(sent),
-        "p50_ms": float(np.percentile(error_ms, 50)),
-        "p99_ms": float(np.percentile(error_ms, 99)),
-        "max_ms": float(error_ms.max()),
-        "cpu": (use.ru_utime + use.ru_stime) / ((times[-1] - times[0]) / 1e9),
-        "memory_mb": use.ru_maxrss / 1024,
-    }
-    sys.stdout.write(json.dumps(measured) + "\n")
+    status = Path("/proc/self/status").read_text()
+    peak = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    Path(out).write_text(json.dumps({"begun": begun[0], "memory_mb": int(peak) / 1024}))
 
 
-def listen(archive: str) -> None:
-    """Subscribes to every topic as bytes, until SIGINT; prints how many messages came."""
+def is_bag(path: str) -> bool:
+    return Path(path, "metadata.yaml").is_file()
+
+
+def list_times(path: str, out: str) -> None:
+    """Write down which topics move, and when their messages are due: what all runs are measured against."""
+    from fieldplay_archive.datasets import open_dataset
+    from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
+    from fieldplay_archive.outlets.selection import Selection
+
+    with open_dataset(Path(path)) as opened:
+        feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))
+        moving = [feed for feed in feeds if not feed.standing]
+        times = {f.topic: [f.records(i).leaves_ns for i in range(len(f.spans))] for f in moving}
+        np.savez(out, **{topic: np.concatenate(spans) for topic, spans in times.items()})
+
+
+def listen(path: str, out: str) -> None:
+    """Take every message as bytes until SIGINT; the middleware's times of sending and receiving by topic.
+
+    It looks every few milliseconds rather than at each message, so that it leaves the processors to the player.
+    """
     import rclpy
-    from rclpy.executors import ExternalShutdownException
 
     from fieldplay_archive.datasets import open_dataset
     from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive
     from fieldplay_archive.outlets.selection import Selection
     from fieldplay_player.live_sink import message_class, profile
 
-    with open_dataset(Path(archive)) as opened:
-        feeds = feeds_of_archive(opened, Selection())
-    rclpy.init()
+    with open_dataset(Path(path)) as opened:
+        feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))
+        offers = {f.topic: (message_class(f.msgtype), profile(channel_of_feed(f).qos)) for f in feeds if not f.standing}
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     node = rclpy.create_node("listener")
-    count = [0]
+    taken: dict[str, list[tuple[int, int]]] = {}
+    handles = []
+    for topic, (kind, qos) in offers.items():
+        qos.depth = 1000
+        handle = node.create_subscription(kind, topic, lambda _: None, qos, raw=True).handle
+        handles.append((handle, kind, taken.setdefault(topic, [])))
+    ends: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: ends.append(number))
+    while not ends:
+        time.sleep(POLL_S)
+        for handle, kind, times in handles:
+            with handle:
+                while (message := handle.take_message(kind, True)) is not None:
+                    times.append((message[1]["source_timestamp"], message[1]["received_timestamp"]))
+    np.savez(out, **{topic: np.array(times, np.int64).reshape(-1, 2) for topic, times in taken.items()})
 
-    def heard(_: bytes) -> None:
-        count[0] += 1
 
-    for feed in feeds:
-        qos = profile(channel_of_feed(feed).qos)
-        node.create_subscription(message_class(feed.msgtype), feed.topic, heard, qos, raw=True)
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        sys.stdout.write(f"{count[0]}\n")
+def figures(due: dict[str, Any], heard: dict[str, Any], rate: float, begun: tuple[int, int]) -> dict[str, Any]:
+    """Late and left in ms, and what was lost; topics of which something was lost have no times."""
+    position_ns, wall_ns = begun
+    late, left, first, ends = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)], []
+    for topic, stamps in due.items():
+        sent, received = heard[topic].T
+        ends += [*received[:1], *received[-1:]]
+        if len(sent) == len(stamps):
+            expected = wall_ns + (stamps - position_ns) / rate
+            is_first = expected < wall_ns + FIRST_NS
+            late.append((received - expected)[~is_first] / 1e6)
+            left.append((sent - expected)[~is_first] / 1e6)
+            first.append((received - expected)[is_first] / 1e6)
+    return {
+        "late": np.percentile(np.concatenate(late), PERCENTILES).tolist() if sum(map(len, late)) else [],
+        "first": np.percentile(np.concatenate(first), PERCENTILES).tolist() if sum(map(len, first)) else [],
+        "left": np.percentile(np.concatenate(left), (50, 99, 100)).tolist() if sum(map(len, left)) else [],
+        "lost": sum(map(len, due.values())) - sum(map(len, heard.values())),
+        "took_s": (max(ends) - min(ends)) / 1e9,
+        "first_ns": min(ends),
+    }
 
 
-def measure(archive: Path, rate: float) -> dict[str, Any]:
-    environment = {
+def measure(path: Path, rate: float, checkout: Path, folder: Path) -> dict[str, Any]:
+    """One run of the player of a checkout."""
+    environment = environment_of(checkout)
+    times, heard, played = folder / f"{path.name}.npz", folder / "heard.npz", folder / "played.json"
+    mine = environment_of(ROOT) | {"ROS_DOMAIN_ID": environment["ROS_DOMAIN_ID"]}
+    me = [sys.executable, __file__]
+    if not times.exists():
+        subprocess.run([*me, "times", str(path), str(times)], env=mine, check=True)
+    due = dict(np.load(times))
+    listener = subprocess.Popen([*me, "listen", str(path), str(heard)], env=mine)
+    time.sleep(3.0)  # so that its start is not counted
+    start_ns = time.time_ns()
+    command = [*me, "play", str(path), str(rate), str(len(due)), str(played)]
+    player = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    _, status, use = os.wait4(player.pid, 0)
+    time.sleep(0.5)
+    listener.send_signal(signal.SIGINT)
+    listener.wait(60)
+    if status:
+        raise SystemExit(f"the player ended with status {status}")
+    found = json.loads(played.read_text())
+    result = figures(due, dict(np.load(heard)), rate, found["begun"])
+    start_s = (result["first_ns"] - start_ns) / 1e9
+    return {**result, "cpu_s": use.ru_utime + use.ru_stime, "memory_mb": found["memory_mb"], "start_s": start_s}
+
+
+def environment_of(checkout: Path) -> dict[str, str]:
+    """The environment in which the packages are those of a checkout."""
+    packages = os.pathsep.join(map(str, sorted((checkout / "src").glob("*/"))))
+    return {
         **os.environ,
+        "PYTHONPATH": packages + os.pathsep + os.environ["PYTHONPATH"],
         "ROS_DOMAIN_ID": str(random.randint(1, 101)),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
         "FASTRTPS_DEFAULT_PROFILES_FILE": os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE", str(PROFILE)),
     }
-    me = [sys.executable, __file__]
-    listener = subprocess.Popen([*me, "listen", str(archive)], env=environment, stdout=subprocess.PIPE, text=True)
-    command = [*me, "play", str(archive), str(rate)]
-    player = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    listener.send_signal(signal.SIGINT)
-    heard, _ = listener.communicate(timeout=30)
-    return {**json.loads(player.stdout.splitlines()[-1]), "heard": int(heard)}
+
+
+def row(name: str, path: Path, rate: float, found: dict[str, Any]) -> str:
+    def several(values: list[float]) -> str:
+        return " / ".join(f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}" for value in values) or "-"
+
+    pace = "as fast as possible" if rate >= FAST else f"{rate:g}"
+    is_fast = rate >= FAST
+    times = ["-"] * 3 if is_fast else [several(found[key]) for key in ("late", "first", "left")]
+    cells = [f"{name}, {'bag' if is_bag(str(path)) else 'archive'}", pace, *times, f"{found['took_s']:.1f}"]
+    cells += [str(found["lost"]), f"{found['cpu_s']:.1f}", f"{found['memory_mb']:.0f}", f"{found['start_s']:.1f}"]
+    return "| " + " | ".join(cells) + " |"
+
+
+@contextmanager
+def busy_cores(count: int) -> Iterator[None]:
+    """Other programs that keep so many cores busy."""
+    programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def write_sources(data: Path, seconds: int) -> list[Path]:
+    """The archive and a bag of it, unless they are there."""
+    archive, bag = data / "ameds", data / "bag"
+    if not archive.exists():
+        write_tables(archive, seconds)
+        write_pictures(archive, "MainCam", (1080, 1920), seconds)
+        write_pictures(archive, "AuxCam", (720, 1280), seconds)
+        write_clouds(archive, seconds)
+    if not bag.exists():
+        command = ["fieldplay", "convert", str(archive), str(bag), "--images", "compressed"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return [archive, bag]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="length of the archive")
-    parser.add_argument("--rate", type=float, default=1.0)
+    parser.add_argument("--rates", type=float, nargs="+", default=[1.0, 5.0, 10.0, FAST], help="1000 is without waits")
+    parser.add_argument("--sources", nargs="+", choices=("ameds", "bag"), default=["ameds", "bag"])
+    parser.add_argument("--runs", type=int, default=1, help="how often all of it is measured, in turns")
+    parser.add_argument("--busy", type=int, default=0, help="cores that are kept busy meanwhile")
+    parser.add_argument("--against", type=Path, help="another checkout, whose player is measured in turns")
+    parser.add_argument("--data", type=Path, help="a folder in which archive and bag are kept for the next time")
     chosen = parser.parse_args()
+    checkouts = {"this": ROOT} | ({"other": chosen.against.resolve()} if chosen.against else {})
+    print("| " + " | ".join(HEADS) + " |\n|" + "---|" * len(HEADS))
     with tempfile.TemporaryDirectory(prefix="fieldplay-bench-", dir=os.environ.get("TMPDIR", "/var/tmp")) as folder:
-        root = Path(folder) / "archive"
-        write_tables(root, chosen.seconds)
-        write_pictures(root, "MainCam", (1080, 1920), chosen.seconds)
-        write_pictures(root, "AuxCam", (720, 1280), chosen.seconds)
-        write_clouds(root, chosen.seconds)
-        size = sum(path.stat().st_size for path in root.iterdir())
-        found = measure(root, chosen.rate)
-    rate = f"{size / 1e6 / chosen.seconds:.0f} MB of files a second"
-    print(f"{chosen.seconds} s of AMEDS at {chosen.rate:g} times its rate, {rate}")
-    p50, p99, largest = (f"{found[name]:.2f} ms" for name in ("p50_ms", "p99_ms", "max_ms"))
-    print(f"  publish-time error: p50 {p50}, p99 {p99}, max {largest}")
-    sent, heard = found["messages"], found["heard"]
-    print(f"  messages: {sent} sent, {heard} heard, {sent - heard} lost")
-    print(f"  the player took {found['cpu']:.0%} of a core and {found['memory_mb']:.0f} MB of memory at most")
+        sources = [path for path in write_sources(chosen.data or Path(folder), chosen.seconds)]
+        for path in (path for path in sources if path.name in chosen.sources):
+            for rate in (rate for rate in chosen.rates for _ in range(chosen.runs)):
+                for name, checkout in checkouts.items():
+                    with busy_cores(chosen.busy):
+                        print(row(name, path, rate, measure(path, rate, checkout, Path(folder))), flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["play"]:
-        play(*sys.argv[2:])
-    elif sys.argv[1:2] == ["listen"]:
-        listen(*sys.argv[2:])
+    commands = {"play": play, "listen": listen, "times": list_times}
+    if sys.argv[1:2] and sys.argv[1] in commands:
+        commands[sys.argv[1]](*sys.argv[2:])
     else:
         main()

@@ -51,6 +51,14 @@ class ListReader:
     def pop(self) -> None:
         self.messages.pop(0)
 
+    def take(self, until_ns: int, most: int) -> list[DueMessage]:
+        taken = [self.messages.pop(0)]
+        while self.messages and self.messages[0].stamp_ns <= until_ns and self.messages[0].data is not None:
+            taken.append(self.messages.pop(0))
+            if len(taken) == most:
+                break
+        return taken
+
     def close(self) -> None:
         self.messages.clear()
 

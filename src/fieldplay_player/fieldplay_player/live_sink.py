@@ -19,6 +19,7 @@ from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_player.nodes.serialized_publisher import sender_of
 from fieldplay_player.options import Awaited
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
 
@@ -43,6 +44,7 @@ class LiveTopics:
             node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
         self._node = node
         self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {})) for feed in feeds]
+        self._send = [sender_of(publisher) for publisher in self._publishers]
         self._streams = [feed.stream for feed in feeds]
         self._volatile = [
             publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
@@ -51,7 +53,7 @@ class LiveTopics:
         self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
 
     def publish(self, feed: int, data: bytes) -> None:
-        self._publishers[feed].publish(data)
+        self._send[feed](data)
 
     def clock(self, stamp_ns: int) -> None:
         if self._clock is not None:

@@ -30,6 +30,7 @@ from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError, UserError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
+from fieldplay_player.garbage import seldom_collected
 from fieldplay_player.live_sink import CLOCK, LiveTopics, message_class, profile
 from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 from fieldplay_player.nodes.service_thread import ServiceThread
@@ -160,13 +161,18 @@ class Player(Node):
         enough = self.topics.subscribers >= self.options.wait_for_subscribers
         if enough and not self._is_complete and not self.topics.unheard(self.options.wait_for_streams):
             self._is_complete = True
-            self._look_again.cancel()
-            self._every(SETTLE_S, self.playback.release)
+            self.destroy_timer(self._look_again)  # one that is merely cancelled wakes those who wait
+            self._settled = self._every(SETTLE_S, self._begin)
+
+    def _begin(self) -> None:
+        self.destroy_timer(self._settled)
+        self.playback.release()
 
     def _begin_anyway(self) -> None:
-        self._timeout.cancel()
+        self.destroy_timer(self._timeout)
         if self._is_complete:
             return
+        self.destroy_timer(self._look_again)
         if self.playback.status().state == WAITING:
             wanted = self.options.wait_for_subscribers
             lacking = [f"{self.topics.subscribers} of {wanted} subscribers"] if wanted else []
@@ -240,7 +246,7 @@ def _run(player: Player, interrupted: Event) -> int:
     _on_signal(end)
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
         player.playback.stop()
-    with ServiceThread(player), ThreadPoolExecutor(1, "play") as thread:
+    with seldom_collected(), ServiceThread(player), ThreadPoolExecutor(1, "play") as thread:
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
         done.wait()

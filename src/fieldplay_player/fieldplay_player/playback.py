@@ -13,7 +13,8 @@ from fieldplay_player.read_ahead import Gap
 from fieldplay_player.works import DueMessage, Run
 
 WAITING = "waiting for subscribers"
-TOGETHER_NS = 1_000_000  # what is due within this time leaves at once
+TOGETHER_NS = 50_000  # what is due within this time leaves at once
+MOST_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
 
 
@@ -35,6 +36,7 @@ class Reader(Protocol):
 
     def peek(self) -> DueMessage | Gap: ...
     def pop(self) -> None: ...
+    def take(self, until_ns: int, most: int) -> list[DueMessage]: ...
     def close(self) -> None: ...
 
 
@@ -45,11 +47,12 @@ class _Tick(NamedTuple):
 
 
 class _Out(NamedTuple):
-    """A message that leaves, how late, and what its times are moved by."""
+    """Messages that leave together, what the times in each are moved by, and how late the first and the last are."""
 
-    message: DueMessage
-    lag_ns: int
-    delta_ns: int
+    messages: list[DueMessage]
+    deltas_ns: list[int]
+    first_lag_ns: int = 0
+    last_lag_ns: int = 0
 
 
 class _Jump(NamedTuple):
@@ -99,7 +102,7 @@ class Playback:
     def run(self) -> None:
         """Play to the end, or until stop."""
         for message in self._program.standing:
-            self._act(_Out(message, 0, 0))
+            self._act(_Out([message], [0]))
         try:
             with self._changed:
                 self._move_to(self._program.first_ns)
@@ -147,7 +150,18 @@ class Playback:
         if due_ns - now > TOGETHER_NS:
             self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
             return None
-        return self._taken(ahead, due_ns, max(now - due_ns, 0)) if isinstance(ahead, DueMessage) else self._at_end()
+        return self._together(ahead, now) if isinstance(ahead, DueMessage) else self._at_end()
+
+    def _together(self, ahead: DueMessage, now: int) -> _Out:
+        """What is due, one message at least: to take up a lock and a wait for each would make those behind it late."""
+        assert self._reader is not None
+        until_ns = self._clock.position_at(now + TOGETHER_NS)
+        if self._longest_ns:
+            until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
+        messages = self._reader.take(until_ns, MOST_TOGETHER)
+        self._bound_ns = messages[-1].stamp_ns
+        lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
+        return _Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
     def _ahead(self) -> DueMessage | Gap:
         """The next message that is one; those without data are counted."""
@@ -156,11 +170,6 @@ class Playback:
             self._reader.pop()
             self._skipped[ahead.feed] += 1
         return ahead
-
-    def _taken(self, message: DueMessage, due_ns: int, lag_ns: int) -> _Out:
-        assert self._reader is not None
-        self._reader.pop()
-        return _Out(message, lag_ns, self._stamps.delta_ns(message, due_ns))
 
     def _taken_jump(self) -> _Jump | None:
         jump, self._jump = self._jump, None
@@ -221,17 +230,17 @@ class Playback:
         for message in jump.standing:
             if self._stands.get(message.feed) != message.data:
                 self._stands[message.feed] = message.data
-                self._send(_Out(message, 0, 0))
+                self._send(_Out([message], [0]))
 
     def _send(self, out: _Out) -> None:
-        feed, _, data = out.message
-        restamp = self._program.restamps[feed]
-        if data is None:
-            return
-        self._sink.publish(feed, restamp(data, out.delta_ns) if out.delta_ns and restamp else data)
-        self._published[feed] += 1
-        self._lag_ns = out.lag_ns
-        said = self._watch.hear(out.lag_ns, self._time.now())
+        publish, restamps, published = self._sink.publish, self._program.restamps, self._published
+        self._lag_ns = out.last_lag_ns
+        for (feed, _, data), delta_ns in zip(out.messages, out.deltas_ns, strict=True):
+            if data is not None:
+                restamp = restamps[feed] if delta_ns else None
+                publish(feed, restamp(data, delta_ns) if restamp else data)
+                published[feed] += 1
+        said = self._watch.hear(out.first_lag_ns, self._time.now())
         if said:
             self._tell(said)
 
@@ -324,7 +333,10 @@ class Playback:
                 return False
             self._bound_ns = message.stamp_ns
             self._clock.stop_at(message.stamp_ns)
-            out = self._taken(message, self._time.now(), 0)
+            assert self._reader is not None
+            self._reader.pop()
+            now = self._time.now()
+            out = _Out([message], self._stamps.deltas_ns([message], lambda _: now))
             tick, jump = self._tick(), self._taken_jump()
             self._busy = True
         if jump is not None:

@@ -1,7 +1,7 @@
 """Time as playing knows it: the machine's, the play head's, and the times that messages carry when they leave."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Condition
 from typing import Protocol
 
@@ -10,6 +10,8 @@ from fieldplay_player.options import Stamps
 from fieldplay_player.works import DueMessage
 
 Now = Callable[[], int]
+
+WAKING_NS = 50_000  # what it takes to go on after a wait, about
 
 
 class Time(Protocol):
@@ -35,7 +37,7 @@ class SystemTime:
         return time.time_ns()
 
     def wait(self, changed: Condition, until_ns: int | None) -> None:
-        changed.wait(None if until_ns is None else max(until_ns - self.now(), 0) / NS_PER_S)
+        changed.wait(None if until_ns is None else max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S)
 
 
 class PlayerClock:
@@ -71,6 +73,10 @@ class PlayerClock:
         """When, on the monotonic clock, a time of the archive comes or came; of use only while the clock runs."""
         return self._anchor_ns + round((stamp_ns - self._position_ns) / self._rate)
 
+    def position_at(self, time_ns: int) -> int:
+        """The archive's time at a monotonic time, while the clock runs; no later than a deadline of that time."""
+        return self._position_ns + int((time_ns - self._anchor_ns) * self._rate)
+
     def run_from(self, position_ns: int) -> None:
         """Go on from a time of the archive."""
         self._anchor_ns, self._position_ns, self._runs = self._now(), position_ns, True
@@ -98,15 +104,18 @@ class OutgoingStamps:
         self._given_ns = 0
         self.shift_ns = 0
 
-    def delta_ns(self, message: DueMessage, due_ns: int) -> int:
-        """What is added to the times inside a message that is due at a monotonic time."""
+    def deltas_ns(self, messages: Sequence[DueMessage], deadline_ns: Callable[[int], int]) -> list[int]:
+        """What is added to the times inside messages that are due at monotonic times by their own."""
         if not self._is_now:
-            return self.shift_ns
-        if message.stamp_ns != self._stamp_ns:
+            return [self.shift_ns] * len(messages)
+        return [self._given(message.stamp_ns, deadline_ns) - message.stamp_ns for message in messages]
+
+    def _given(self, stamp_ns: int, deadline_ns: Callable[[int], int]) -> int:
+        if stamp_ns != self._stamp_ns:
             now = self._time.now()
-            due_by_day_ns = self._time.wall() - now + min(due_ns, now)
-            self._stamp_ns, self._given_ns = message.stamp_ns, max(self._given_ns, due_by_day_ns)
-        return self._given_ns - message.stamp_ns
+            due_by_day_ns = self._time.wall() - now + min(deadline_ns(stamp_ns), now)
+            self._stamp_ns, self._given_ns = stamp_ns, max(self._given_ns, due_by_day_ns)
+        return self._given_ns
 
     def forget(self) -> None:
         """The play head has jumped: what comes at the same time of the archive is not the same moment."""

@@ -14,6 +14,7 @@ from fieldplay_player.works import DueMessage, Heavy, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
+LARGE = 20_000  # bytes of a message behind which none is taken with it
 READERS = 2  # one that reads, and one that may still be ending when another begins
 
 Check = Callable[[], None]
@@ -113,6 +114,23 @@ class ReadAhead:
         """Take away the message that peek gave."""
         self._head = None
         self._release(self._head_cost)
+
+    def take(self, until_ns: int, most: int) -> list[DueMessage]:
+        """Take away the message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
+        assert self._head is not None
+        message, cost = self._head, self._head_cost
+        taken, freed = [message], cost
+        while cost < LARGE and len(taken) < most and self._queue:
+            entry = self._queue[0]
+            if entry.stamp_ns > until_ns or entry.data is None:
+                break  # also one that is yet to be made, or cannot be
+            self._queue.popleft()
+            cost = _cost(entry) if isinstance(entry, DueMessage) else entry.cost
+            taken.append(DueMessage(entry.feed, entry.stamp_ns, entry.data))
+            freed += cost
+        self._head = None
+        self._release(freed)
+        return taken
 
     def close(self) -> None:
         """Put an end to the reading, and forget what lies ready; does not wait for the threads."""

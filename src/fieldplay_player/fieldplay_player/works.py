@@ -14,6 +14,7 @@ from fieldplay_messages.feeds.payloads import Payloads
 from fieldplay_messages.feeds.timeline import Piece, Stretch
 
 PER_PART = 512
+LARGE = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
 
 
 class DueMessage(NamedTuple):
@@ -40,12 +41,16 @@ Work = Run | Heavy
 def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[], None]) -> Iterator[Work]:
     """All messages with first_ns <= time <= last_ns in order, of feeds that are not standing.
 
-    The numbers of the feeds are their places. check is called before each span is loaded: it may raise to end this.
+    The numbers of the feeds are their places. At equal times pictures and clouds come last: small ones need not wait
+    until these are copied. check is called before each span is loaded: it may raise to end this.
     """
-    moving = [replace(feed, spans=()) if feed.standing else feed for feed in feeds]
+    order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE)
+    moving = [replace(feed, spans=()) if feed.standing else feed for feed in (feeds[number] for number in order)]
     for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
+        pieces = [replace(piece, source=order[piece.source]) for piece in stretch.pieces]
+        numbered = replace(stretch, pieces=pieces)
         for begin in range(0, len(stretch.stamp_ns), PER_PART):
-            yield from _works_of_part(stretch.part(begin, min(begin + PER_PART, len(stretch.stamp_ns))))
+            yield from _works_of_part(numbered.part(begin, min(begin + PER_PART, len(stretch.stamp_ns))))
 
 
 def messages_of_span(feed: Feed, number: int, index: int) -> Run:

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.feeds.feed import Feed, RowMessages, SingleMessages, SpanMessages
 from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_messages.records import Record
@@ -86,6 +88,22 @@ def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
                 most = max(most, reader.held)
     assert count == 200
     assert size < most <= limit + (size + OVERHEAD if heavy else 0)  # a first guess of a size may be short
+    assert reader.held == 0
+
+
+def test_what_lies_ready_up_to_a_time_is_taken_together_to_a_large_message() -> None:
+    made = [light(1), light(2), light(2), light(3, 20_000), light(3), light(4), [DueMessage(0, 4, None)]]
+    with Workers(limit=10**6) as workers:
+        reader = workers.open(opener(*made))
+        reader._reading.result(PATIENCE_S)
+        taken = []
+        with workers.changed:
+            for until_ns, most in ((2, 2), (3, 9), (3, 9), (9, 9)):
+                reader.peek()
+                taken.append([message.stamp_ns for message in reader.take(until_ns, most)])
+            assert reader.peek() == DueMessage(0, 4, None)
+            reader.pop()
+    assert taken == [[1, 2], [2, 3], [3], [4]]
     assert reader.held == 0
 
 
@@ -234,18 +252,18 @@ def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
 
 
 @pytest.mark.parametrize("first", [0, 7, 2_500])
-def test_feeds_become_messages_in_the_order_of_time_then_of_feeds(first: int) -> None:
+def test_feeds_become_messages_in_the_order_of_time_then_of_feeds_clouds_last(first: int) -> None:
     feeds = [
         rows_feed("/static", [[0]], standing=True),
+        replace(single_feed("/b", list(range(5, 3_000, 100)), {105, 2_705}), msgtype=CLOUD),
         rows_feed("/a", [list(range(0, 1_500)), list(range(1_500, 3_000))]),
-        single_feed("/b", list(range(5, 3_000, 100)), {105, 2_705}),
         rows_feed("/cc", [list(range(0, 3_000, 5))]),
     ]
     expected = sorted(
-        [(stamp, 1, b"%06d" % stamp) for stamp in range(first, 2_901)]
-        + [(s, 2, None if s in (105, 2_705) else b"heavy %d" % s) for s in range(5, 2_901, 100) if s >= first]
+        [(stamp, 2, b"%06d" % stamp) for stamp in range(first, 2_901)]
+        + [(s, 1, None if s in (105, 2_705) else b"heavy %d" % s) for s in range(5, 2_901, 100) if s >= first]
         + [(stamp, 3, b"%07d" % stamp) for stamp in range(0, 2_901, 5) if stamp >= first],
-        key=lambda each: each[:2],
+        key=lambda each: (each[0], each[1] == 1, each[1]),
     )
     with Workers(limit=10**6, makers=2) as workers:
         found = all_messages(workers, workers.open(lambda check: works(feeds, first, 2_900, check)))

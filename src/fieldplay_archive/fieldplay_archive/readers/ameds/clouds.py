@@ -86,7 +86,7 @@ class CloudDecoder:
     def __call__(self, data: bytes, name: str) -> Points:
         """The points of one file, in the order of time."""
         cloud = _checked(cloud_from_pcd(data))
-        cloud = cloud[_returns(cloud)]
+        cloud = _only(cloud, _returns(cloud))
         fields = self._fields_in_use(cloud)
         good = np.ones(len(cloud), bool)
         for field in fields:
@@ -94,13 +94,14 @@ class CloudDecoder:
         if self._time is not None and self._time.name in fields:
             good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
         self._tell_bad(name, fields, int((~good).sum()), len(cloud))
-        cloud = cloud[good]
+        cloud = _only(cloud, good)
         time = self._times(cloud)
         if self._by_azimuth and (self._time is None or self._time.name not in fields):
             with self._lock:
                 self._timeless[name] = time is None
         points = self._points(cloud, fields, time)
-        return points if time is None else points[time_order(time)]
+        is_in_order = time is None or bool((time[1:] >= time[:-1]).all())
+        return points if time is None or is_in_order else points[time_order(time)]
 
     def _fields_in_use(self, cloud: Points) -> tuple[str, ...]:
         """The fields beside x y z that are read; one that holds no number anywhere counts as absent."""
@@ -211,14 +212,21 @@ def _checked(cloud: Points) -> Points:
 
 
 def _places(cloud: Points) -> NDArray[np.float32]:
-    return np.stack([cloud[axis].astype(np.float32) for axis in "xyz"], axis=1)
+    """The places (n, 3), one coordinate behind the other in memory, as they are computed with."""
+    places: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
+    return places
+
+
+def _only(cloud: Points, kept: NDArray[np.bool_]) -> Points:
+    """Those points (n,) that are kept; nothing is copied where all are."""
+    return cloud if kept.all() else cloud[kept]
 
 
 def _returns(cloud: Points) -> NDArray[np.bool_]:
     """Which points (n,) are of a return: the others are NaN or lie at 0 0 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        xyz = _places(cloud)
-    found: NDArray[np.bool_] = np.isfinite(xyz).all(axis=1) & (xyz != 0).any(axis=1)
+        x, y, z = _places(cloud).T
+    found: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
     return found
 
 

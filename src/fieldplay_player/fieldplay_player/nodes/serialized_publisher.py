@@ -1,0 +1,56 @@
+"""Large messages handed to the middleware as the bytes that they are, copied once, while other threads go on.
+
+rclpy's publish copies the bytes first, and keeps the lock of Python while the middleware copies them again. rcl itself
+takes them where they lie. For small ones rclpy's is the faster, and does where rcl's library has no such function.
+"""
+
+import ctypes
+from collections.abc import Callable
+
+from rclpy.publisher import Publisher
+
+LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
+LARGE = 20_000  # bytes; for less it costs more to let the lock go and to get it back
+
+Send = Callable[[bytes], None]
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t: nothing is allocated, as the bytes are Python's."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("allocate", "deallocate", "reallocate", "zero_allocate", "state")]
+
+
+class _Message(ctypes.Structure):
+    """rcl_serialized_message_t."""
+
+    _fields_ = [
+        ("buffer", ctypes.c_char_p),
+        ("length", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    ]
+
+
+def sender_of(publisher: Publisher) -> Send:
+    """What sends the bytes of a message; called by one thread at a time."""
+    copying: Send = publisher.publish
+    try:
+        function = ctypes.CDLL(LIBRARY)[FUNCTION]
+    except (OSError, AttributeError):
+        return copying
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.POINTER(_Message), ctypes.c_void_p), ctypes.c_int
+    message = _Message()
+    place = ctypes.byref(message)
+
+    def send(data: bytes) -> None:
+        failed = len(data) < LARGE
+        if not failed:
+            message.buffer, message.length, message.capacity = data, len(data), len(data)
+            with publisher.handle:
+                failed = function(publisher.handle.pointer, place, None) != 0
+            message.buffer = None
+        if failed:
+            copying(data)  # which says why where it cannot
+
+    return send
