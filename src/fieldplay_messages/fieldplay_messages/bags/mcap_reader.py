@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fieldplay_messages.bags.mcap_records import (
     CHANNEL,
     CHUNK,
+    CHUNK_HEAD,
     DATA_END,
     FOOTER,
     HEAD,
@@ -34,6 +35,7 @@ from fieldplay_messages.errors import ArchiveError
 
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
+USUAL = 1024  # bytes of a record, more than most small ones have
 OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
 
 
@@ -48,6 +50,13 @@ class _Record(NamedTuple):
     begin: int
     length: int
     there: int
+
+
+class _Plain(NamedTuple):
+    """Where records lie in the file as they are, and how many bytes of them."""
+
+    begin: int
+    size: int
 
 
 @dataclass
@@ -87,6 +96,7 @@ class McapReader:
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
         self._blocks = UnpackedBlocks(self._unpacked)
+        self._plain: dict[int, _Plain | None] = {OUTSIDE: _Plain(0, self._size)}
 
     def close(self) -> None:
         self._file.close()
@@ -123,13 +133,13 @@ class McapReader:
         return {number: found.places(number) for number in found.parts if number in self.topics}
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
-        data = None if block == OUTSIDE else memoryview(self._blocks[block])
+        plain = self._plain_of(block)
+        data = None if plain is not None else memoryview(self._blocks[block])
         for offset in offsets:
             try:
-                if data is None:
-                    op, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, offset))
-                    content = memoryview(os.pread(self._file.fileno(), min(length, self._size), offset + HEAD.size))
-                else:
+                if plain is not None:
+                    op, length, content = self._read_at(offset, plain)
+                elif data is not None:
                     op, length = HEAD.unpack_from(data, offset)
                     content = data[offset + HEAD.size : offset + HEAD.size + length]
             except struct.error:
@@ -137,6 +147,31 @@ class McapReader:
             if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
                 raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
             yield bytes(content[MESSAGE_HEAD.size :])
+
+    def _plain_of(self, block: int) -> _Plain | None:
+        """Where the records of a block that is not compressed lie; it is looked at as a whole the first time."""
+        if block not in self._plain:
+            try:
+                _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, block))
+                content = memoryview(os.pread(self._file.fileno(), min(length, self._size), block + HEAD.size))
+                compression, place = text_at(content, CHUNK_HEAD.size)
+                if compression or len(content) < length:
+                    self._plain[block] = None
+                else:
+                    size = len(chunk_bytes(content))
+                    self._plain[block] = _Plain(block + HEAD.size + place + 8, size)
+            except BROKEN as error:
+                raise ArchiveError(f"the chunk at byte {block} cannot be unpacked: {error}") from None
+        return self._plain[block]
+
+    def _read_at(self, offset: int, plain: _Plain) -> tuple[int, int, memoryview]:
+        """The record at a place: what it is, how long it should be, and its content as far as there is one."""
+        begin, end = plain.begin + offset, plain.begin + plain.size
+        data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - begin), 0), begin))
+        op, length = HEAD.unpack_from(data)
+        if len(data) < HEAD.size + length <= end - begin:
+            return op, length, memoryview(os.pread(self._file.fileno(), length, begin + HEAD.size))
+        return op, length, data[HEAD.size : HEAD.size + length]
 
     def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
         """The records of the file as far as they are whole, of a chunk also where its end is missing."""
