@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from fieldplay.cli.evaluation import TUM_NAMES
 from fieldplay.cli.main import main
-from fieldplay.evaluation.pose_files import way_of_file
+from fieldplay.evaluation.pose_files import OURS, way_of_file
 from fieldplay.evaluation.ways import Ways, compared
 from fieldplay_archive.datasets import derived_by, truth_max_std_of
 from fieldplay_fusion.evaluation.errors import FusionError
@@ -19,6 +21,7 @@ from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.offsets import found_offset
 from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
+from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.errors import ArchiveError
 from helpers.sampled import Sampled
 from helpers.walks import headings, transforms
@@ -200,16 +203,38 @@ def test_a_file_may_be_of_any_frame_of_the_robot(
     assert ate(evaluated(capsys, *words)[0]) > 1
 
 
+def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
+    """Its own way tells where the truth's frame was, as far as tf knows how the lidar stood."""
+    body = drive(10, 10)
+    turned = Rotation.from_euler("z", np.linspace(0, 90, 101)[:, None], degrees=True)
+    frames = Frames()
+    stamps = body.stamp_ns[0] + np.arange(101) * 10**8
+    rows = np.concatenate([np.tile([0.5, 0.0, 1.0], (101, 1)), turned.as_quat()], axis=1)
+    frames.add("base", "lidar", is_static=False, stamp_ns=stamps, values=rows)
+    found = frames.transform("base", "lidar", body.stamp_ns)
+    assert found is not None
+    told: list[str] = []
+    lidar = Way(topic="lidar", parent="map", child="lidar", trajectory=replace(body, poses=body.poses @ found[0]))
+    truth = Way(topic="truth", parent="map", child="base", trajectory=body)
+    ways = Ways(estimate=lidar, truth=truth, frames=frames)
+    judged = compared(ways, EvaluationSettings(alignment="none"), lever=None, tell=told.append)
+    assert judged.evaluation.absolute.translation.max() < 1e-9
+    assert told == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("a.tum", "", "no pose in it; expected TUM"),
+        ("a.tum", "", "no pose in it; expected a sample's truth.csv, EuRoC"),
         ("a.tum", "# nothing\n", "no pose in it"),
         ("a.tum", "1 2 3\n", "got 3 columns"),
         ("a.tum", "1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0\n", "row 2: expected 8 columns as in the first, got 7"),
         ("a.tum", "1 0 0 0 0 0 0 1\nx 0 0 0 0 0 0 1\n", "row 2: expected seconds, got 'x'"),
         ("a.tum", "1 0 0 0 0 0 0 1\n2 0 y 0 0 0 0 1\n", "row 2: expected a number, got 'y'"),
-        ("a.csv", "1.5,0,0,0,1,0,0,0\n", "expected whole nanoseconds in the first column"),
+        ("a.csv", "15,0,0,0,1,0,0,0\n1.5,0,0,0,1,0,0,0\n", "row 2: expected whole nanoseconds, got '1.5'"),
+        ("a.csv", "#t\n\n15,0,0,0,1,0,0,0\n16,0,0,0,1,x,0,0\n", "row 4: expected a number, got 'x'"),
+        ("a.csv", ",".join(OURS) + "\n1,0,0,0,0,0,0,1\n2,0,0,z,0,0,0,1\n", "row 3: expected a number, got 'z'"),
+        ("a.tum", "1 nan 0 0 0 0 0 1\n2 nan 0 0 0 0 0 1\n", "row 1: expected numbers, got '1 nan 0 0 0 0 0 1'"),
         ("a.csv", "stamp_ns,x_m\n1,2\n", "expected columns stamp_ns, x_m"),
         ("times/a.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n", "expected 1 times, as a.txt has poses, got 2"),
     ],
@@ -221,6 +246,47 @@ def test_files_that_hold_no_poses_are_told(name: str, text: str, told: str, tmp_
     with pytest.raises(ArchiveError) as end:
         way_of_file(tmp_path / name)
     assert told in str(end.value)
+
+
+def test_what_a_file_is_may_be_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nanoseconds and commas in TUM's order are known by themselves; with w first it must be told."""
+    way = drive(30, 10)
+    tum, late = written(tmp_path / "a.tum", way), tmp_path / "late.txt"
+    lines = [line.split() for line in tum_lines(way)]
+    rows = [[str(ns), *line[1:]] for ns, line in zip(way.stamp_ns.tolist(), lines, strict=True)]
+    late.write_text("".join(f"{row[0]}.000000 {' '.join(row[1:])}\n" for row in rows))
+    assert way_of_file(late).trajectory.stamp_ns.tolist() == way.stamp_ns.tolist()
+    late.write_text("t,x,y,z,qx,qy,qz,qw\n" + "".join(",".join(line) + "\n" for line in lines))
+    assert way_of_file(late).trajectory.poses == pytest.approx(way.poses, abs=1e-8)
+    late.write_text("".join(" ".join([*row[:4], row[7], *row[4:7]]) + "\n" for row in rows))
+    assert ate(evaluated(capsys, late, tum, "--form", f"{late}=euroc")[0]) == pytest.approx(0, abs=1e-6)
+    np.savetxt(kitti := tmp_path / "kitti.txt", way.poses[:, :3].reshape(-1, 12), fmt="%.9f")
+    (times := tmp_path / "other_times").write_text("".join(f"{line[0]}\n" for line in lines))
+    found, told = evaluated(capsys, tum, kitti, "--times", times)
+    assert ate(found) == pytest.approx(0, abs=1e-6) and not told
+    assert main(["evaluate", str(tum), str(kitti)]) == 1
+    assert f"{kitti}: no times.txt beside it" in capsys.readouterr().err
+    for words, wrong in (("late.txt", "expected truth, euroc"), (f"{times}=tum", "is neither ESTIMATE nor TRUTH")):
+        with pytest.raises(SystemExit):
+            main(["evaluate", str(late), str(tum), "--form", words])
+        assert wrong in capsys.readouterr().err
+    assert main(["evaluate", str(late), str(tum), "--form", f"{late}=kitti"]) == 1
+    assert f"{late}, row 1: expected KITTI (12 numbers), got 8 columns" in capsys.readouterr().err
+
+
+def test_rows_without_a_pose_are_told_and_the_others_count(tmp_path: Path) -> None:
+    told: list[str] = []
+    (path := tmp_path / "a.tum").write_text(
+        "# t\n1 0 0 0 0 0 0 1\n2 nan 0 0 0 0 0 1\n3 inf 0 0 0 0 0 1\n3 1 0 0 0 0 0 1\n"
+    )
+    assert way_of_file(path, tell=told.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
+    path.write_text("1 0 0 0 0 0 0 1\n2 1 nan 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 9 0 0 0 0 0 1\n")
+    assert way_of_file(path, tell=told.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
+    assert told == [
+        f"{path}, row 3: no pose; 2 of 4 rows are left out",
+        f"{path}, row 2: no pose; 1 of 4 rows is left out",
+        f"{path}, row 4: its time is that of another row; of 1 such the first alone counts",
+    ]
 
 
 def test_two_words_must_be_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -271,7 +337,7 @@ def test_one_that_cannot_be_judged_leaves_the_others_alone(
     assert set(capsys.readouterr().out.splitlines()[-2].split()[1:]) == {"-"}
 
 
-def test_topics_and_files_may_stand_together_and_a_plot_is_of_one(
+def test_topics_and_files_may_stand_together_and_one_plot_is_of_all(
     sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "gnss/odom", "--tum", str(tmp_path)])
@@ -280,7 +346,10 @@ def test_topics_and_files_may_stand_together_and_a_plot_is_of_one(
     assert main([*words, "--json"]) == 0
     by_topic, by_file = json.loads(capsys.readouterr().out)
     assert ate(by_file) == pytest.approx(ate(by_topic), rel=1e-3)
-    with pytest.raises(SystemExit) as end:
-        main([*words, "--plot", str(tmp_path / "errors.html")])
-    assert end.value.code == 2
-    assert "--plot: expected one ESTIMATE, got 2" in capsys.readouterr().err
+    pages = tmp_path / "errors.html", tmp_path / "errors.png"
+    for page in pages:
+        assert main([*words, "--plot", str(page)]) == 0
+    text = pages[0].read_text()
+    assert "2 estimates" in text and text.count(f"<th>{tmp_path / 'estimate.tum'}</th>") == 1
+    assert text.count('class="line s1"') >= 4 and 'class="line s2"' in text
+    assert cv2.imread(str(pages[1])).std() > 10

@@ -23,9 +23,18 @@ from fieldplay.cli.arguments import (
     require_place,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.evaluation.pose_files import ENDINGS, is_pose_file
+from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, forms_of_words, is_pose_file
 from fieldplay.evaluation.text import as_json, as_json_of_several, lines_of, lines_of_several
-from fieldplay.evaluation.ways import Compared, Failed, Ways, chosen_topic, compared, read_ways, ways_of_files
+from fieldplay.evaluation.ways import (
+    Compared,
+    Failed,
+    PoseFiles,
+    Ways,
+    chosen_topic,
+    compared,
+    read_ways,
+    ways_of_files,
+)
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import RecordSource
@@ -104,6 +113,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write both, and the estimate as aligned, for evo; of several ESTIMATEs a folder for each below DIR",
     )
+    parser.add_argument(
+        "--form",
+        action="append",
+        default=[],
+        metavar="[FILE=]FORM",
+        help=f"what a file is, or all of them: {', '.join(FORMS)}; else what it holds tells",
+    )
+    parser.add_argument("--times", type=Path, metavar="FILE", help="KITTI's times; else times.txt beside the poses")
     add_json(parser)
     parser.add_argument("--plot", type=Path, metavar="OUT", help="draw the errors, a file that ends in .html or .png")
     add_overwrite(parser, "replace what is at DIR and OUT")
@@ -114,12 +131,13 @@ def run(chosen: argparse.Namespace) -> int:
     settings = _settings(chosen)
     _take_archive_for_estimate(chosen)
     _require_places(chosen)
-    all_ways = _ways(chosen)
+    all_ways = _ways(chosen, PoseFiles(forms=_forms(chosen), tell=note))
     if len(all_ways) > 1:
         return _run_several(chosen, all_ways, settings)
     found = _judged(chosen, all_ways[0], settings, tell=note)
     _tell_doubts(found, chosen.lengths, tell=note)
-    _write(chosen, found, chosen.tum)
+    _write_tum(chosen, found, chosen.tum)
+    _draw(chosen, [found])
     for line in [json.dumps(as_json(found), indent=2)] if chosen.json else lines_of(found):
         print_line(line)
     return 0
@@ -137,8 +155,9 @@ def _run_several(chosen: argparse.Namespace, all_ways: Sequence[Ways], settings:
             all_found.append(Failed(ways=ways, reason=str(error)))
         else:
             _tell_doubts(found, chosen.lengths, tell=tell)
-            _write(chosen, found, folder)
+            _write_tum(chosen, found, folder)
             all_found.append(found)
+    _draw(chosen, [found for found in all_found if isinstance(found, Compared)])
     lines = [json.dumps(as_json_of_several(all_found), indent=2)] if chosen.json else lines_of_several(all_found)
     for line in lines:
         print_line(line)
@@ -169,7 +188,17 @@ def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
         chosen.archive = None
 
 
-def _ways(chosen: argparse.Namespace) -> list[Ways]:
+def _forms(chosen: argparse.Namespace) -> PoseForms:
+    if chosen.times is not None and not chosen.times.is_file():
+        raise UsageError(f"--times: {chosen.times}: there is no such file")
+    forms = forms_of_words(chosen.form, chosen.times)
+    for path in forms.by_path:
+        if path not in (*chosen.estimate, chosen.truth):
+            raise UsageError(f"--form: {path} is neither ESTIMATE nor TRUTH")
+    return forms
+
+
+def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[Ways]:
     """Each estimate with the truth, as they are read."""
     if chosen.archive is None:
         words = [*chosen.estimate, chosen.truth]
@@ -177,9 +206,10 @@ def _ways(chosen: argparse.Namespace) -> list[Ways]:
             if not is_pose_file(word):
                 each = "both" if len(words) == 2 else "all"
                 raise UsageError(f"{word}: without ARCHIVE {each} are files of poses ({', '.join(ENDINGS)})")
-        return ways_of_files(list(map(Path, chosen.estimate)), Path(chosen.truth))
+        return ways_of_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
     with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
-        ways = read_ways(source, names[:-1], names[-1], progress=bar)
+        may_move = chosen.estimate_frame is not None
+        ways = read_ways(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
         for line in _problems(source, names):
             note(line)
     return ways
@@ -205,8 +235,6 @@ def _require_places(chosen: argparse.Namespace) -> None:
     if chosen.plot is not None:
         overwrite = chosen.overwrite or is_report(chosen.plot)
         require_file_place(chosen.archive, chosen.plot, (SUFFIX, PICTURE), overwrite=overwrite)
-    if chosen.plot is not None and len(chosen.estimate) > 1:
-        raise UsageError(f"--plot: expected one ESTIMATE, got {len(chosen.estimate)}")
     if chosen.tum is None:
         return
     for folder in (chosen.tum, *_folders(chosen)):
@@ -279,17 +307,21 @@ def _lever(offset_m: Sequence[float] | None) -> Array | None:
     return lever
 
 
-def _write(chosen: argparse.Namespace, found: Compared, folder: Path) -> None:
-    """The files that were asked for, those of TUM into a folder."""
+def _write_tum(chosen: argparse.Namespace, found: Compared, folder: Path) -> None:
+    """The files of TUM that were asked for."""
     if chosen.tum is not None:
         ways = (found.ways.estimate.trajectory, found.ways.truth.trajectory, found.aligned)
         for name, way in zip(TUM_NAMES, ways, strict=True):
             write_whole(folder / name, _tum(way))
-    if chosen.plot is not None:
+
+
+def _draw(chosen: argparse.Namespace, found: Sequence[Compared]) -> None:
+    """The drawing that was asked for, of all estimates that could be judged."""
+    if chosen.plot is not None and found:
         from fieldplay.evaluation import figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Compared], bytes] = figures.picture_of
+        draw: Callable[[Sequence[Compared]], bytes] = figures.picture_of
         write_whole(chosen.plot, figures.page_of(found).encode() if is_page else draw(found))
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from fieldplay.evaluation.text import HEADS, rows_of
 from fieldplay.evaluation.ways import Compared
-from fieldplay.report.html.charts import Curve, legend_of, line_chart
-from fieldplay.report.html.markup import Html, element
+from fieldplay.report.html.charts import SERIES_COLOURS, Curve, legend_of, line_chart
+from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
 from fieldplay.report.html.plane import plane_drawing, plane_of_points, route
 from fieldplay.report.html.ticks import Axis, duration_text, number_axis, number_text, time_axis
 from fieldplay_fusion.evaluation.evaluation import Evaluation
 from fieldplay_fusion.evaluation.pose_errors import Errors
+from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.evaluation.words import UNITS
 from fieldplay_kinematics.transforms import Array
 from fieldplay_messages.stamps import NS_PER_S
@@ -102,52 +103,75 @@ def _over_time(one: Named) -> Curve:
     return Curve(one.label, seconds[firsts], apart[firsts], low, high)
 
 
-def page_of(found: Compared) -> Html:
-    """A page with the two ways, the errors over the way and over time, and the table."""
-    evaluation, ways = found.evaluation, found.ways
-    begin_ns, end_ns = int(evaluation.pairs.stamp_ns[0]), int(evaluation.pairs.stamp_ns[-1])
+def page_of(found: Sequence[Compared]) -> Html:
+    """A page with the ways of one estimate or more, the errors over the way and over time, and the numbers."""
+    truth = found[0].ways.truth.topic
+    begin_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
+    end_ns = max(int(one.evaluation.pairs.stamp_ns[-1]) for one in found)
     duration_s = (end_ns - begin_ns) / NS_PER_S
-    named = Named(label=ways.estimate.topic, evaluation=evaluation, begin_ns=begin_ns)
-    tiles = [
-        ("pairs", str(len(evaluation.pairs))),
-        ("duration", duration_text(duration_s)),
-        ("way of the truth", f"{number_text(float(evaluation.travelled_m[-1]))} m"),
-        ("way of the estimate", f"{number_text(evaluation.estimate_m)} m"),
-    ]
+    named = [Named(label=one.ways.estimate.topic, evaluation=one.evaluation, begin_ns=begin_ns) for one in found]
+    title = found[0].ways.estimate.topic if len(found) == 1 else f"{len(found)} estimates"
     head = element(
         "header",
         element("div", "odometry against the truth", class_="eyebrow"),
-        element("h1", ways.estimate.topic),
-        element("p", f"against {ways.truth.topic}", class_="lead"),
+        element("h1", title),
+        element("p", f"against {truth}", class_="lead"),
         element(
             "div",
-            *(element("div", element("b", value), element("span", name), class_="tile") for name, value in tiles),
+            *(
+                element("div", element("b", value), element("span", name), class_="tile")
+                for name, value in _tiles(found, duration_s)
+            ),
             class_="tiles",
         ),
     )
-    table = element("div", plain_table(("error", *HEADS), [row.cells for row in rows_of(evaluation)]), class_="card")
     sections = [
-        Section("errors", "Errors", cards(error_figures([named], duration_s))),
+        Section("errors", "Errors", cards(error_figures(named, duration_s))),
         Section("ways", "Ways", _map(found)),
-        Section("numbers", "Numbers", table),
+        Section("numbers", "Numbers", joined([_numbers(one, is_alone=len(found) == 1) for one in found])),
     ]
-    return page_of_sections(f"{ways.estimate.topic} · fieldplay", head, sections)
+    return page_of_sections(f"{title} · fieldplay", head, sections)
 
 
-def _map(found: Compared) -> Html:
-    """Both ways in the truth's frame, from above."""
-    labels = found.ways.truth.topic, found.ways.estimate.topic
-    points = [_thin(one.positions_m[:, :2]) for one in (found.ways.truth.trajectory, found.aligned)]
+def _tiles(found: Sequence[Compared], duration_s: float) -> list[tuple[str, str]]:
+    """Name and value of what is told above."""
+    truly = max(float(one.evaluation.travelled_m[-1]) for one in found)
+    told = [("duration", duration_text(duration_s)), ("way of the truth", f"{number_text(truly)} m")]
+    if len(found) > 1:
+        return told
+    (evaluation,) = (one.evaluation for one in found)
+    way = f"{number_text(evaluation.estimate_m)} m"
+    return [("pairs", str(len(evaluation.pairs))), *told, ("way of the estimate", way)]
+
+
+def _numbers(found: Compared, *, is_alone: bool) -> Html:
+    """The table of one estimate, under its name where there are others."""
+    name = "error" if is_alone else found.ways.estimate.topic
+    rows = [row.cells for row in rows_of(found.evaluation)]
+    return element("div", plain_table((name, *HEADS), rows), class_="card")
+
+
+def _map(found: Sequence[Compared]) -> Html:
+    """All ways in the truth's frame, from above."""
+    ways = _named_ways(found)
+    points = [_thin(way.positions_m[:, :2]) for _, way in ways]
     plane = plane_of_points(np.concatenate(points), room=0.12, least_m=0.1)
-    layers = [route(plane, one, f"s{index}") for index, one in enumerate(points)]
+    layers = [route(plane, one, f"s{index % SERIES_COLOURS}") for index, one in enumerate(points)]
+    labels = [label for label, _ in ways]
     return element("figure", plane_drawing(plane, layers, []), legend_of(labels), class_="card")
+
+
+def _named_ways(found: Sequence[Compared]) -> list[tuple[str, Trajectory]]:
+    """The truth and then the estimates as they lie upon it, with their names."""
+    truth = found[0].ways.truth
+    return [(truth.topic, truth.trajectory), *((one.ways.estimate.topic, one.aligned) for one in found)]
 
 
 def _thin(points: Array) -> Array:
     return points[:: max(1, len(points) // MOST_POINTS)]
 
 
-def picture_of(found: Compared) -> bytes:
+def picture_of(found: Sequence[Compared]) -> bytes:
     """The same figures as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # only here: it takes long to load
     from matplotlib.figure import Figure
@@ -155,28 +179,29 @@ def picture_of(found: Compared) -> bytes:
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2)
-    figure.suptitle(f"{found.ways.estimate.topic} against {found.ways.truth.topic}")
-    evaluation = found.evaluation
-    for place, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
-        lengths, low, middle, high, most = lengthwise(evaluation, is_rotation=is_rotation).T
-        place.fill_between(lengths, low, high, alpha=0.25, label="quartiles")
-        place.plot(lengths, middle, label="median")
-        place.plot(lengths, most, linestyle=":", label="95 % are below")
-        words = ("Rotation error, degrees per m", "Translation error, % of the length")
-        place.set(title=words[0 if is_rotation else 1], xlabel="length of the way, m")
-        place.legend()
-    seconds = (evaluation.pairs.stamp_ns - evaluation.pairs.stamp_ns[0]) / NS_PER_S
-    axes[1, 0].plot(seconds, evaluation.absolute.translation)
+    is_alone, title = len(found) == 1, f"{len(found)} estimates"
+    figure.suptitle(f"{found[0].ways.estimate.topic if is_alone else title} against {found[0].ways.truth.topic}")
+    begin_ns = min(int(one.evaluation.pairs.stamp_ns[0]) for one in found)
+    for one in found:
+        label, evaluation = one.ways.estimate.topic, one.evaluation
+        for place, is_rotation in ((axes[0, 0], False), (axes[0, 1], True)):
+            lengths, low, middle, high, most = lengthwise(evaluation, is_rotation=is_rotation).T
+            place.fill_between(lengths, low, high, alpha=0.25, label="quartiles" if is_alone else None)
+            place.plot(lengths, middle, label="median" if is_alone else label)
+            if is_alone:
+                place.plot(lengths, most, linestyle=":", label="95 % are below")
+        seconds = (evaluation.pairs.stamp_ns - begin_ns) / NS_PER_S
+        axes[1, 0].plot(seconds, evaluation.absolute.translation, label=label)
+    for label, way in _named_ways(found):
+        axes[1, 1].plot(way.positions_m[:, 0], way.positions_m[:, 1], label=label)
+    words = ("Translation error, % of the length", "Rotation error, degrees per m")
+    for place, title in zip(axes[0], words, strict=True):
+        place.set(title=title, xlabel="length of the way, m")
     axes[1, 0].set(title=f"Distance from the truth, {UNITS['ATE'][0]}", xlabel="s")
-    for label, one in (
-        (found.ways.truth.topic, found.ways.truth.trajectory),
-        (found.ways.estimate.topic, found.aligned),
-    ):
-        axes[1, 1].plot(one.positions_m[:, 0], one.positions_m[:, 1], label=label)
     axes[1, 1].set(title="Ways, m", aspect="equal", adjustable="datalim")
-    axes[1, 1].legend()
     for place in axes.flat:
         place.grid(visible=True, alpha=0.3)
+        place.legend()
     buffer = BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

@@ -1,5 +1,8 @@
 """Trajectories in files: those of TUM, of KITTI, of EuRoC in csv, and the truth of our samples."""
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -8,14 +11,165 @@ from numpy.typing import NDArray
 from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Stamps, trajectory_from_rows
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.stamps import NS_PER_S, ns_from_texts
 
 ENDINGS = (".tum", ".txt", ".csv", ".kitti", ".dat")
 TIMES_FILE = "times.txt"  # beside a file of KITTI, which has none
 OURS = ("stamp_ns", "x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")
-TUM, KITTI, EUROC = 8, 12, 8  # columns; EuRoC's may have more
-FORMS = "TUM (t x y z qx qy qz qw), KITTI (12 numbers), EuRoC (ns, x, y, z, qw, qx, qy, qz) or a sample's truth.csv"
+NS_DIGITS = 15  # before the point: some programs write nanoseconds into TUM's files
+COMMENT = "#"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Table:
+    """The rows of a file (n, k) as texts, the number of the line of each, and names of columns, if there are any."""
+
+    path: Path
+    rows: NDArray[np.str_]
+    lines: Sequence[int]
+    names: Sequence[str]
+    has_commas: bool
+    times: Path | None
+
+    @property
+    def width(self) -> int:
+        return int(self.rows.shape[1])
+
+    @cached_property
+    def begins_with_whole(self) -> bool:
+        """Whether the first number is a whole one."""
+        return str(self.rows[0, 0]).lstrip("+-").isdecimal()
+
+    def numbers(self, columns: Sequence[int] | slice) -> Array:
+        """Columns (n, m) as numbers."""
+        cells = self.rows[:, columns]
+        try:
+            return cells.astype(np.float64)
+        except ValueError:
+            for row, texts in enumerate(cells.tolist()):
+                for text in texts:
+                    if not _is_number(text):
+                        raise self.fault(row, f"expected a number, got '{text}'") from None
+            raise
+
+    def seconds(self) -> Stamps:
+        """The first column as times: seconds, or nanoseconds where there are too many digits for these."""
+        wholes = np.char.partition(self.rows[:, 0], ".")[:, 0]
+        if all(len(text) >= NS_DIGITS for text in wholes.tolist()):
+            return self.whole_ns(wholes)
+        return self._seconds(self.rows[:, 0])
+
+    def whole_ns(self, texts: NDArray[np.str_]) -> Stamps:
+        """Texts (n,) as nanoseconds."""
+        try:
+            return texts.astype(np.int64)
+        except (ValueError, OverflowError):
+            row = next(row for row, text in enumerate(texts.tolist()) if not _is_whole(text))
+            raise self.fault(row, f"expected whole nanoseconds, got '{texts[row]}'") from None
+
+    def _seconds(self, texts: NDArray[np.str_]) -> Stamps:
+        found, good = ns_from_texts(np.char.encode(texts, "utf-8"))
+        if not good.all():
+            row = int(np.argmin(good))
+            raise self.fault(row, f"expected seconds, got '{texts[row]}'")
+        return found
+
+    def times_beside(self, tell: Tell) -> Stamps:
+        """The times of another file, of which there must be as many; without one the rows are a second apart."""
+        path = self.times or self.path.with_name(TIMES_FILE)
+        if not path.is_file():
+            tell(f"{self.path}: no {TIMES_FILE} beside it, so its poses count as 1 s apart, from 0 s on")
+            return np.arange(len(self.rows), dtype=np.int64) * NS_PER_S
+        beside = _table_of(path)
+        if len(beside.rows) != len(self.rows):
+            raise ArchiveError(
+                f"{path}: expected {len(self.rows)} times, as {self.path.name} has poses, got {len(beside.rows)}"
+            )
+        return beside.seconds()
+
+    def fault(self, row: int, told: str) -> ArchiveError:
+        return ArchiveError(f"{self.path}, row {self.lines[row]}: {told}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """A form of files: what a row of it is, whether a file is one, its times and its x y z qx qy qz qw (n, 7)."""
+
+    told: str
+    fits: Callable[[_Table], bool]
+    times: Callable[[_Table, Tell], Stamps]
+    poses: Callable[[_Table], Array]
+
+
+def _poses_of_matrices(table: _Table) -> Array:
+    matrices = table.numbers(slice(None)).reshape(-1, 3, 4)
+    bad = ~np.isfinite(matrices.reshape(-1, 12)).all(axis=1)
+    matrices[bad, :, :3], matrices[bad, :, 3] = np.eye(3), np.nan
+    return np.concatenate([matrices[:, :, 3], quaternion_from_rotation(matrices[:, :, :3])], axis=1)
+
+
+def _our_columns(table: _Table) -> list[int]:
+    if not set(OURS) <= set(table.names) or len(table.names) != table.width:
+        told = ", ".join(table.names) or "no names"
+        raise ArchiveError(f"{table.path}: expected columns {', '.join(OURS)}, got {told}")
+    return [table.names.index(name) for name in OURS]
+
+
+FORMS: Mapping[str, _Form] = {
+    "truth": _Form(
+        told="a sample's truth.csv",
+        fits=lambda table: bool(table.names) and table.names[0] == OURS[0],
+        times=lambda table, _: table.whole_ns(table.rows[:, _our_columns(table)[0]]),
+        poses=lambda table: table.numbers(_our_columns(table)[1:]),
+    ),
+    "euroc": _Form(
+        told="EuRoC (ns, x, y, z, qw, qx, qy, qz)",
+        fits=lambda table: table.has_commas and table.width >= 8 and table.begins_with_whole,
+        times=lambda table, _: table.whole_ns(table.rows[:, 0]),
+        poses=lambda table: table.numbers([1, 2, 3, 5, 6, 7, 4]),
+    ),
+    "tum": _Form(
+        told="TUM (t x y z qx qy qz qw)",
+        fits=lambda table: table.width == 8,
+        times=lambda table, _: table.seconds(),
+        poses=lambda table: table.numbers(slice(1, 8)),
+    ),
+    "kitti": _Form(
+        told="KITTI (12 numbers)",
+        fits=lambda table: table.width == 12,
+        times=lambda table, tell: table.times_beside(tell),
+        poses=_poses_of_matrices,
+    ),
+}
+WIDTHS = {"truth": 8, "euroc": 8, "tum": 8, "kitti": 12}  # columns at least
+TOLD = ", ".join(form.told for form in FORMS.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseForms:
+    """What is known of files beside what they hold: the form of each by its path, or of all, and KITTI's times."""
+
+    of_all: str = ""
+    by_path: Mapping[str, str] = field(default_factory=dict)
+    times: Path | None = None
+
+    def form_of(self, path: Path) -> str:
+        """The name of a form; empty where the file itself is to tell."""
+        return self.by_path.get(str(path), self.of_all)
+
+
+def forms_of_words(words: Sequence[str], times: Path | None = None) -> PoseForms:
+    """FORM for all files, or FILE=FORM."""
+    by_path: dict[str, str] = {}
+    for word in words:
+        path, _, form = word.rpartition("=")
+        if form not in FORMS:
+            raise UsageError(f"--form: expected {', '.join(FORMS)} or FILE=FORM, got '{word}'")
+        by_path[path] = form
+    return PoseForms(of_all=by_path.pop("", ""), by_path=by_path, times=times)
 
 
 def is_pose_file(word: str) -> bool:
@@ -23,96 +177,78 @@ def is_pose_file(word: str) -> bool:
     return Path(word).suffix.lower() in ENDINGS and Path(word).is_file()
 
 
-def way_of_file(path: Path) -> Way:
-    """All poses of a file; which form it has its columns tell."""
+def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lambda text: None) -> Way:
+    """All poses of a file; `tell` hears of rows that are none."""
+    forms = forms or PoseForms()
+    table = _table_of(path, forms.times)
+    form = _form_of(table, forms.form_of(path))
+    times, rows = form.times(table, tell), form.poses(table)
+    trajectory = trajectory_from_rows(times, rows[:, :3], rows[:, 3:])
+    if not len(trajectory):
+        raise table.fault(0, f"expected numbers, got '{' '.join(table.rows[0].tolist())[:60]}': no row holds a pose")
+    for line in _left_out(table, times, rows):
+        tell(line)
+    return Way(topic=str(path), parent="", child="", trajectory=trajectory)
+
+
+def _left_out(table: _Table, times: Stamps, rows: Array) -> Iterator[str]:
+    """What is told of rows that hold no pose, and of those whose time another one has."""
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(bad):
+        verb = "is" if len(bad) == 1 else "are"
+        yield f"{table.path}, row {table.lines[int(bad[0])]}: no pose; {len(bad)} of {len(times)} rows {verb} left out"
+    good = np.flatnonzero(np.isfinite(rows).all(axis=1))
+    again = np.setdiff1d(np.arange(len(good)), np.unique(times[good], return_index=True)[1])
+    if len(again):
+        line = table.lines[int(good[again[0]])]
+        yield f"{table.path}, row {line}: its time is that of another row; of {len(again)} such the first alone counts"
+
+
+def _form_of(table: _Table, name: str) -> _Form:
+    if name:
+        if table.width < WIDTHS[name]:
+            raise table.fault(0, f"expected {FORMS[name].told}, got {table.width} columns")
+        return FORMS[name]
+    form = next((form for form in FORMS.values() if form.fits(table)), None)
+    if form is None:
+        under = f" under '{','.join(table.names)[:60]}'" if table.names else ""
+        raise ArchiveError(f"{table.path}: expected {TOLD}, got {table.width} columns{under}")
+    return form
+
+
+def _table_of(path: Path, times: Path | None = None) -> _Table:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: cannot be read: {getattr(error, 'strerror', '') or 'it is no text'}") from None
     lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    heads = [line.lstrip("# ") for _, line in lines[:3]]
-    lines = [(number, line) for number, line in lines if not line.lstrip().startswith("#")]
-    is_ours = bool(lines) and lines[0][1].startswith(f"{OURS[0]},")
-    names = lines.pop(0)[1].strip().split(",") if is_ours else []
-    is_csv = bool(lines) and "," in lines[0][1]
-    cells = _cells(path, lines, "," if is_csv else None)
-    if is_ours:
-        times, rows = _our_columns(path, names, cells)
-    elif is_csv and cells.shape[1] >= EUROC:
-        times, rows = _ns(path, cells[:, 0]), _numbers(path, lines, cells[:, [1, 2, 3, 5, 6, 7, 4]])
-    elif cells.shape[1] == TUM:
-        times, rows = _seconds(path, lines, cells[:, 0]), _numbers(path, lines, cells[:, 1:])
-    elif cells.shape[1] == KITTI:
-        times, rows = _kitti_times(path, len(cells)), _rows_of_matrices(_numbers(path, lines, cells))
-    else:
-        raise ArchiveError(f"{path}: expected {FORMS}, got {cells.shape[1]} columns{_told(heads)}")
-    trajectory = trajectory_from_rows(times, rows[:, :3], rows[:, 3:])
-    return Way(topic=str(path), parent="", child="", trajectory=trajectory)
+    lines = [(number, line) for number, line in lines if not line.lstrip().startswith(COMMENT)]
+    has_commas = bool(lines) and "," in lines[0][1]
+    delimiter = "," if has_commas else None
+    numbered = [(number, [cell.strip() for cell in line.split(delimiter)]) for number, line in lines]
+    names = numbered.pop(0)[1] if numbered and not any(map(_is_number, numbered[0][1])) else []
+    if not numbered:
+        raise ArchiveError(f"{path}: no pose in it; expected {TOLD}")
+    for number, cells in numbered:
+        if len(cells) != len(numbered[0][1]):
+            width = len(numbered[0][1])
+            raise ArchiveError(f"{path}, row {number}: expected {width} columns as in the first, got {len(cells)}")
+    rows = np.array([cells for _, cells in numbered])
+    numbers = [number for number, _ in numbered]
+    return _Table(path=path, rows=rows, lines=numbers, names=names, has_commas=has_commas, times=times)
 
 
-def _told(heads: list[str]) -> str:
-    return f" under '{heads[0][:60]}'" if heads and not heads[0][:1].isdecimal() else ""
-
-
-def _cells(path: Path, lines: list[tuple[int, str]], delimiter: str | None) -> NDArray[np.str_]:
-    """The texts of all rows (n, k)."""
-    rows = [[cell.strip() for cell in line.split(delimiter)] for _, line in lines]
-    if not rows:
-        raise ArchiveError(f"{path}: no pose in it; expected {FORMS}")
-    width = len(rows[0])
-    for (number, _), row in zip(lines, rows, strict=True):
-        if len(row) != width:
-            raise ArchiveError(f"{path}, row {number}: expected {width} columns as in the first, got {len(row)}")
-    return np.array(rows)
-
-
-def _numbers(path: Path, lines: list[tuple[int, str]], cells: NDArray[np.str_]) -> Array:
+def _is_number(text: str) -> bool:
     try:
-        return cells.astype(np.float64)
+        float(text)
     except ValueError:
-        for (number, _), row in zip(lines, cells, strict=True):
-            for cell in row.tolist():
-                try:
-                    float(cell)
-                except ValueError:
-                    raise ArchiveError(f"{path}, row {number}: expected a number, got '{cell}'") from None
-        raise
+        return False
+    return True
 
 
-def _seconds(path: Path, lines: list[tuple[int, str]], texts: NDArray[np.str_]) -> Stamps:
-    times, good = ns_from_texts(np.char.encode(texts, "utf-8"))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise ArchiveError(f"{path}, row {lines[row][0]}: expected seconds, got '{texts[row]}'")
-    return times
-
-
-def _ns(path: Path, texts: NDArray[np.str_]) -> Stamps:
+def _is_whole(text: str) -> bool:
     try:
-        return texts.astype(np.int64)
+        np.array([text]).astype(np.int64)
     except (ValueError, OverflowError):
-        raise ArchiveError(f"{path}: expected whole nanoseconds in the first column, as EuRoC has them") from None
-
-
-def _our_columns(path: Path, names: list[str], cells: NDArray[np.str_]) -> tuple[Stamps, Array]:
-    if not set(OURS) <= set(names) or len(names) != cells.shape[1]:
-        raise ArchiveError(f"{path}: expected columns {', '.join(OURS)}, got {', '.join(names)}")
-    places = [names.index(name) for name in OURS]
-    lines = [(row, "") for row in range(len(cells))]
-    return _ns(path, cells[:, places[0]]), _numbers(path, lines, cells[:, places[1:]])
-
-
-def _kitti_times(path: Path, count: int) -> Stamps:
-    """The times of the file beside it, where it has as many; else the rows are a second apart, from 0 on."""
-    beside = path.with_name(TIMES_FILE)
-    if beside.is_file():
-        texts = np.array(beside.read_text("utf-8").split())
-        if len(texts) != count:
-            raise ArchiveError(f"{beside}: expected {count} times, as {path.name} has poses, got {len(texts)}")
-        return _seconds(beside, [(row, "") for row in range(1, count + 1)], texts)
-    return np.arange(count, dtype=np.int64) * NS_PER_S
-
-
-def _rows_of_matrices(values: Array) -> Array:
-    matrices = values.reshape(-1, 3, 4)
-    return np.concatenate([matrices[:, :, 3], quaternion_from_rotation(matrices[:, :, :3])], axis=1)
+        return False
+    return True

@@ -78,12 +78,12 @@ def lines_of(found: Compared) -> Iterator[str]:
     if evaluation.settings.offset_s or found.is_offset_found:
         how = "found where the motions fit" if found.is_offset_found else "as asked for"
         yield f"  times of the estimate: {evaluation.settings.offset_s:+g} s, {how}"
-    yield from _table([("", *HEADS), *(row.cells for row in rows_of(evaluation))])
+    yield from table_lines([("", *HEADS), *(row.cells for row in rows_of(evaluation))])
     if not evaluation.has_orientation:
         yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Rows of a name and numbers, one below the other."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for name, *cells in rows:
@@ -107,7 +107,7 @@ def lines_of_several(all_found: Sequence[Compared | Failed]) -> Iterator[str]:
     rows = [_row_of(found, lengths_m) if isinstance(found, Compared) else ["-"] * len(heads) for found in all_found]
     kept = [0, *(1 + column for column in range(len(heads)) if any(row[column] != "-" for row in rows))]
     named = [[found.ways.estimate.topic, *row] for found, row in zip(all_found, rows, strict=True)]
-    yield from _table([[row[column] for column in kept] for row in [["", *heads], *named]])
+    yield from table_lines([[row[column] for column in kept] for row in [["", *heads], *named]])
 
 
 def _row_of(found: Compared, lengths_m: Sequence[float]) -> list[str]:

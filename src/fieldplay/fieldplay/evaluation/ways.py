@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay.evaluation.pose_files import is_pose_file, way_of_file
+from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, way_of_file
 from fieldplay.sources.source import RecordBatch, RecordSource
 from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_fusion.evaluation.alignment import NONE
@@ -26,6 +26,18 @@ from fieldplay_messages.stamps import NS_PER_S
 LEAST_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseFiles:
+    """How files of poses are read, and who hears of rows that are none."""
+
+    forms: PoseForms = field(default_factory=PoseForms)
+    tell: Callable[[str], None] = lambda text: None
+
+    def way(self, path: Path) -> Way:
+        """All poses of a file."""
+        return way_of_file(path, self.forms, tell=self.tell)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,15 +132,26 @@ def frames_of_word(word: str) -> tuple[str, str]:
     return parent, child
 
 
-def wanted_topics(names: Sequence[str]) -> list[str]:
-    """The topics that must be read for these, which are topics or tf:PARENT.CHILD."""
-    uses_tf = any(name.startswith(TF_WORD) for name in names)
+def wanted_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
+    """The topics that must be read for these, which are topics or tf:PARENT.CHILD; with tf where frames may move."""
+    uses_tf = moving or any(name.startswith(TF_WORD) for name in names)
     return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
 
 
-def read_ways(source: RecordSource, estimates: Sequence[str], truth: str, *, progress: Progress) -> list[Ways]:
-    """Read a source once, for each estimate beside the truth; they are topics, tf:PARENT.CHILD, or files."""
-    wanted = wanted_topics((*estimates, truth))
+def read_ways(
+    source: RecordSource,
+    estimates: Sequence[str],
+    truth: str,
+    *,
+    files: PoseFiles,
+    progress: Progress,
+    moving: bool = False,
+) -> list[Ways]:
+    """Read a source once, for each estimate beside the truth; they are topics, tf:PARENT.CHILD, or files.
+
+    With `moving` tf is read too, for frames that move in each other.
+    """
+    wanted = wanted_topics((*estimates, truth), moving=moving)
     frames = Frames()
     tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
@@ -139,21 +162,21 @@ def read_ways(source: RecordSource, estimates: Sequence[str], truth: str, *, pro
             kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
             for framed in records_of_poses(batch):
                 kept.add(*framed)
-    *found, true = (_chosen_way(name, rows, frames) for name in (*estimates, truth))
+    *found, true = (_chosen_way(name, rows, frames, files) for name in (*estimates, truth))
     return [Ways(estimate=way, truth=true, frames=frames, begin_ns=source.begin_ns) for way in found]
 
 
-def ways_of_files(estimates: Sequence[Path], truth: Path) -> list[Ways]:
+def ways_of_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[Ways]:
     """Files of poses; the data begin with the first of them."""
-    *found, true = (way_of_file(path) for path in (*estimates, truth))
+    *found, true = (files.way(path) for path in (*estimates, truth))
     begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
     return [Ways(estimate=way, truth=true, begin_ns=begin_ns) for way in found]
 
 
-def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames) -> Way:
+def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames, files: PoseFiles) -> Way:
     if name.startswith(TF_WORD):
         return _way_of_tf(frames, name)
-    return way_of_file(Path(name)) if is_pose_file(name) else _way(rows, name)
+    return files.way(Path(name)) if is_pose_file(name) else _way(rows, name)
 
 
 def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
@@ -201,6 +224,19 @@ def link_of_frames(frames: Frames, one: str, other: str, *, tell: Callable[[str]
     return np.eye(4)
 
 
+def _moved_by_tf(ways: Ways, tell: Callable[[str], None]) -> tuple[Trajectory, Array] | None:
+    """The estimate of the truth's frame where that moves in the estimate's, and where it was there (4, 4) at first."""
+    one, other, trajectory = ways.estimate.child, ways.truth.child, ways.estimate.trajectory
+    if not one or not other or ways.frames.are_fixed(one, other):
+        return None
+    found = ways.frames.transform(one, other, trajectory.stamp_ns)
+    if found is None or not found[1].any():
+        return None
+    levers, known = found
+    tell(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
+    return trajectory.only(known).of_frame(levers[known]), levers[known][0]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compared:
     """What was found of two ways, where the truth's frame sits in the estimate's (4, 4), and the estimate of it."""
@@ -238,9 +274,10 @@ def compared(
     With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
     """
     estimate, truth = ways.estimate, ways.truth
+    by_tf = _moved_by_tf(ways, tell) if lever is None else None
     if lever is None:
-        lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell)
-    moved = estimate.trajectory.of_frame(lever)
+        lever = by_tf[1] if by_tf else link_of_frames(ways.frames, estimate.child, truth.child, tell=tell)
+    moved = by_tf[0] if by_tf else estimate.trajectory.of_frame(lever)
     if settings.alignment == NONE:
         parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
         moved = replace(moved, poses=parent @ moved.poses)

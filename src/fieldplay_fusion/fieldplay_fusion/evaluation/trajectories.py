@@ -62,7 +62,7 @@ class Trajectory:
         return self.only(is_in if last_ns is None else is_in & (self.stamp_ns <= last_ns))
 
     def of_frame(self, child_t_other: Array) -> "Trajectory":
-        """Where another frame was that sits on the child, by child_T_other (4, 4): its lever arm and rotation."""
+        """Where another frame was that sits on the child, by child_T_other (4, 4), or that moves there (n, 4, 4)."""
         return replace(self, poses=self.poses @ child_t_other)
 
 
