@@ -143,8 +143,8 @@ def read_ways(
     estimates: Sequence[str],
     truth: str,
     *,
-    files: PoseFiles,
     progress: Progress,
+    files: PoseFiles | None = None,
     moving: bool = False,
 ) -> list[Ways]:
     """Read a source once, for each estimate beside the truth; they are topics, tf:PARENT.CHILD, or files.
@@ -162,7 +162,7 @@ def read_ways(
             kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
             for framed in records_of_poses(batch):
                 kept.add(*framed)
-    *found, true = (_chosen_way(name, rows, frames, files) for name in (*estimates, truth))
+    *found, true = (_chosen_way(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
     return [Ways(estimate=way, truth=true, frames=frames, begin_ns=source.begin_ns) for way in found]
 
 
