@@ -7,6 +7,9 @@ import pytest
 
 import fieldplay
 from fieldplay.cli.main import main
+from fieldplay_fusion.dfn.values import Wrench
+from fieldplay_fusion.pipeline import load_pipeline
+from fieldplay_kinematics.transforms import rotation_from_vector, transform_from_rotation
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.ida.ground import below_ground_m
 
@@ -32,3 +35,15 @@ def test_touches_lie_on_the_ground_where_the_tool_is_tared(
     points = np.column_stack([cloud[axis] for axis in "xyz"]).astype(float)
     assert len(points) > 60
     assert least < np.median(np.abs(below_ground_m(touched, points))) < most
+
+
+def test_an_arm_that_is_carried_about_touches_where_its_base_has_it() -> None:
+    tool = transform_from_rotation(rotation_from_vector([0.3, 0.0, 1.0]), [0.5, 0.1, -0.4])
+    with load_pipeline("HapticScanning") as pipeline:
+        for stamp_ns, x in enumerate((1.0, 3.0)):
+            base = transform_from_rotation(rotation_from_vector([0.0, 0.0, np.pi / 2]), [x, 2.0, 0.0])
+            wrench = Wrench(force=np.array([0.0, 0.0, 1.0]), stamp_ns=stamp_ns)
+            pipeline.feed("armBasePose", base, stamp_ns)
+            pipeline.feed("armEndEffectorPose", tool, stamp_ns)
+            (cloud,) = pipeline.feed("armEndEffectorWrench", wrench, stamp_ns)
+    np.testing.assert_allclose(cloud.value.points, [[0.9, 2.5, -0.4], [2.9, 2.5, -0.4]], atol=1e-12)

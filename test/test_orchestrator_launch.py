@@ -11,7 +11,14 @@ sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not lo
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from fieldplay_interfaces.msg import ProductQuery
-from fieldplay_interfaces.srv import FindProducts, ForgetProducts, GetProduct, ListPipelines, SwitchPipeline
+from fieldplay_interfaces.srv import (
+    FindProducts,
+    ForgetProducts,
+    GetProduct,
+    ListPipelines,
+    StoreProduct,
+    SwitchPipeline,
+)
 from std_msgs.msg import Float64
 
 import launch_testing
@@ -88,6 +95,13 @@ class WhileRunning(unittest.TestCase):
         )
         given = self.call(GetProduct, "products/get", id=newest.id)
         self.assertEqual((given.product.digest, len(given.data), list(given.sizes)), (newest.digest, 12, [12]))
+        own = {"data": given.data, "sizes": given.sizes}
+        stored = self.call(StoreProduct, "products/store", product=given.product, **own)
+        self.assertTrue(stored.success and stored.id > newest.id, stored.message)
+        again = self.call(GetProduct, "products/get", id=stored.id)
+        self.assertEqual((again.product.digest, again.data), (newest.digest, given.data))
+        given.product.types = []
+        self.assertIn("a type and a size", self.call(StoreProduct, "products/store", product=given.product).message)
         self.assertFalse(self.call(ForgetProducts, "products/forget").success)
         forgotten = self.call(ForgetProducts, "products/forget", query=ProductQuery(ids=[newest.id]))
         self.assertEqual((forgotten.success, forgotten.count), (True, 1))

@@ -1,6 +1,7 @@
 """`ros2 launch` of the plan of a rover on SherpaTT's sample: odometry and reconstruction run, localisation is taken up.
 
-The sample's odometry is good, so here the bound of its quality is one that none can reach.
+The sample's odometry is good, so here the bound of its quality is one that none can reach. The map is that of another
+run over the same way.
 """
 
 import sys
@@ -15,9 +16,11 @@ import pytest
 import yaml
 from ament_index_python.packages import get_package_share_directory
 from fieldplay_interfaces.srv import ListPipelines
+from rosbag2_interfaces.srv import Pause, Resume
 
 import launch_testing
 import launch_testing.asserts
+from fieldplay.cli.main import main
 from fieldplay_fusion.orchestration.plan import plan_file
 from fieldplay_fusion.products.product import ProductQuery
 from fieldplay_fusion.products.store import ProductStore
@@ -31,23 +34,28 @@ from launch_testing.actions import ReadyToTest
 SETTINGS = {"image_rate_hz": 2.0, "image_shrink": 8, "lidar_columns": 30, "color_every": 100}
 STATES = "/diagnostics"
 PATIENCE_S = 90.0  # six programs begin at once
-ALL = {"odometry": "VisualOdometry", "reconstruction": "Reconstruction3D", "localisation": "VisualSlamStereo"}
+ALL = {"odometry": "VisualOdometry", "reconstruction": "Reconstruction3D", "localisation": "MapLocalisation"}
 
 
 @pytest.mark.launch_test
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     place = Path(folder.name)
-    write_sample("sherpatt", place / "logs", SampleOptions(seconds=6.0, settings=SETTINGS))
+    write_sample("sherpatt", place / "logs", SampleOptions(seconds=5.0, settings=SETTINGS))
+    words = ["--map", f"{place}/map.npz", "--set", "slam.Keyframes.Shift=0.05"]
+    assert main(["fuse", f"{place}/logs", "VisualSlamStereo", f"{place}/way", *words]) == 0
     plan = yaml.safe_load(plan_file("sherpatt").read_text())
     plan["policies"][0] |= {"quality": 1.1, "seconds": 1.0}
     (place / "plan.yaml").write_text(yaml.safe_dump(plan))
     launches = Path(get_package_share_directory("fieldplay_bringup"), "launch")
     fusion = {
         "plan": str(place / "plan.yaml"), "dataset": "sherpatt", "products": str(place / "kept"), "stats_hz": "5.0",
-        "namespace": "sherpatt",
+        "namespace": "sherpatt", "map": str(place / "map.npz"),
     }  # fmt: skip
-    player = {"archive": str(place / "logs"), "rate": "0.2", "kinematics": "false", "namespace": "sherpatt"}
+    player = {
+        "archive": str(place / "logs"), "rate": "0.25", "kinematics": "false", "namespace": "sherpatt",
+        "paused": "true", "on_end": "pause",
+    }  # fmt: skip
     included = [
         IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(launches / f"{name}.launch.py")), launch_arguments=arguments.items()
@@ -65,6 +73,7 @@ class WhileRunning(unittest.TestCase):
     def test_all_of_it_from_the_beginning_to_the_end(self, folder: Any) -> None:
         self.audience.hear(STATES, "diagnostic_msgs/msg/DiagnosticArray")
         self.until(lambda found: all(found[name].state == "active" for name in ("odometry", "reconstruction")))
+        self.audience.ask(Resume, "resume")
         self.until(lambda found: found["localisation"].state == "active")
         found = self.pipelines()
         self.assertEqual(found["localisation"].told, "odometry was below 1.1 for 1 s: localisation stands in")
@@ -76,6 +85,7 @@ class WhileRunning(unittest.TestCase):
             first = next(store.query(ProductQuery(kinds=("cloud",))))
             self.assertIn("/sherpatt/reconstruction_3d/cloud", first.messages[0])
             self.assertIsNotNone(first.extent and first.pose)
+        self.audience.ask(Pause, "pause")  # so that no pair is in work when all end
 
     def until(self, is_so: Any) -> None:
         self.audience.wait_for_graph(lambda: is_so(self.pipelines()), PATIENCE_S)

@@ -8,7 +8,7 @@ from ament_index_python.packages import get_package_share_directory
 
 from fieldplay_archive.datasets import spec_of_dataset
 from fieldplay_bringup.describe import TRUE_FALSE, fusion_node, inputs_of_dataset
-from fieldplay_fusion.orchestration.plan import plan_file, plan_of_file
+from fieldplay_fusion.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_messages.errors import UsageError
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -17,9 +17,11 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+MAP = "{map}"  # in the settings of a plan
 ARGUMENTS = (
     ("dfpc", "", "The pipeline: its name, or the file that describes one."),
     ("plan", "", "In its place several, by a plan that the orchestrator follows: its name, or its file."),
+    ("map", "", "The file of a map of keyframes: what a plan's settings call {map}."),
     ("implementation", "", "Which of the pipeline's; the first where empty."),
     ("dataset", "", "The dataset that plays; none where the topics are there already."),
     ("archive", "", "The folder or file that plays, with dataset."),
@@ -54,6 +56,7 @@ def describe_fusion() -> LaunchDescription:
 def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     names = [name for name, *_ in (*ARGUMENTS, *SWITCHES)]
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
+    values["settings"] = [word for word in values["settings"].split(",") if word]
     started: list[LaunchDescriptionEntity] = []
     inputs = [word for word in values["inputs"].split(",") if word]
     if values["archive"] and not values["dataset"]:
@@ -84,11 +87,20 @@ def _planned(values: dict[str, Any], inputs: list[str]) -> list[LaunchDescriptio
         fed = [word for word in inputs if word.partition("=")[0] in ports]
         further = {
             "name": own.name, "dfpc": own.dfpc, "implementation": own.implementation, "config": own.config,
-            "settings": ",".join(own.settings), "threads": own.threads, "autostart": "false",
+            "settings": _with_map(own, values["map"]), "threads": own.threads, "autostart": "false",
             "publish_tf": values["publish_tf"] if own.tf else "false",
         }  # fmt: skip
         started.append(_pipeline({**values, **further}, list(own.inputs) or fed))
     return [*started, _node("orchestrator", values, plan=str(file))]
+
+
+def _with_map(own: PlannedPipeline, file: str) -> list[str]:
+    """The settings of a plan's pipeline, the map's file in place of its mark."""
+    if not file and any(MAP in word for word in own.settings):
+        raise UsageError(f"{own.name} needs a map: expected map:=FILE, as fieldplay fuse .. VisualSlamStereo makes it")
+    if file and not os.path.isfile(_place(file)):
+        raise UsageError(f"map: {_place(file)}: there is no such file")
+    return [word.replace(MAP, _place(file)) for word in own.settings]
 
 
 def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
@@ -108,7 +120,7 @@ def _pipeline(values: dict[str, Any], inputs: list[str]) -> Node:
         "name": values.get("name", "pipeline"),
         "products": _place(values["products"]),
         "inputs": inputs,
-        "settings": [word for word in values["settings"].split(",") if word],
+        "settings": values["settings"],
         **{name: values[name] == "true" for name, _ in SWITCHES},
         "threads": int(values["threads"]),
         "queue": int(values["queue"]),

@@ -48,6 +48,15 @@ def test_one_point_of_each_cell_is_taken_with_the_normal_about_it() -> None:
     np.testing.assert_allclose(np.abs(described.descriptors), np.tile([0, 0, 1], (16, 1)), atol=1e-6)
 
 
+def test_a_model_in_millimetres_is_told() -> None:
+    points = scene(np.random.default_rng(3), None)[::10]
+    with load_pipeline("PointCloudModelLocalisation", threads=1) as pipeline:
+        assert len(list(pipeline.feed("model", Cloud(points=1000 * MODEL[::20]), 1))) == 0
+        assert not any(each.port == "pose" for each in pipeline.feed("scene", Cloud(points=points), 1))
+        told = [str(failure) for failure in pipeline.failures]
+    assert len(told) == 1 and "the model is " in told[0] and "is it in millimetres?" in told[0]
+
+
 def test_other_descriptors_and_too_few_points_are_told() -> None:
     random = np.random.default_rng(1)
     points = random.uniform(-1, 1, (100, 3))

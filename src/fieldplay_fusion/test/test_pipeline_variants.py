@@ -161,6 +161,21 @@ def test_a_model_is_looked_at_once_and_found_in_each_scene() -> None:
     assert calls["featuresExtractor3dOfModel"] == calls["featuresDescriptor3dOfModel"] == 1
 
 
+def test_a_model_is_looked_for_once_in_so_many_pairs() -> None:
+    matching = {"ModelPairs": 1000, "References": 10, "ScenePairs": 100, "Refined": 1}
+    words = [f"reconstruction.{word}" for word in NARROW]
+    words += ["reconstruction.reconstructor3D.GeneralParameters.PointCloudSamplingDensity=0.02"]
+    words += [f"identification.featuresMatcher3d.GeneralParameters.{name}={value}" for name, value in matching.items()]
+    words += ["gate.GeneralParameters.CloudUpdateTime=2"]
+    with loaded("ReconstructionAndIdentification", "ReconstructionAndMatching", *words) as pipeline:
+        pipeline.feed("model", Cloud(points=np.random.default_rng(1).uniform(-0.2, 0.2, (500, 3))), 1)
+        found = run(pipeline)
+        calls = {name: step.calls for name, step in pipeline.statistics.steps.items()}
+    assert len(found["pointCloud"]) == calls["gate"] == PAIRS
+    assert calls["identification.featuresMatcher3d"] == PAIRS // 2
+    assert found["success"] == [False] * PAIRS, "a plane has no such body on it"
+
+
 def test_touches_become_points() -> None:
     pipeline = load_pipeline("HapticScanning")
     outputs = []

@@ -12,8 +12,11 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 
 def run(_: argparse.Namespace) -> int:
-    """One line for each dataset: its name, what it is, and what its reader rests on."""
+    """One line for each dataset: its name, what it is, and what its reader rests on; then the pipelines' names."""
+    from fieldplay_fusion.pipeline.chains import pipeline_files
+
     for name, path in sorted(dataset_files().items()):
         spec = spec_from_file(path)
         print_line(f"{name:10}  {spec.title} [{spec.status}]")
+    print_line(f"fuse        pipelines of fusion on any of them, or on a bag: {', '.join(sorted(pipeline_files()))}")
     return 0

@@ -15,6 +15,7 @@ JUDGED_BY = 64  # points of the model, before the best transforms are judged by 
 JUDGED_WHOLLY = 24
 CERTAINTY = 1e-4  # of missing the model, with which no more is tried
 REFITS = 3
+MUCH_LARGER = 20.0  # than the scene no model is, of which a part is to be found there
 
 
 def unit(features: Features3D) -> Array:
@@ -53,6 +54,7 @@ class DescribedMatch(Step):
 
     def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
         source, sink = usable(sourceFeatures), usable(sinkFeatures)
+        _require_one_unit(source.points, sink.points)
         if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points):
             return {"success": False}
         widths = [features.descriptors.shape[1] for features in (source, sink)]
@@ -63,6 +65,13 @@ class DescribedMatch(Step):
     def matched(self, source: Features3D, sink: Features3D) -> Ports:
         """The transform, if there is one that is to be believed."""
         raise NotImplementedError
+
+
+def _require_one_unit(model: Array, scene: Array) -> None:
+    """ValueError where a model is so much larger than a scene that they have not the same unit."""
+    sizes = [float(np.linalg.norm(np.ptp(points, axis=0))) if len(points) else 0.0 for points in (model, scene)]
+    if sizes[1] and sizes[0] > MUCH_LARGER * sizes[1]:
+        raise ValueError(f"the model is {sizes[0]:.4g} m large, the scene {sizes[1]:.4g} m: is it in millimetres?")
 
 
 @implements("FeaturesMatching3D")

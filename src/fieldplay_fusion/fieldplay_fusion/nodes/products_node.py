@@ -1,8 +1,9 @@
 """The node of a store of products: it answers queries, gives products, and forgets them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import accumulate, chain, islice
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,18 @@ from geometry_msgs.msg import Point
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from fieldplay_fusion.products.product import EVERYTHING, Extent, Product, ProductMessage, ProductQuery
+from fieldplay_fusion.products.product import (
+    EVERYTHING,
+    Extent,
+    InputSpan,
+    Producer,
+    Product,
+    ProductMessage,
+    ProductQuery,
+    SensorPose,
+    StoreError,
+    digest_of,
+)
 from fieldplay_fusion.products.store import ProductStore
 from fieldplay_kinematics.nodes.host import given, message_class, ns_of
 from fieldplay_messages.errors import UsageError, UserError
@@ -32,6 +44,7 @@ class ProductsNode(Node):
             raise UsageError("store: expected the folder of a store of products")
         self._store = ProductStore(Path(folder).expanduser(), is_written=True, tell=self.get_logger().warning)
         self._senders: dict[tuple[str, str], Any] = {}
+        self.create_service(srv.StoreProduct, "~/store", self._answers(self._keep))
         self.create_service(srv.FindProducts, "~/find", self._answers(self._find))
         self.create_service(srv.GetProduct, "~/get", self._answers(self._get))
         self.create_service(srv.ForgetProducts, "~/forget", self._answers(self._forget))
@@ -45,6 +58,11 @@ class ProductsNode(Node):
             return response
 
         return callback
+
+    def _keep(self, request: Any, response: Any) -> None:
+        messages = messages_of_bytes(request.product.topics, request.product.types, bytes(request.data), request.sizes)
+        stored_ns = self.get_clock().now().nanoseconds
+        response.id = self._store.add(product_of_message(request.product, messages, stored_ns), messages).id
 
     def _find(self, request: Any, response: Any) -> None:
         query = query_of_message(request.query)
@@ -102,15 +120,14 @@ def query_of_message(asked: Any) -> ProductQuery:
         kinds=tuple(asked.kinds),
         start_ns=ns_of(asked.start) or None,
         end_ns=ns_of(asked.end) or None,
-        box=_box(asked) if asked.has_box else None,
+        box=_box(asked.least, asked.most) if asked.has_box else None,
         centre=centre if asked.has_sphere else None,
         radius_m=asked.radius if asked.has_sphere else 0.0,
         newest=asked.newest or None,
     )
 
 
-def _box(asked: Any) -> Extent:
-    least, most = asked.least, asked.most
+def _box(least: Any, most: Any) -> Extent:
     return Extent((least.x, least.y, least.z), (most.x, most.y, most.z))
 
 
@@ -138,6 +155,61 @@ def message_of_product(product: Product) -> Any:
         turn.x, turn.y, turn.z, turn.w = product.pose.orientation
         found.pose.covariance = list(product.pose.covariance)
     return found
+
+
+def messages_of_bytes(
+    topics: Sequence[str], types: Sequence[str], data: bytes, sizes: Sequence[int]
+) -> list[ProductMessage]:
+    """The messages that lie one behind the other; StoreError where their sizes are not those of the bytes."""
+    counts = {"topics": len(topics), "types": len(types), "sizes": len(sizes)}
+    if not topics or len(set(counts.values())) > 1:
+        raise StoreError(f"expected a topic, a type and a size of each message, got {counts}")
+    if sum(sizes) != len(data) or not all(sizes):
+        raise StoreError(f"expected messages of {len(data)} bytes together, none of them empty, got {list(sizes)}")
+    ends = list(accumulate(sizes))
+    return [
+        ProductMessage(topic, msgtype, data[end - size : end])
+        for topic, msgtype, size, end in zip(topics, types, sizes, ends, strict=True)
+    ]
+
+
+def product_of_message(told: Any, messages: Sequence[ProductMessage], stored_ns: int) -> Product:
+    """The product of a message; size and digest are those of its messages. StoreError tells what it lacks."""
+    if not (told.kind and told.frame):
+        raise StoreError(f"expected the kind and the frame of a product, got '{told.kind}' and '{told.frame}'")
+    lengths = {len(told.input_ports), len(told.input_topics), len(told.input_first), len(told.input_last)}
+    if len(lengths) > 1:
+        raise StoreError("expected a topic, a first and a last time of each input port")
+    spans = zip(told.input_ports, told.input_topics, told.input_first, told.input_last, strict=True)
+    pose = _pose(told.pose) if told.has_pose else None
+    extent = _box(told.least, told.most) if told.has_extent else None
+    numbers = [*(() if extent is None else chain(*extent))]
+    numbers += [] if pose is None else [*pose.position, *pose.orientation, *pose.covariance]
+    if not all(map(isfinite, numbers)):
+        raise StoreError("expected numbers as pose and extent, got NaN or what is without end")
+    return Product(
+        kind=told.kind, stamp_ns=ns_of(told.stamp), stored_ns=stored_ns, frame=told.frame,
+        messages=tuple((each.topic, each.msgtype) for each in messages),
+        size=sum(len(each.data) for each in messages), digest=digest_of(messages),
+        producer=Producer(
+            dfpc=told.dfpc, implementation=told.implementation, configuration=told.configuration, version=told.version
+        ),
+        inputs={
+            port: InputSpan(topic=topic, first_ns=ns_of(first), last_ns=ns_of(last))
+            for port, topic, first, last in spans
+        },
+        pose=pose, extent=extent,
+        quality=float(told.quality) if isfinite(told.quality) else None,
+    )  # fmt: skip
+
+
+def _pose(told: Any) -> SensorPose:
+    place, turn = told.pose.position, told.pose.orientation
+    return SensorPose(
+        position=(place.x, place.y, place.z),
+        orientation=(turn.x, turn.y, turn.z, turn.w),
+        covariance=tuple(map(float, told.covariance)),
+    )
 
 
 def _point(values: Any) -> Point:
