@@ -54,7 +54,7 @@ def written(folder: Path, seed: int, route: str, seconds: float) -> tuple[Path, 
 def with_its_odometry(folder: Path) -> Path:
     """The description of SLAM that gives the pose of its odometry, too: one run tells both."""
     whole = yaml.safe_load(DESCRIPTION.read_text("utf-8"))
-    whole["output_ports"].append({"name": "odometryPose", "type": "asn1SccPose", "doc": "by the odometry alone"})
+    whole["output_ports"].append({"name": "odometryPose", "type": "asn1SccTransformWithCovariance", "doc": ""})
     whole["implementations"][0]["output_connections"].append(
         {"dfpc_output": "odometryPose", "dfn_id": "odometry", "port": "pose"}
     )
@@ -134,12 +134,15 @@ def lap(folder: Path, seed: int, seconds: float) -> tuple[KeyframeMap, Trajector
     out, kept, tum = folder / f"slam{seed}", folder / f"map{seed}.npz", folder / f"slam{seed}.tum"
     sample, true = written(folder, seed, "loop", seconds)
     told = fused(sample, with_its_odometry(folder), out, "--map", kept, "--tum", tum)
-    odometry, (live, covariance) = poses_of(out, "stereo_slam/odometryPose")[0], poses_of(out, "stereo_slam/pose")
     cpu_s = sum(each["cpu_s"]["total"] for each in told["steps"] if each["name"].startswith("odometry."))
-    truth = true_at(true, live.stamp_ns)
-    consistent = nees(live, covariance, inverse_from_transform(truth[0]) @ truth)
-    print(f"| {seed} VisualOdometry | {errors(odometry, true)} | - | {cpu_s / seconds:.2f} |")
-    print(f"| {seed} VisualSlamStereo, live | {errors(live, true)} | {consistent} | {told['cpu_s'] / seconds:.2f} |")
+    for name, topic, took_s in (
+        ("VisualOdometry", "stereo_slam/odometryPose", cpu_s),
+        ("VisualSlamStereo, live", "stereo_slam/pose", told["cpu_s"]),
+    ):
+        found, covariance = poses_of(out, topic)
+        truth = true_at(true, found.stamp_ns)
+        consistent = nees(found, covariance, inverse_from_transform(truth[0]) @ truth)
+        print(f"| {seed} {name} | {errors(found, true)} | {consistent} | {took_s / seconds:.2f} |")
     print(f"| {seed} VisualSlamStereo, path | {errors(path_of(tum), true)} | - | - |")
     own = load_map(kept, print)[0]
     print(f"  {told['accepted']} of {told['sets']} pairs, {false_closures(own, true)}", flush=True)

@@ -201,6 +201,10 @@ def test_a_file_may_be_of_any_frame_of_the_robot(
     assert ate(found) < 0.02 and not told
     assert np.linalg.norm(np.array(found["lever"])[:3, 3]) == pytest.approx(np.hypot(0.549, 1.470))
     assert ate(evaluated(capsys, *words)[0]) > 1
+    several = ["evaluate", sampled_ameds.bag, "wheels/odom", *words[1:], "--estimate-frame", "lidar", "--json"]
+    main(list(map(str, several)))
+    wheels, found = json.loads(capsys.readouterr().out)
+    assert ate(found) < 0.02 and wheels["estimate"]["child_frame"] == "base_link"
 
 
 def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay_fusion.dfn.values import Array
+from fieldplay_fusion.dfn.values import Array, PoseEstimate
 from fieldplay_fusion.pipeline import load_pipeline
 from fieldplay_kinematics.transforms import inverse_from_transform
 from helpers.room import BASELINE_M, Picture, Room, cameras, frames, looking
@@ -19,10 +19,11 @@ Change = Callable[[int, Picture], Picture | None]
 
 
 class Answer(NamedTuple):
-    """What it said of a pair, and how far off its pose was, m; NaN where it gave none."""
+    """What it said of a pair, how far off its pose was and how far it may be, m; NaN where it gave none."""
 
     success: bool
     off_m: float
+    known_m: float
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +44,20 @@ def driven(
     answers = {}
     for number, pose in enumerate(poses):
         given: dict[str, object] = {}
-        for port, frame, change in zip(PORTS, frames(room.pair(pose), number), (left, right), strict=True):
+        stamp_ns = (1 + number) * PERIOD_NS
+        for port, frame, change in zip(PORTS, frames(room.pair(pose), stamp_ns), (left, right), strict=True):
             image = frame.image if change is None else change(number, frame.image)
             if image is not None:
-                changed, _ = frames((image, image), number)
-                given |= {each.port: each.value for each in pipeline.feed(port, changed, (1 + number) * PERIOD_NS)}
+                changed, _ = frames((image, image), stamp_ns)
+                given |= {each.port: each.value for each in pipeline.feed(port, changed, stamp_ns)}
         if given:
             true = inverse_from_transform(poses[0]) @ pose
             found = given.get("pose")
-            off_m = float(np.linalg.norm(found[:3, 3] - true[:3, 3])) if isinstance(found, np.ndarray) else np.nan
-            answers[number] = Answer(bool(given["success"]), off_m)
+            off_m = known_m = np.nan
+            if isinstance(found, PoseEstimate):
+                off_m = float(np.linalg.norm(found.pose[:3, 3] - true[:3, 3]))
+                known_m = float(np.sqrt(np.trace(found.covariance[:3, :3])))
+            answers[number] = Answer(bool(given["success"]), off_m, known_m)
     assert not pipeline.failures
     return answers
 
@@ -102,6 +107,19 @@ def test_while_nothing_can_be_seen_it_knows_no_pose_and_then_goes_on_where_it_is
     before, after = ([answers[number].off_m for number in known(answers) if (number < BAD[0]) == is_before] for
                      is_before in (True, False))  # fmt: skip
     assert max(before) < 0.01 and max(after) < 0.5 * STEP_M
+    assert all(answers[number].off_m < 3 * answers[number].known_m for number in known(answers)[1:])
+
+
+def test_what_it_went_on_by_guess_is_in_the_covariance(room: Room) -> None:
+    """With the lens covered it is turned and driven elsewhere, so that nothing of before is seen afterwards."""
+    poses = ahead(8) + [looking(1.6 + 0.1 * number, 3 + 0.2 * number, 0.12 * number) for number in range(13)]
+    answers = driven(room, poses, covered, covered)
+    before, after = (
+        [number for number in known(answers) if (number < BAD[0]) == is_before] for is_before in (True, False)
+    )
+    assert len(before) == 8 and len(after) >= 4 and min(after) >= BAD[-1]
+    assert max(answers[number].known_m for number in before) < 0.02
+    assert all(0.5 < answers[number].off_m < 3 * answers[number].known_m for number in after)
 
 
 def test_on_a_plain_drive_it_is_off_by_less_than_a_hundredth_of_the_way(room: Room) -> None:
@@ -126,12 +144,13 @@ def test_every_third_picture_may_be_lost(room: Room) -> None:
 def test_a_camera_that_stands_for_a_minute_stays_where_it_is(room: Room) -> None:
     left, right = room.pair(looking(3))
     pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
-    poses = []
+    found = []
     for number in range(60):
         pictures = noisy(left, 3, 2 * number), noisy(right, 3, 2 * number + 1)
-        for port, frame in zip(PORTS, frames(pictures, number), strict=True):
-            poses += [each.value for each in pipeline.feed(port, frame, number * 4 * PERIOD_NS) if each.port == "pose"]
-    assert len(poses) == 60
+        for port, frame in zip(PORTS, frames(pictures, number * 4 * PERIOD_NS), strict=True):
+            found += [each.value for each in pipeline.feed(port, frame, frame.stamp_ns) if each.port == "pose"]
+    poses, deviations = [each.pose for each in found], [np.sqrt(np.trace(each.covariance[:3, :3])) for each in found]
+    assert len(poses) == 60 and (np.diff(deviations) >= 0).all() and deviations[-1] < 0.02
     assert np.linalg.norm([pose[:3, 3] for pose in poses], axis=1).max() < 0.001
 
 

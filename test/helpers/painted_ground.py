@@ -9,7 +9,7 @@ import numpy as np
 
 from fieldplay_fusion.dfn.rigid import transform_of_step
 from fieldplay_fusion.dfn.slam import AmongKeyframes
-from fieldplay_fusion.dfn.values import Array, Frame, FramePair
+from fieldplay_fusion.dfn.values import Array, Frame, FramePair, PoseEstimate
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_kinematics.transforms import inverse_from_transform
 
@@ -76,5 +76,6 @@ class Drive:
         seen = seen or pair(pose, self.number, **more)
         self.number += 1
         if told:
-            return dict(self.step.process(imagePair=seen, odometry=self.odometry, tracked=True))
+            odometry = PoseEstimate(pose=self.odometry, covariance=np.zeros((6, 6)))
+            return dict(self.step.process(imagePair=seen, odometry=odometry, tracked=True))
         return dict(self.step.process(imagePair=seen, tracked=False))

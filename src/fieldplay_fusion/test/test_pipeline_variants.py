@@ -114,9 +114,9 @@ def test_ways_by_clouds_tell_of_each_pair_whether_it_was_put_into_the_scene(impl
 
 def test_odometry_by_points_that_are_followed_is_near_the_truth() -> None:
     found = run(loaded("VisualOdometry", "LucasKanadePnp"))
-    for place, pose in enumerate(found["pose"]):
+    for place, estimate in enumerate(found["pose"]):
         truth = np.linalg.matrix_power(STEP, place)
-        assert np.linalg.norm(pose[:3, 3] - truth[:3, 3]) < 0.005, place
+        assert np.linalg.norm(estimate.pose[:3, 3] - truth[:3, 3]) < 0.005, place
 
 
 def test_any_number_of_threads_gives_the_same_bytes() -> None:
@@ -138,7 +138,7 @@ def test_a_black_pair_is_counted_and_the_next_one_goes_on_from_the_last() -> Non
     assert [each["success"] for each in found] == [True, False, True, True]
     assert "pose" not in found[1]
     truth = np.linalg.matrix_power(STEP, 3)
-    assert np.linalg.norm(found[3]["pose"][:3, 3] - truth[:3, 3]) < 0.005
+    assert np.linalg.norm(found[3]["pose"].pose[:3, 3] - truth[:3, 3]) < 0.005
     assert pipeline.statistics.accepted == 3
 
 

@@ -105,7 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lever", type=number, nargs=3, metavar=("X", "Y", "Z"), help="the truth's frame in the estimate's, not by tf"
     )
     parser.add_argument(
-        "--estimate-frame", metavar="FRAME", help="the robot's frame whose poses ESTIMATE has, where it does not say so"
+        "--estimate-frame",
+        metavar="FRAME",
+        help="the robot's frame whose poses ESTIMATE has; of several ESTIMATEs, those have it that name none",
     )
     parser.add_argument(
         "--tum",
@@ -175,7 +177,7 @@ def _judged(
     ways = ways.window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
     ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
-    if chosen.estimate_frame is not None:
+    if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not ways.estimate.child):
         ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
     return compared(ways, settings, lever=_lever(chosen.lever), tell=tell, finds_offset=chosen.offset is AUTO)
 

@@ -10,7 +10,7 @@ from fieldplay_fusion.dfn.keyframes import View
 from fieldplay_fusion.dfn.map_files import load_map
 from fieldplay_fusion.dfn.slam import FAILED, AmongKeyframes, angle, fused
 from fieldplay_fusion.dfn.step import Ports, implements
-from fieldplay_fusion.dfn.values import Array, FramePair
+from fieldplay_fusion.dfn.values import Array, FramePair, PoseEstimate
 from fieldplay_kinematics.transforms import inverse_from_transform
 
 
@@ -38,13 +38,12 @@ class InMapOfKeyframes(AmongKeyframes):
         self._last, self._failed, self._waits, self._refused = None, 0, 0, 0
         self._fixed = np.eye(4)  # reference_T_camera when it was last seen
 
-    def process(self, *, imagePair: FramePair, odometry: Array | None = None, tracked: bool = True) -> Ports:
+    def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
         self._require_size(imagePair)
-        stamp_ns = imagePair.left.stamp_ns
-        odometry = odometry if tracked else None
-        is_known = self._is_held(imagePair, odometry, stamp_ns) if self._is_found else False
+        stamp_ns, told = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
+        is_known = self._is_held(imagePair, told, stamp_ns) if self._is_found else False
         if not self._is_found:
-            is_known = self._is_found = self._search(imagePair, odometry, stamp_ns)
+            is_known = self._is_found = self._search(imagePair, told, stamp_ns)
         if not is_known:
             return FAILED
         return {"pose": self._estimate(self._known, stamp_ns), "success": True}

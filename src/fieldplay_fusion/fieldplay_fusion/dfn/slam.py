@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fieldplay_fusion.dfn.drift import Drift, estimated
 from fieldplay_fusion.dfn.keyframes import HungFrame, Keyframe, KeyframeEdge, KeyframeMap, View, ViewFinder
 from fieldplay_fusion.dfn.map_files import save_map
 from fieldplay_fusion.dfn.places import PlaceIndex, Sighting, SightingLimits, sighting
@@ -44,6 +45,7 @@ class AmongKeyframes(Step):
         self._last: Array | None = None  # what the odometry said
         self._known_ns = 0  # when it was last known where it is
         self._failed, self._waits, self._moved_m = 0, 0, 0.0
+        self._drift = Drift.of(self.settings["Odometry"])
 
     def reset(self) -> None:
         self.configure()
@@ -64,18 +66,16 @@ class AmongKeyframes(Step):
 
     def _go(self, step: Array) -> None:
         """One step on, as the odometry has it."""
-        own = self.settings["Odometry"]
-        moved_m = float(np.linalg.norm(step[:3, 3])) + own["MetresPerTurn"] * angle(step)
-        noise = [own["ShiftPerRoot"] ** 2 * moved_m] * 3 + [own["TurnPerRoot"] ** 2 * moved_m] * 3
+        moved_m = self._drift.way_m(step)
         self._pose = self._pose @ step
-        self._known = carried(self._known, step) + np.diag(noise)
+        self._known = carried(self._known, step) + self._drift.of_way(moved_m)
         self._moved_m += moved_m
 
     def _gap(self, stamp_ns: int) -> Array:
         """By how much it may be wrong (6, 6) after a gap: as far as it can have gone."""
-        own, gap_s = self.settings["Odometry"], (stamp_ns - self._known_ns) / NS_PER_S
-        self._moved_m += own["GapSpeed"] * gap_s
-        return np.diag([(own["GapSpeed"] * gap_s) ** 2] * 3 + [(own["GapTurn"] * gap_s) ** 2] * 3)
+        gap_s = (stamp_ns - self._known_ns) / NS_PER_S
+        self._moved_m += self._drift.gap_speed * gap_s
+        return self._drift.of_gap(gap_s)
 
     def _stand(self, number: int, seen: Sighting, odometry: Array | None, stamp_ns: int) -> None:
         """Be where a keyframe is seen from."""
@@ -142,10 +142,7 @@ class AmongKeyframes(Step):
         return bool(np.linalg.norm(apart[:3, 3]) <= shift_m and angle(apart) <= turn_rad)
 
     def _estimate(self, covariance: Array, stamp_ns: int) -> PoseEstimate:
-        """The pose in the map; its covariance is turned into the map's axes."""
-        pose = self._map_pose
-        turn = np.kron(np.eye(2), pose[:3, :3])
-        return PoseEstimate(pose=pose, covariance=turn @ covariance @ turn.T, stamp_ns=stamp_ns)
+        return estimated(self._map_pose, covariance, stamp_ns)
 
 
 @implements("StereoSlam")
@@ -164,20 +161,19 @@ class KeyframeSlam(AmongKeyframes):
         if saves and not file:
             raise UsageError("SaveMap: expected a MapFile to save the map to")
 
-    def process(self, *, imagePair: FramePair, odometry: Array | None = None, tracked: bool = True) -> Ports:
-        stamp_ns = imagePair.left.stamp_ns
+    def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
+        stamp_ns, told = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
         if self._map is None:
-            return self._begun(imagePair, odometry if tracked else None)
-        odometry = odometry if tracked else None
-        is_sure = self._follow(odometry, stamp_ns)
+            return self._begun(imagePair, told)
+        is_sure = self._follow(told, stamp_ns)
         view = None if is_sure else self._finder.view(imagePair)[0]
         if view is not None:
             seen = self._sighted(view, self._reference)
             if seen is not None:
-                self._stand(self._reference, seen, odometry, stamp_ns)
-            elif odometry is None:
+                self._stand(self._reference, seen, told, stamp_ns)
+            elif told is None:
                 return FAILED
-        self._failed = 0 if odometry is not None else self._failed
+        self._failed = 0 if told is not None else self._failed
         closed = False
         if self._is_due():
             closed = self._kept(view or self._finder.view(imagePair)[0], stamp_ns)
