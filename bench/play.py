@@ -125,6 +125,7 @@ def figures(due: dict[str, Any], heard: dict[str, Any], rate: float, begun: tupl
         "first": np.percentile(np.concatenate(first), PERCENTILES).tolist() if sum(map(len, first)) else [],
         "left": np.percentile(np.concatenate(left), (50, 99, 100)).tolist() if sum(map(len, left)) else [],
         "lost": sum(map(len, due.values())) - sum(map(len, heard.values())),
+        "of": ", ".join(topic for topic, stamps in due.items() if len(heard[topic]) != len(stamps)),
         "took_s": (max(ends) - min(ends)) / 1e9,
         "first_ns": min(ends),
     }
@@ -176,7 +177,12 @@ def row(name: str, path: Path, rate: float, found: dict[str, Any]) -> str:
     is_fast = rate >= FAST
     times = ["-"] * 3 if is_fast else [several(found[key]) for key in ("late", "first", "left")]
     cells = [f"{name}, {'bag' if is_bag(str(path)) else 'archive'}", pace, *times, f"{found['took_s']:.1f}"]
-    cells += [str(found["lost"]), f"{found['cpu_s']:.1f}", f"{found['memory_mb']:.0f}", f"{found['start_s']:.1f}"]
+    cells += [
+        f"{found['lost']} {found['of']}".strip(),
+        f"{found['cpu_s']:.1f}",
+        f"{found['memory_mb']:.0f}",
+        f"{found['start_s']:.1f}",
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -59,6 +59,9 @@ class ListReader:
                 break
         return taken
 
+    def pace(self, rate: float) -> None:
+        """Everything is read."""
+
     def close(self) -> None:
         self.messages.clear()
 

@@ -3,6 +3,7 @@
 import struct
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProf
 from rosgraph_msgs.msg import Clock
 
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
+from fieldplay_archive.outlets.bag_feeds import StoredFeed
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_messages.errors import UsageError
@@ -22,9 +24,13 @@ from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.nodes.serialized_publisher import sender_of
 from fieldplay_player.options import Awaited
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
+from fieldplay_player.works import LARGE
 
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
+# So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
+KEPT = 200  # of small ones
+MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 
 
@@ -38,12 +44,13 @@ class LiveTopics:
         overrides: dict[str, Override],
         *,
         with_clock: bool,
+        rate: float = 1.0,
     ) -> None:
         unknown = set(overrides) - {feed.topic for feed in feeds}
         if unknown:
             node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
         self._node = node
-        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {})) for feed in feeds]
+        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), rate) for feed in feeds]
         self._send = [sender_of(publisher) for publisher in self._publishers]
         self._streams = [feed.stream for feed in feeds]
         self._volatile = [
@@ -94,9 +101,12 @@ class LiveTopics:
         return True
 
 
-def _publisher(node: Node, feed: Feed, override: Override) -> Publisher:
-    offer = offer_of(channel_of_feed(feed).qos, override)
-    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer))
+def _publisher(node: Node, feed: Feed, override: Override, rate: float) -> Publisher:
+    qos = channel_of_feed(feed).qos
+    if qos.durability == "volatile":
+        is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE
+        qos = replace(qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), KEPT if is_small else 0))
+    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer_of(qos, override)))
 
 
 def message_class(msgtype: str) -> Any:

@@ -77,6 +77,7 @@ class Player(Node):
             self._feeds,
             overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
             with_clock=self.options.clock_hz > 0,
+            rate=self.options.rate,
         )
         self.playback = Playback(
             self._program,

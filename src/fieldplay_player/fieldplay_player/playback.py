@@ -37,6 +37,7 @@ class Reader(Protocol):
     def peek(self) -> DueMessage | Gap: ...
     def pop(self) -> None: ...
     def take(self, until_ns: int, most: int) -> list[DueMessage]: ...
+    def pace(self, rate: float) -> None: ...
     def close(self) -> None: ...
 
 
@@ -200,6 +201,7 @@ class Playback:
         if self._reader is not None:
             self._reader.close()
         self._reader = self._open_reader(position_ns)
+        self._reader.pace(self._clock.rate)
         self._bound_ns = position_ns
         self._clock.stop_at(position_ns)
         self._stamps.forget()
@@ -293,6 +295,8 @@ class Playback:
             return False
         with self._changed:
             self._clock.set_rate(rate, self._position_ns)
+            if self._reader is not None:
+                self._reader.pace(rate)
             self._changed.notify_all()
         return True
 

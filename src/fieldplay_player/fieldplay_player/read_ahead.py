@@ -14,6 +14,7 @@ from fieldplay_player.works import DueMessage, Heavy, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
+AHEAD_NS = 1_000_000_000  # of playing that lies ready, as far as the limit of bytes allows
 LARGE = 20_000  # bytes of a message behind which none is taken with it
 READERS = 2  # one that reads, and one that may still be ending when another begins
 
@@ -92,12 +93,13 @@ class ReadAhead:
 
     def __init__(self, workers: Workers, open_works: OpenWorks) -> None:
         self._workers = workers
+        self._ahead_ns = AHEAD_NS
         self._changed = workers.changed
         self._room = Condition(workers.lock)
         self._queue: deque[DueMessage | _Pending] = deque()
         self._head: DueMessage | None = None
         self._head_cost = 0
-        self._needed: int | None = None
+        self._needed: tuple[int, int] | None = None
         self._wanted = False
         self._closed = False
         self.held = 0
@@ -114,6 +116,11 @@ class ReadAhead:
         """Take away the message that peek gave."""
         self._head = None
         self._release(self._head_cost)
+
+    def pace(self, rate: float) -> None:
+        """At which rate it is taken: so much of the archive's time is read ahead that it is a second then."""
+        self._ahead_ns = round(AHEAD_NS * rate)
+        self._room.notify_all()
 
     def take(self, until_ns: int, most: int) -> list[DueMessage]:
         """Take away the message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
@@ -180,7 +187,7 @@ class ReadAhead:
     def _put_run(self, run: Run) -> None:
         cost = sum(map(_cost, run))
         with self._changed:
-            self._reserve(cost)
+            self._reserve(cost, run[0].stamp_ns)
             self._queue.extend(run)
             self._tell()
 
@@ -188,24 +195,32 @@ class ReadAhead:
         workers = self._workers
         with self._changed:
             cost = workers.sizes.get(work.feed, workers.limit // GUESSES) + OVERHEAD
-            self._reserve(cost)
+            self._reserve(cost, work.stamp_ns)
             future = workers.makers.submit(work.make)
             entry = _Pending(work.feed, work.stamp_ns, cost, future)
             self._queue.append(entry)
             future.add_done_callback(lambda made: self._made(entry, made))
 
-    def _reserve(self, cost: int) -> None:
+    def _reserve(self, cost: int, stamp_ns: int) -> None:
         """Wait until there is room; whatever its size, a message passes when nothing else is held."""
-        while not self._closed and self.held and self.held + cost > self._workers.limit:
-            self._needed = cost
+        while not self._closed and not self._has_room(cost, stamp_ns):
+            self._needed = cost, stamp_ns
             self._room.wait()
         self._needed = None
         self._check()
         self.held += cost
 
+    def _has_room(self, cost: int, stamp_ns: int) -> bool:
+        """Whether bytes of a time may be read: so little lies ready, and not for so long a time."""
+        if not self.held:
+            return True
+        oldest = self._head if self._head is not None else self._queue[0] if self._queue else None
+        is_near = oldest is None or stamp_ns - oldest.stamp_ns <= self._ahead_ns
+        return is_near and self.held + cost <= self._workers.limit
+
     def _release(self, cost: int) -> None:
         self.held -= cost
-        if self._needed is not None and (not self.held or self.held + self._needed <= self._workers.limit):
+        if self._needed is not None and self._has_room(*self._needed):
             self._room.notify_all()
 
     def _made(self, entry: _Pending, future: "Future[bytes | None]") -> None:

@@ -1,6 +1,7 @@
 """Awaited ahead: order, the limit in bytes, faults, and an end at any moment."""
 
 import gc
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +18,7 @@ from fieldplay_messages.feeds.feed import Feed, RowMessages, SingleMessages, Spa
 from fieldplay_messages.feeds.payloads import PiecePayloads
 from fieldplay_messages.records import Record
 from fieldplay_messages.streams import Span
-from fieldplay_player.read_ahead import OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
+from fieldplay_player.read_ahead import AHEAD_NS, OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
 from fieldplay_player.works import DueMessage, Heavy, Work, works
 
 PATIENCE_S = 10.0
@@ -105,6 +106,30 @@ def test_what_lies_ready_up_to_a_time_is_taken_together_to_a_large_message() -> 
             reader.pop()
     assert taken == [[1, 2], [2, 3], [3], [4]]
     assert reader.held == 0
+
+
+def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
+    stamps = range(0, 10 * AHEAD_NS, AHEAD_NS // 10)
+    read: list[int] = []
+
+    def produce(check: Check) -> Iterator[Work]:
+        for stamp in stamps:
+            read.append(stamp)
+            yield light(stamp)
+
+    def has_read(stamp: int) -> bool:
+        with workers.changed:
+            return read[-1:] == [stamp] and reader._needed is not None
+
+    with Workers(limit=10**6) as workers:
+        reader = workers.open(produce)
+        for rate, ahead in ((1.0, AHEAD_NS), (3.0, 3 * AHEAD_NS)):
+            with workers.changed:
+                reader.pace(rate)
+            end = time.monotonic() + PATIENCE_S
+            while not has_read(ahead + AHEAD_NS // 10):
+                assert time.monotonic() < end, read[-1:]
+        assert len(all_messages(workers, reader)) == len(stamps)
 
 
 def test_a_message_larger_than_the_limit_passes() -> None:
