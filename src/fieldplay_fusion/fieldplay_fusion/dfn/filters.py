@@ -124,6 +124,29 @@ def _turned_further(values: Array, before: Array) -> Array:
     return np.concatenate([vector_from_rotation(turn), values[3:]])
 
 
+@implements("StateTransformation")
+class StateTransformation(Step):
+    """A body's state in a frame as it is in that frame's base, or the other way round; the frame counts as at rest.
+
+    Turns of the state are those in its frame, as increments are.
+    """
+
+    def process(self, *, state: State, frame: State) -> Ports:
+        _check(state, "state")
+        if not np.isfinite(frame.values[:MEASURED]).all():
+            raise ValueError("frame: expected a turn and a place, got NaN")
+        turn, shift = rotation_from_vector(frame.values[:3]), frame.values[3:MEASURED]
+        if self.general["Invert"]:
+            turn, shift = turn.T, -turn.T @ shift
+        rotation, place, *rates = state.values.reshape(4, 3)
+        rotation = vector_from_rotation(turn @ rotation_from_vector(rotation))
+        whole = np.kron(np.eye(4), turn)
+        values = np.concatenate([rotation, turn @ place + shift, *(turn @ rate for rate in rates)])
+        covariance = whole @ state.covariance @ whole.T
+        same = np.isclose(covariance, state.covariance, rtol=1e-9, atol=0.0)  # what is not known stays exactly that
+        return {"state": replace(state, values=values, covariance=np.where(same, state.covariance, covariance))}
+
+
 @implements("StateChoice")
 class NewerState(Step):
     """The newer of two states. The second begins: where it does not say how sure it is, the settings do."""
