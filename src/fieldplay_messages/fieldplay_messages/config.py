@@ -6,7 +6,10 @@ from pathlib import Path
 
 
 def config_folders() -> Iterator[Path]:
-    """The folders `config` that may be there: those installed, then that of the source."""
+    """The folders `config` that may be there, `urdf` beside each: those of ROS packages, then that of this package.
+
+    In the source the last one is a link to the workspace's, in a wheel it is a copy.
+    """
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         yield Path(prefix, "share", "fieldplay_bringup", "config")
-    yield Path(__file__).resolve().parents[3] / "config"
+    yield Path(__file__).resolve().with_name("installed") / "config"
