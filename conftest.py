@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Before NumPy loads: tests run side by side on all processors, where threads of one would wait for those of the other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Domains above 101 use ports that Linux may give to any program.
 FIRST_DOMAIN, LAST_DOMAIN = 1, 101
 LOCK_PORT = 21_400

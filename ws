@@ -46,14 +46,16 @@ in_ament_index() { # PACKAGE: does a sourced installation, other than our own en
   return 1
 }
 
-choose_base() { # sets: base (jazzy or wheels), home, venv, install
+choose_base() { # sets: base (wheels, or the name of the distribution that is sourced), home, venv, install
   base=wheels
   if in_ament_index rclpy; then
-    if [ "${ROS_DISTRO:-}" = jazzy ]; then
-      base=jazzy
-    else
-      say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy: using the wheels from PyPI instead"
-    fi
+    case ${ROS_DISTRO:-unnamed} in
+      jazzy) base=jazzy ;;
+      humble | kilted | rolling)
+        base=$ROS_DISTRO
+        say "ROS 2 '$base' is sourced: fieldplay is made for jazzy, and was not tested on this one" ;;
+      *) say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy: using the wheels from PyPI instead" ;;
+    esac
   fi
   home=$state/$base venv=$home/venv install=$home/install
 }
@@ -63,7 +65,7 @@ package_dirs() { # one line for each package to build: those of the underlay onl
   for manifest in "$root"/underlay/*/package.xml "$root"/src/*/package.xml; do
     [ -e "$manifest" ] || continue
     dir=${manifest%/package.xml}
-    if [[ $manifest == "$root"/underlay/* && $base == jazzy ]] && in_ament_index "${dir##*/}"; then continue; fi
+    if [[ $manifest == "$root"/underlay/* && $base != wheels ]] && in_ament_index "${dir##*/}"; then continue; fi
     echo "$dir"
   done
 }
@@ -161,7 +163,11 @@ pip_print() {
   { venv_print; cat "${files[@]}"; } | sha256sum
 }
 
-constraint_file() { echo "$root/requirements/constraints-$base.txt"; }
+constraint_file() {
+  local name=jazzy
+  if [ "$base" = wheels ]; then name=wheels; fi
+  echo "$root/requirements/constraints-$name.txt"
+}
 
 BUILT=(-name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv')
 
@@ -190,7 +196,7 @@ package_print() ( # DIR
 
 make_venv() {
   local options=()
-  if [ "$base" = jazzy ]; then options=(--system-site-packages); fi
+  if [ "$base" != wheels ]; then options=(--system-site-packages); fi
   rm -rf "$home"
   logged "virtual environment ($("$python" --version 2>&1))" venv "$python" -m venv ${options[@]+"${options[@]}"} "$venv"
 }
@@ -199,20 +205,26 @@ install_requirements() {
   local file options=(-c "$(constraint_file)")
   while IFS= read -r file; do options+=(-r "$file"); done < <(requirement_files)
   logged "libraries and tools (a few hundred MB from the package index)" pip \
-    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input "${options[@]}"
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "${options[@]}"
+  compile_libraries
   if [ "$base" = wheels ]; then
     logged "build files of the ROS 2 wheels" repair "$venv/bin/python" "$root/underlay/repair_wheels.py"
   fi
   write_environment
 }
 
+compile_libraries() { # on all processors, without the libraries' own tests: pip would take three times as long
+  logged "bytecode of the libraries" compile bash -c '"$@" || true' - \
+    "$venv/bin/python" -m compileall -q -j 0 -x '/tests?/' "$venv"/lib/python3*/site-packages # some are templates
+}
+
 write_environment() { # $home/setup.bash: what exec, shell and test source; a user may source it too
   local lines
   lines=$(installed_environment) # first of all: without it, the file stays as it was
   {
-    echo "# Made by ./ws: the environment of fieldplay on ROS 2 Jazzy ($base)."
+    echo "# Made by ./ws: the environment of fieldplay on ROS 2 ($base)."
     printf 'export FIELDPLAY_ROOT=%q VIRTUAL_ENV=%q\n' "$root" "$venv"
-    if [ "$base" = wheels ]; then wheels_environment; else jazzy_environment; fi
+    if [ "$base" = wheels ]; then wheels_environment; else installation_environment; fi
     printf '%s\n' "$lines"
   } >"$home/setup.bash.new"
   mv "$home/setup.bash.new" "$home/setup.bash"
@@ -259,7 +271,7 @@ EOF
   echo 'export ROS_VERSION=2 ROS_PYTHON_VERSION=3 ROS_DISTRO=jazzy _ROS_WHEELS_BOOTSTRAP_COMPLETE=1'
 }
 
-jazzy_environment() { # the installation is sourced already; its programs must find our libraries
+installation_environment() { # the installation is sourced already; its programs must find our libraries
   printf 'export PATH=%q:$PATH PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}%q\n' \
     "$venv/bin" "$(echo "$venv"/lib/python3*/site-packages)"
 }
@@ -279,6 +291,7 @@ build_packages() ( # NAME...
   local begin=$SECONDS
   "$venv/bin/python" -m colcon --log-level error --log-base "$home/log" build --base-paths underlay src --metas colcon.meta \
     --build-base "$home/build" --install-base "$install" --merge-install --symlink-install \
+    --cmake-args "-DCMAKE_PROJECT_INCLUDE=$root/underlay/joined_sources.cmake" \
     --event-handlers console_cohesion- console_direct- --packages-select "$@" </dev/null >&2 ||
     die "the build failed" "The whole output: $home/log/latest_build"
   mend_scripts
@@ -420,7 +433,7 @@ main() {
       activate
       exec "$@" ;;
     shell) open_shell ;;
-    clean) rm -rf -- "$state/wheels" "$state/jazzy" "$state/lock" && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
       setup
       activate

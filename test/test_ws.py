@@ -86,7 +86,7 @@ def steps_of_setup(workspace: Path) -> list[str]:
 def describe(line: str) -> str:
     if "--packages-select" in line:
         return "build " + line.split("--packages-select ")[1]
-    return next(step for step in ("venv", "pip install", "repair_wheels", "--version") if step in line)
+    return next(step for step in ("compileall", "venv", "pip install", "repair_wheels", "--version") if step in line)
 
 
 def test_without_ros_it_builds_on_the_wheels_and_the_whole_underlay(tmp_path: Path) -> None:
@@ -105,11 +105,21 @@ def test_with_jazzy_sourced_it_builds_only_what_the_installation_lacks(tmp_path:
     assert sorted(found["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
 
 
-def test_with_another_ros_sourced_it_says_so_and_builds_on_the_wheels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("distribution", ["humble", "kilted", "rolling"])
+def test_another_distribution_is_tried_and_said_not_to_be_tested(tmp_path: Path, distribution: str) -> None:
     prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO="humble")
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO=distribution)
+    assert found["base"] == distribution
+    assert f"'{distribution}' is sourced" in found["said"] and "was not tested on this one" in found["said"]
+    assert found["requirements"] == "libraries.txt test.txt"
+    assert sorted(found["packages"].split()) == SOURCE
+
+
+def test_with_an_unknown_ros_sourced_it_says_so_and_builds_on_the_wheels(tmp_path: Path) -> None:
+    prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO="foxy")
     assert found["base"] == "wheels"
-    assert "'humble' is sourced" in found["said"]
+    assert "'foxy' is sourced" in found["said"]
 
 
 def test_its_own_environment_is_not_taken_for_an_installation(tmp_path: Path) -> None:
@@ -122,7 +132,7 @@ def test_its_own_environment_is_not_taken_for_an_installation(tmp_path: Path) ->
 
 def test_a_second_setup_does_nothing(workspace: Path) -> None:
     first = steps_of_setup(workspace)
-    assert first == ["--version", "venv", "pip install", "repair_wheels", "build below above"]
+    assert first == ["--version", "venv", "pip install", "compileall", "repair_wheels", "build below above"]
     assert steps_of_setup(workspace) == []
 
 
@@ -155,7 +165,7 @@ def test_changed_requirements_are_installed_and_nothing_is_built(workspace: Path
     steps_of_setup(workspace)
     with (workspace / "requirements" / "libraries.txt").open("a") as file:
         file.write("six\n")
-    assert steps_of_setup(workspace) == ["pip install", "repair_wheels"]
+    assert steps_of_setup(workspace) == ["pip install", "compileall", "repair_wheels"]
 
 
 @pytest.mark.parametrize("name", ["setup.py", "package.xml", "msg/New.msg", "above/new_module.py"])
