@@ -97,6 +97,7 @@ class Stage:
         *,
         messages: list[DueMessage] | None = None,
         anchored: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
+        latched: frozenset[int] = frozenset(),
         **options: Any,
     ) -> None:
         self.time = FakeTime()
@@ -111,6 +112,7 @@ class Stage:
             last_ns=max(message.stamp_ns for message in self.messages),
             gap_ns=100 * MS,
             anchored=anchored,
+            latched=latched,
         )
         self.playback = Playback(
             program,

@@ -49,7 +49,7 @@ DONE, FAILED = 0, 1
 LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
 LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
-SWITCH_S = 0.0005  # how long a thread that computes may keep the one that publishes waiting
+SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
 
 
 class _Interrupted(BaseException):

@@ -50,9 +50,7 @@ PARAMETERS = {
         "", "Begin once each of these is heard, parted by blanks: ids of streams, or ID@NODE for by that node."
     ),
     "wait_timeout": Parameter(30.0, "Begin without them after so many seconds; 0 is never."),
-    "read_ahead_mb": Parameter(
-        float(READ_AHEAD_MB), "How much may lie ready, in megabytes; of a second of playing at most."
-    ),
+    "read_ahead_mb": Parameter(float(READ_AHEAD_MB), "Megabytes that may lie ready, of a second of playing at most."),
     "qos_overrides": Parameter("", "A YAML file of QoS overrides, in the form that rosbag2 reads."),
     "urdf": Parameter("", "A file to publish on robot_description."),
 }

@@ -138,6 +138,8 @@ class Playback:
             return None
         now, head_ns = self._time.now(), self._position_ns
         self._bound_ns = self._bound_of(ahead)
+        if self._is_latched(ahead):
+            return self._before_time(now)
         if not self._clock.runs:  # only now, with the first message at hand, does time go on
             self._clock.run_from(self._position_ns)
             self._next_tick_ns = now
@@ -152,6 +154,18 @@ class Playback:
             self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
             return None
         return self._together(ahead, now) if isinstance(ahead, DueMessage) else self._at_end()
+
+    def _is_latched(self, ahead: DueMessage | Gap) -> bool:
+        """Whether a message is of what stands already where the play head is about to go on."""
+        if self._clock.runs or not isinstance(ahead, DueMessage):
+            return False
+        return ahead.feed in self._program.latched and ahead.stamp_ns <= self._position_ns
+
+    def _before_time(self, now: int) -> _Out:
+        """It leaves before time goes on, or what is due then would wait behind a map."""
+        assert self._reader is not None
+        messages = self._reader.take(self._position_ns, 1)
+        return _Out(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
     def _together(self, ahead: DueMessage, now: int) -> _Out:
         """What is due, one message at least: to take up a lock and a wait for each would make those behind it late."""

@@ -23,6 +23,7 @@ class Program:
     """What is played: `standing` before everything and once, then from first_ns to last_ns, then perhaps again.
 
     `gap_ns` lies between the last message of a round and the first of the next. A seek may go back to archive_ns.
+    What is `latched`, by feed, is kept for those who come late.
     `restamps` by feed move the times inside its messages, None where there are none. `anchored` is what stands when
     playing goes on from a time to which it has jumped: the odometry starts anew there, on the truth.
     """
@@ -34,6 +35,7 @@ class Program:
     last_ns: int
     gap_ns: int
     anchored: Callable[[int], Run] = lambda stamp_ns: []
+    latched: frozenset[int] = frozenset()
 
 
 def program_of_archive(
@@ -67,6 +69,7 @@ def program_of_archive(
         last_ns=last_ns if window.last_ns is None else min(window.last_ns, last_ns),
         gap_ns=round(NS_PER_S / max(LEAST_RATE_HZ, *(rate_hz(feed) for feed in moving))),
         anchored=anchored,
+        latched=frozenset(number for number, feed in enumerate(feeds) if feed.latched),
     )
     return program, feeds
 

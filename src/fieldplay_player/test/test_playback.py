@@ -193,6 +193,14 @@ def test_a_pause_while_behind_goes_on_from_what_has_left() -> None:
     assert stage.run()[2:] == [(100, b"1"), (290, b"2"), (1005, b"3"), (1105, b"4")]
 
 
+def test_what_is_latched_at_the_begin_leaves_before_time_goes_on() -> None:
+    messages = [DueMessage(0, ARCHIVE, b"map"), *(DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(3))]
+    stage = Stage(messages=[*messages, DueMessage(0, ARCHIVE + 200 * MS, b"next")], latched=frozenset({0}))
+    stage.sink.slow = {b"map": 70 * MS}
+    sent = stage.run()[1:]
+    assert sent == [(0, b"map"), (70, b"0"), (170, b"1"), (270, b"2"), (270, b"next")]
+
+
 def test_what_is_due_within_50_microseconds_leaves_together() -> None:
     messages = [DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 45_000, 60_000, 105_000)]
     stage = Stage(messages=messages)

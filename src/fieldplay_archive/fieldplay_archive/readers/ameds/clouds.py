@@ -48,7 +48,7 @@ class CloudDecoder:
 
     def __init__(self, archive: Archive, files: Files, names: Sequence[str]) -> None:
         self._report = archive.defects
-        self._elevations = np.array(archive.spec.constants["lidar_elevations_deg"])
+        self._elevations = np.sort(np.array(archive.spec.constants["lidar_elevations_deg"], np.float64).ravel())
         self._turn_s = float(archive.spec.constants["revolution_s"])
         self._by_azimuth = archive.parameters["point_time"] == "azimuth"
         self._lock = threading.Lock()
@@ -71,7 +71,8 @@ class CloudDecoder:
                 got = f"{_longest(clouds, name):g}"
                 yield f"warning: {STREAM}: the field '{name}' is not read as times: {expected}, got a span of {got}"
         if self._by_azimuth:
-            lost = sum(self._times(cloud[_returns(cloud)]) is None for cloud in clouds)
+            returns = (_only(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_places(cloud)])
+            lost = sum(self._times(cloud, xyz) is None for cloud, xyz in returns)
             if lost:
                 yield f"warning: {lost} of {len(clouds)} clouds that were looked at {NOT_IN_ORDER}"
 
@@ -86,7 +87,8 @@ class CloudDecoder:
     def __call__(self, data: bytes, name: str) -> Points:
         """The points of one file, in the order of time."""
         cloud = _checked(cloud_from_pcd(data))
-        cloud = _only(cloud, _returns(cloud))
+        xyz = _places(cloud)
+        cloud, xyz = _only(_are_returns(xyz), cloud, xyz)
         fields = self._fields_in_use(cloud)
         good = np.ones(len(cloud), bool)
         for field in fields:
@@ -94,12 +96,12 @@ class CloudDecoder:
         if self._time is not None and self._time.name in fields:
             good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
         self._tell_bad(name, fields, int((~good).sum()), len(cloud))
-        cloud = _only(cloud, good)
-        time = self._times(cloud)
+        cloud, xyz = _only(good, cloud, xyz)
+        time = self._times(cloud, xyz)
         if self._by_azimuth and (self._time is None or self._time.name not in fields):
             with self._lock:
                 self._timeless[name] = time is None
-        points = self._points(cloud, fields, time)
+        points = self._points(cloud, xyz, fields, time)
         is_in_order = time is None or bool((time[1:] >= time[:-1]).all())
         return points if time is None or is_in_order else points[time_order(time)]
 
@@ -125,21 +127,22 @@ class CloudDecoder:
             message = f"expected numbers as {of}, got {got}, which are left out"
             self._report(Defect(file=name, kind="damaged_points", stream=STREAM, message=message))
 
-    def _times(self, cloud: Points) -> NDArray[np.float32] | None:
+    def _times(self, cloud: Points, xyz: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """Seconds after the first point: the cloud's own where it has them, else from the azimuth, or none."""
         if self._time is not None and self._time.name in (cloud.dtype.names or ()):
             own = cloud[self._time.name]
             if np.isfinite(own).all():
                 return (_since_first(own) * UNITS_S[self._time.unit]).astype(np.float32)
-        return times_from_azimuth(_places(cloud), self._turn_s) if self._by_azimuth else None
+        return times_from_azimuth(xyz, self._turn_s) if self._by_azimuth else None
 
-    def _points(self, cloud: Points, fields: Sequence[str], time: NDArray[np.float32] | None) -> Points:
+    def _points(
+        self, cloud: Points, xyz: NDArray[np.float32], fields: Sequence[str], time: NDArray[np.float32] | None
+    ) -> Points:
         points = np.empty(len(cloud), np.dtype(POINT + ([("time", "<f4")] if time is not None else [])))
-        xyz = _places(cloud)
         points["x"], points["y"], points["z"] = xyz.T
         intensity = next((name for name in INTENSITY_NAMES if name in fields), None)
         points["intensity"] = cloud[intensity] if intensity else 0.0
-        rings = cloud["ring"] if "ring" in fields else ring_from_elevation(xyz, self._elevations)[0]
+        rings = cloud["ring"] if "ring" in fields else _ring(_elevation_deg(xyz), self._elevations)
         points["ring"] = rings
         if time is not None:
             points["time"] = time
@@ -168,7 +171,7 @@ def _longest(clouds: Sequence[Points], name: str) -> float:
     spans = [0.0]
     for cloud in clouds:
         if name in (cloud.dtype.names or ()):
-            own = cloud[name][_returns(cloud)]
+            own = cloud[name][_are_returns(_places(cloud))]
             own = own[np.isfinite(own)]
             if len(own):
                 spans.append(float(np.ptp(np.percentile(_from_middle(own), MOST_TIMES))))
@@ -213,19 +216,19 @@ def _checked(cloud: Points) -> Points:
 
 def _places(cloud: Points) -> NDArray[np.float32]:
     """The places (n, 3), one coordinate behind the other in memory, as they are computed with."""
-    places: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
+    with np.errstate(over="ignore", invalid="ignore"):
+        places: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
     return places
 
 
-def _only(cloud: Points, kept: NDArray[np.bool_]) -> Points:
-    """Those points (n,) that are kept; nothing is copied where all are."""
-    return cloud if kept.all() else cloud[kept]
+def _only(kept: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]) -> tuple[Points, NDArray[np.float32]]:
+    """Those points (n,) that are kept, and their places (n, 3); nothing is copied where all are."""
+    return (cloud, xyz) if kept.all() else (cloud[kept], xyz.T[:, kept].T)
 
 
-def _returns(cloud: Points) -> NDArray[np.bool_]:
-    """Which points (n,) are of a return: the others are NaN or lie at 0 0 0."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        x, y, z = _places(cloud).T
+def _are_returns(xyz: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which places (n, 3) are of a return: the others are NaN or lie at 0 0 0."""
+    x, y, z = xyz.T
     found: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
     return found
 
@@ -240,11 +243,21 @@ def ring_from_elevation(
     lasers = np.sort(np.asarray(elevations_deg, np.float64).ravel())
     if not len(lasers) or not np.isfinite(lasers).all():
         raise ValueError(f"expected the elevations of one laser or more in degrees, got {lasers.tolist()}")
+    elevation = _elevation_deg(xyz)
+    ring = _ring(elevation, lasers)
+    return ring, np.abs(elevation - lasers[ring]) > FAR_FROM_LASER_DEG
+
+
+def _elevation_deg(xyz: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The elevations (n,) of points (n, 3) in degrees."""
     x, y, z = np.asarray(xyz).T
-    elevation = np.rad2deg(np.arctan2(z, np.sqrt(x * x + y * y)))
-    ring = np.searchsorted((lasers[1:] + lasers[:-1]) / 2, elevation)
-    far = np.abs(elevation - lasers[ring]) > FAR_FROM_LASER_DEG
-    return ring.astype(np.uint16), far
+    elevation: NDArray[np.floating] = np.rad2deg(np.arctan2(z, np.sqrt(x * x + y * y)))
+    return elevation
+
+
+def _ring(elevation_deg: NDArray[np.floating], lasers: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """The place (n,) of the nearest laser among those of rising elevation, for each elevation (n,)."""
+    return np.searchsorted((lasers[1:] + lasers[:-1]) / 2, elevation_deg).astype(np.uint16)
 
 
 def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArray[np.float32] | None:
