@@ -15,6 +15,7 @@ usage() {
 usage: ./ws COMMAND
 
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
+  setup --with slam  the same, and an environment for each method that \`fieldplay slam\` runs
   demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
   exec CMD...        run CMD in the environment, for example: ./ws exec ros2 topic list
@@ -421,6 +422,10 @@ main() {
         '')
           setup
           say "ready in $home: ./ws exec CMD, ./ws shell, or: source $(printf %q "$home/setup.bash")" ;;
+        '--with slam')
+          setup
+          activate
+          exec fieldplay slam --install ;;
         --dry-run) plan ;;
         *)
           usage >&2
@@ -433,7 +438,7 @@ main() {
       activate
       exec "$@" ;;
     shell) open_shell ;;
-    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,methods,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
       setup
       activate

@@ -210,6 +210,19 @@ def test_a_workspace_that_moved_is_set_up_anew(workspace: Path) -> None:
     assert steps_of_setup(moved)[1:3] == ["venv", "pip install"]
 
 
+def test_the_environments_of_methods_are_asked_for_by_the_command(workspace: Path, tmp_path: Path) -> None:
+    steps_of_setup(workspace)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "fieldplay").write_text('#!/bin/sh\necho "asked: $*"\n')
+    (programs / "fieldplay").chmod(0o755)
+    told = run(workspace / "ws", "setup", "--with", "slam", PATH=f"{programs}:{CLEAN_PATH}", WS_TEST_LOG="/dev/null")
+    assert (told.returncode, told.stdout) == (0, "asked: slam --install\n")
+    (workspace / ".ws" / "methods").mkdir()
+    assert run(workspace / "ws", "clean").returncode == 0
+    assert not (workspace / ".ws").exists()
+
+
 def test_clean_removes_what_setup_made(workspace: Path) -> None:
     steps_of_setup(workspace)
     assert (workspace / ".ws" / "wheels" / "venv").is_dir()

@@ -228,6 +228,7 @@ class DatasetSpec:
     map_of_fixes: MapOfFixes | None = None  # where the archive has no such stream
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     fusion: Mapping[str, str] = field(default_factory=dict)  # topics by the ports of pipelines that they feed
+    sensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # topics, by what methods of SLAM call them
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )

@@ -21,6 +21,7 @@ from fieldplay_messages.progress import watched_opening
 
 if TYPE_CHECKING:
     from fieldplay.data.archive_data import ArchiveData
+    from fieldplay.data.field_data import FieldData
     from fieldplay.sources.source import RecordSource
     from fieldplay_archive.outlets.selection import Selection
 
@@ -98,19 +99,30 @@ def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveD
 @contextmanager
 def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
     """The archive or the bag that is asked for, as what pages and evaluations are made of."""
+    with opened_data(chosen) as data, source_of(data, chosen.archive) as source:
+        yield source
+
+
+def opened_data(chosen: argparse.Namespace) -> "FieldData":
+    """The archive or the bag that is asked for."""
     import fieldplay
+
+    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+        return fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
+
+
+@contextmanager
+def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
+    """What is open already, as a source of records."""
     from fieldplay.data.archive_data import ArchiveData
     from fieldplay.sources.archive import ArchiveSource
     from fieldplay.sources.bag import BagSource
 
-    with progress_bar("opening", "MB") as bar, watched_opening(bar):
-        data = fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
-    with data:
-        if isinstance(data, ArchiveData):
-            yield ArchiveSource(data.archive)
-            return
-        with closing(BagSource(chosen.archive)) as source:
-            yield source
+    if isinstance(data, ArchiveData):
+        yield ArchiveSource(data.archive)
+        return
+    with closing(BagSource(path)) as source:
+        yield source
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:

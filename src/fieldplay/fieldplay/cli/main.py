@@ -28,6 +28,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "report": ("report", "draw a page (HTML) about an archive or any bag"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
     "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
+    "slam": ("slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
     "fuse": ("fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
     "products": ("products", "list, show, get and delete the products that pipelines kept"),
     "cdff": ("cdff.tools", "tools for logs and descriptions of CDFF (InFuse)"),

@@ -1,7 +1,7 @@
 """Which topics feed the inputs of a pipeline: as asked for, as the dataset says, or as they are called."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
 from fieldplay_fusion.messages.inputs import IMAGE, INFO, VALUES
@@ -17,17 +17,17 @@ def bindings(
     data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
 ) -> list[PortSource]:
     """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
-    given = dict(_given(word, ports) for word in words)
+    given = given_inputs(words, ports)
     found: list[PortSource] = []
     for port, kind in ports.items():
         if kind not in VALUES:
             raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
         if port in given:
             topic = data.topic(given[port], suffix=COMPRESSED)
-        elif port in known and (topic_or_none := _known(data, known[port])) is not None:
+        elif port in known and (topic_or_none := known_topic(data, known[port])) is not None:
             topic = topic_or_none
         else:
-            topic = _called(data, port, kind)
+            topic = topic_called(data, port, VALUES[kind][0])
         if topic.type not in VALUES[kind][0]:
             expected = " or ".join(VALUES[kind][0])
             raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
@@ -36,30 +36,35 @@ def bindings(
         twin = next((other.port for other in found if other.topic == topic.name), "")
         if twin:
             raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
-        info = _info_of(data, topic) if kind == FRAME else ""
+        info = info_of(data, topic) if kind == FRAME else ""
         found.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
     return found
 
 
-def _given(word: str, ports: Mapping[str, str]) -> tuple[str, str]:
-    port, equals, topic = word.partition("=")
-    if not (port and equals and topic):
-        raise UsageError(f"--input: expected PORT=TOPIC, got '{word}'")
-    if port not in ports:
-        raise UsageError(f"--input: there is no input {port}; there are {', '.join(ports)}")
-    return port, topic
+def given_inputs(words: Sequence[str], ports: Collection[str]) -> dict[str, str]:
+    """PORT=TOPIC as topics by ports."""
+    found = {}
+    for word in words:
+        port, equals, topic = word.partition("=")
+        if not (port and equals and topic):
+            raise UsageError(f"--input: expected PORT=TOPIC, got '{word}'")
+        if port not in ports:
+            raise UsageError(f"--input: there is no input {port}; there are {', '.join(ports)}")
+        found[port] = topic
+    return found
 
 
-def _known(data: FieldData, name: str) -> TopicInfo | None:
+def known_topic(data: FieldData, name: str) -> TopicInfo | None:
+    """The topic that a dataset's description names, where it is there."""
     try:
         return data.topic(name, suffix=COMPRESSED)
     except UsageError:
         return None  # this archive lacks it; perhaps another is called so
 
 
-def _called(data: FieldData, port: str, kind: str) -> TopicInfo:
+def topic_called(data: FieldData, port: str, types: Sequence[str]) -> TopicInfo:
     """The topic of a fitting type whose name has the word that tells this input apart."""
-    fitting = [topic for topic in data.topics.values() if topic.type in VALUES[kind][0]]
+    fitting = [topic for topic in data.topics.values() if topic.type in types]
     told = {word.lower() for word in WORDS.findall(port)} & set(MEANT)
     named = [topic for topic in fitting if told <= set(re.split(r"[/_]", topic.name))] if told else fitting
     found = _without_twins(named)
@@ -69,7 +74,7 @@ def _called(data: FieldData, port: str, kind: str) -> TopicInfo:
         called = f" called {' '.join(sorted(told))}" if told else ""
         there = ", ".join(f"{topic.name} ({topic.count})" for topic in fitting)
         raise ArchiveError(
-            f"nothing feeds the input {port}: expected a topic of {' or '.join(VALUES[kind][0])}{called}, "
+            f"nothing feeds the input {port}: expected a topic of {' or '.join(types)}{called}, "
             f"{f'there are {there}' if there else 'there is none'}; --input {port}=TOPIC names one"
         )
     raise UsageError(
@@ -83,7 +88,7 @@ def _without_twins(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
     return [topic for topic in topics if topic.name.removesuffix(COMPRESSED) not in raw or topic.name in raw]
 
 
-def _info_of(data: FieldData, topic: TopicInfo) -> str:
+def info_of(data: FieldData, topic: TopicInfo) -> str:
     """The CameraInfo beside pictures."""
     plain = topic.name.removesuffix(COMPRESSED)
     place = plain.rpartition("/")[0]

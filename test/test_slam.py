@@ -1,0 +1,312 @@
+"""`fieldplay slam`: methods that behave well and badly, played by scripts, on a small bag; and KISS-ICP itself."""
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from scipy.spatial.transform import Rotation
+
+import fieldplay
+from fieldplay.cli.main import main
+from fieldplay.slam.environments import environment_of, is_ready, methods_folder, provide
+from fieldplay.slam.methods import load_method, method_files
+from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
+from fieldplay_messages.errors import UserError
+from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from helpers.walks import headings
+from helpers.walks import transforms as poses_of
+
+SCANS, SCAN_NS, POINTS = 30, 10**8, 3000
+ROOM_M = np.array([14.0, 10.0, 6.0])
+CLOUD, IMU, ODOMETRY = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry"
+LIDAR_XYZ, TURN = (0.3, 0.0, 0.8), (0.0, 0.0, float(np.sin(0.5)), float(np.cos(0.5)))  # turned by 1 rad about z
+IMU_XYZ = (0.0, 0.2, 0.0)
+Slam = Callable[..., tuple[int, list[dict[str, Any]], str]]
+
+
+def way() -> Trajectory:
+    """The body in the room, 3 m with a bend."""
+    share = np.linspace(0.0, 1.0, SCANS)
+    place = np.stack([4.0 + 3.0 * share, 4.0 + share**2, np.full(SCANS, 1.0)], axis=1)
+    return Trajectory(stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * share), place))
+
+
+def base_t_lidar() -> np.ndarray:
+    found = np.eye(4)
+    found[:3, :3], found[:3, 3] = Rotation.from_quat(TURN).as_matrix(), LIDAR_XYZ
+    return found
+
+
+def scan(room_t_lidar: np.ndarray, seed: int) -> np.ndarray:
+    """Points (n, 3) of the walls as the lidar sees them."""
+    random = np.random.default_rng(seed)
+    points = random.uniform(0, 1, (POINTS, 3))
+    axis = random.integers(0, 3, POINTS)
+    points[np.arange(POINTS), axis] = random.integers(0, 2, POINTS)
+    back = np.linalg.inv(room_t_lidar)
+    return (points * ROOM_M) @ back[:3, :3].T + back[:3, 3]
+
+
+def cloud(stamp_ns: int, points: np.ndarray) -> Any:
+    fields = [
+        make("sensor_msgs/msg/PointField", name=name, offset=4 * place, datatype=7, count=1)
+        for place, name in enumerate("xyz")
+    ]
+    return stamped(
+        CLOUD, stamp_ns, "lidar", height=1, width=len(points), fields=fields, point_step=12, is_dense=True,
+        row_step=12 * len(points), data=np.frombuffer(points.astype(np.float32).tobytes(), np.uint8),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    truth = way()
+    edges = transform(START_NS, "base", "lidar", LIDAR_XYZ, TURN), transform(START_NS, "base", "imu", IMU_XYZ)
+    messages = [("/tf_static", START_NS, transforms(*edges))]
+    for row, (stamp_ns, pose) in enumerate(zip(truth.stamp_ns.tolist(), truth.poses, strict=True)):
+        turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        told = {f"pose__pose__position__{axis}": value for axis, value in zip("xyz", pose[:3, 3], strict=True)}
+        told |= {f"pose__pose__orientation__{axis}": value for axis, value in zip("xyzw", turn, strict=True)}
+        messages.append(("/truth", stamp_ns, stamped(ODOMETRY, stamp_ns, "map", child_frame_id="base", **told)))
+        messages.append(("/points", stamp_ns, cloud(stamp_ns, scan(pose @ base_t_lidar(), row))))
+        messages += [("/imu", at, stamped(IMU, at, "imu")) for at in range(stamp_ns, stamp_ns + SCAN_NS, SCAN_NS // 4)]
+    return write_bag(tmp_path_factory.mktemp("slam") / "bag", messages)
+
+
+@pytest.fixture
+def write(tmp_path: Path, bag: Path) -> Callable[..., str]:
+    """Writes a method that is a script, and files of poses that it may copy from its parent's folder."""
+    lidar = way().of_frame(base_t_lidar())
+    lines = list(tum_lines(lidar))
+    (tmp_path / "good").write_text("".join(lines))
+    (tmp_path / "half").write_text("".join(lines[: SCANS // 2]))
+    (tmp_path / "some_nan").write_text("".join([lines[0], "0 nan nan nan 0 0 0 1\n", *lines[2:]]))
+    (tmp_path / "all_nan").write_text("0 nan nan nan 0 0 0 1\n" * SCANS)
+
+    def method(name: str, script: str, **more: Any) -> str:
+        told = {
+            "about": "a script",
+            "version": "1",
+            "needs": {"lidar": {"types": [CLOUD], "fields": ["x", "y", "z"], "least_hz": 5}},
+            "command": ["sh", "-c", script.replace("HERE", str(tmp_path)).replace("BAG", str(bag))],
+            "trajectory": {"path": "poses.tum", "form": "tum"},
+            "frame": "{lidar.frame}",
+            "scans": "lidar",
+        }
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(yaml.safe_dump({**told, **more}))
+        return str(path)
+
+    return method
+
+
+@pytest.fixture
+def slam(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Slam:
+    def run(*words: str) -> tuple[int, list[dict[str, Any]], str]:
+        code = main(["slam", str(bag), *words, "--out", str(tmp_path / "out"), "--json"])
+        told = capsys.readouterr()
+        return code, json.loads(told.out), told.err
+
+    return run
+
+
+def test_methods_that_end_badly_are_told_and_the_others_are_judged(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    methods = {
+        "good": "echo hello; cp HERE/good poses.tum",
+        "crash": "cp HERE/good poses.tum; echo the map is too large; exit 3",
+        "killed": "kill -SEGV $$",
+        "nothing": "true",
+        "two": "cp HERE/good poses1.tum; cp HERE/good poses2.tum",
+        "all_nan": "cp HERE/all_nan poses.tum",
+        "some_nan": "cp HERE/some_nan poses.tum",
+        "half": "cp HERE/half poses.tum",
+        "words": "printf 'no poses at all' > poses.tum",
+    }
+    more = {"two": {"trajectory": {"path": "poses?.tum", "form": "tum"}}}
+    files = [write(name, script, **more.get(name, {})) for name, script in methods.items()]
+    code, results, _ = slam(*files, write("absent", "", command=["no_such_program"]))
+    assert code == 1
+    found = {one["method"]: one for one in results}
+    assert list(found) == [*methods, "absent"]
+    errors = {name: one["error"] for name, one in found.items() if one["status"] == "failed"}
+    assert errors == {
+        "crash": "sh ended with code 3: the map is too large",
+        "killed": "sh was ended by SIGSEGV",
+        "nothing": "expected one file poses.tum of poses, got none",
+        "two": "expected one file poses?.tum of poses, got poses1.tum and poses2.tum",
+        "all_nan": "poses.tum, row 1: expected numbers, got '0 nan nan nan 0 0 0 1': no row holds a pose",
+        "words": "poses.tum: no pose in it; expected a sample's truth.csv, EuRoC (ns, x, y, z, qw, qx, qy, qz), "
+        "TUM (t x y z qx qy qz qw), KITTI (12 numbers)",
+        "absent": "cannot start no_such_program: No such file or directory",
+    }
+    notes = {name: one["notes"] for name, one in found.items() if one["notes"]}
+    assert notes == {
+        "some_nan": ["poses.tum, row 2: no pose; 1 of 30 rows is left out", "29 poses for 30 scans"],
+        "half": ["15 poses for 30 scans"],
+    }
+    good = found["good"]
+    assert (good["scans"], good["poses"], good["pairs"], good["truth"]) == (30, 30, 30, "/truth")
+    assert good["ate_rmse_m"] < 1e-6 and good["drift_percent"] < 1e-3 and good["seconds_per_s"] > 0
+    assert [over["length_m"] for over in good["rpe"]] == [0.5, 1.0]
+    folder = tmp_path / "out" / "good"
+    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "result.json", "trajectory.tum"]
+    assert "hello\n" in (folder / "log.txt").read_text()
+    assert json.loads((folder / "result.json").read_text()) == good
+    assert "the map is too large" in (tmp_path / "out" / "crash" / "log.txt").read_text()
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_method_that_hangs_is_ended_with_all_that_it_started(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    hangs = write("hangs", "sleep 60 & echo $! > HERE/child; wait")
+    code, (result,), _ = slam(hangs, "--time-limit", "0.4")
+    assert code == 1
+    assert result["error"] == "not done after 0.4 s (--time-limit)"
+    assert 0.4 <= result["seconds"] < 60
+    state = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_programs_beside_a_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:
+    beside = [["sh", "-c", f"echo $$ > {tmp_path}/beside; exec sleep 60"]]
+    waits = f"until [ -s {tmp_path}/beside ]; do :; done; cp {tmp_path}/good poses.tum"
+    code, (result,), _ = slam(write("waits", waits, background=beside))
+    assert code == 0 and result["ate_rmse_m"] < 1e-6
+    state = Path("/proc", (tmp_path / "beside").read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_bag_holds_what_is_needed_and_files_are_told_extrinsics(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    """The method's poses may be a topic of a bag, too."""
+    method = write(
+        "lio",
+        "cp -r {bag} HERE/kept; cp -r BAG poses",
+        needs={"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU], "least_hz": 20}},
+        files={"own.yaml": "imu: {imu.topic}\nmatrix: {lidar_T_imu.matrix}\nturn: {imu_T_lidar.xyzw_xyz}\n"},
+        trajectory={"path": "poses", "topic": "/truth"},
+        frame="base",
+    )
+    code, (result,), _ = slam(method, "--keep-work")
+    assert code == 0 and result["ate_rmse_m"] < 1e-6 and result["poses"] == SCANS
+    with fieldplay.open(tmp_path / "kept") as kept:
+        assert sorted(kept.topics) == ["/imu", "/points", "/tf_static"]
+    own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
+    base_t_imu = np.eye(4)
+    base_t_imu[:3, 3] = IMU_XYZ
+    lidar_t_imu = np.linalg.inv(base_t_lidar()) @ base_t_imu
+    assert own["imu"] == "/imu" and np.array(own["matrix"]) == pytest.approx(lidar_t_imu, abs=1e-8)
+    assert own["turn"] == pytest.approx([*TURN, *np.linalg.inv(lidar_t_imu)[:3, 3]], abs=1e-8)
+
+
+def test_what_does_not_fit_is_told_before_anything_runs(
+    write: Callable[..., str], slam: Slam, tmp_path: Path, capsys: pytest.CaptureFixture[str], bag: Path
+) -> None:
+    eager = write("eager", "touch HERE/ran")
+    unfit = {
+        "no_camera": {"left": {"types": ["sensor_msgs/msg/Image"]}},
+        "no_times": {"lidar": {"types": [CLOUD], "fields": ["time|t"]}},
+        "too_slow": {"lidar": {"types": [CLOUD], "least_hz": 50}},
+    }
+    files = [
+        write(name, "touch HERE/ran", needs=needs, scans=next(iter(needs)), frame="x") for name, needs in unfit.items()
+    ]
+    code, results, told = slam(*files)
+    assert code == 1 and not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+    assert {one["status"] for one in results} == {"skipped"}
+    for wrong in (
+        "no_camera does not fit: nothing feeds the input left: expected a topic of sensor_msgs/msg/Image",
+        "no_times does not fit: /points: expected points with time or t, got x, y, z",
+        "too_slow does not fit: /points: expected 50 Hz or more, got 10 Hz (30 messages)",
+    ):
+        assert f"fieldplay: {wrong}" in told
+    assert slam(eager, files[0], "--input", "lidar=points")[0] == 1 and (tmp_path / "ran").exists()
+    for words, wrong in (
+        (["nobody"], "there is no method 'nobody'; there are kiss_icp, "),
+        ([write("other", "true"), "--truth", "gps"], "no topic 'gps' that tells poses"),
+        ([eager], "exists; --overwrite replaces it"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            slam(*words)
+        assert end.value.code == 2 and wrong in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"scans": "imu"}, "scans: expected one of lidar, got 'imu'"),
+        ({"trajectory": {"path": "a"}}, "expected a form of a file, or a topic of a bag"),
+        ({"wants": 1}, "wants: there is no such entry"),
+        ({"files": {"a": "{lidar.fx}"}}, "there is no word {lidar.fx}; there are bag, lidar.frame"),
+    ],
+)
+def test_a_description_that_is_wrong_is_refused(
+    write: Callable[..., str], bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: Any, told: str
+) -> None:
+    words = ["slam", str(bag), write("wrong", "true", **more), "--out", str(tmp_path / "out")]
+    assert main(words) == 1
+    assert told in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_each_method_that_comes_along_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["slam", "--list", "--json"]) == 0
+    listed = {one["method"]: one for one in json.loads(capsys.readouterr().out)}
+    assert list(listed) == list(method_files())
+    assert {"kiss_icp", "rko_lio", "visual_odometry", "rtabmap", "openvins", "orb_slam3"} <= set(listed)
+    for name in ("rtabmap", "openvins", "orb_slam3"):
+        assert "nobody has tried" in listed[name]["untested"] and not listed[name]["installed"]
+    assert listed["visual_odometry"]["installed"]
+
+
+def test_an_environment_is_made_once_and_what_fails_is_told(
+    write: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a Python that notes what it is asked to do."""
+    monkeypatch.setenv("FIELDPLAY_WS", str(tmp_path / "state"))
+    monkeypatch.setenv("PYTHONPATH", "/of/ours")
+    method = load_method(write("piped", "true", install={"pip": ["some==1.0"]}))
+    folder = methods_folder() / "piped"
+    stub = tmp_path / "python"
+    stub.write_text(
+        f'#!/bin/sh\nset -e\necho "$@" PYTHONPATH=$PYTHONPATH >> {tmp_path}/asked\n'
+        f'case "$3" in venv) mkdir -p "$4/bin"; cp "$0" "$4/bin/python";; '
+        f'pip) [ ! -e {tmp_path}/offline ] || {{ echo "ERROR: No matching distribution"; exit 1; }};; esac\n'
+    )
+    stub.chmod(stub.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr("sys.executable", str(stub))
+    told: list[str] = []
+    (tmp_path / "offline").touch()
+    with pytest.raises(UserError, match="piped: its environment could not be made: ERROR: No matching distribution"):
+        provide(method, tell=told.append)
+    assert not is_ready(method)
+    (tmp_path / "offline").unlink()
+    for _ in range(2):
+        provide(method, tell=told.append)
+    assert told == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[2] for line in asked] == ["venv", "pip"] * 2
+    assert all(line.endswith("PYTHONPATH=") for line in asked) and asked[-1].split()[-2] == "some==1.0"
+    variables = environment_of(method)
+    assert variables["PATH"].split(os.pathsep)[0] == str(folder / "bin") and "PYTHONPATH" not in variables
+
+
+def test_kiss_icp_finds_its_way_in_a_room(write: Callable[..., str], slam: Slam) -> None:
+    """The program itself, from our environment instead of one of its own."""
+    told = yaml.safe_load(method_files()["kiss_icp"].read_text())
+    del told["install"]
+    path = Path(write("kiss", "", **{**told, "offset": 0.0}))
+    code, (result,), err = slam(str(path), "--truth", "/truth")
+    assert code == 0, result["error"]
+    assert result["poses"] == SCANS and result["ate_rmse_m"] < 0.05 and not result["notes"]
+    assert 20 < result["rss_mb"] < 2000 and result["cpu_s"] > 0.1
+    assert "runs on 30 messages of /points, 2.9 s" in err
