@@ -216,7 +216,9 @@ def test_the_environments_of_methods_are_asked_for_by_the_command(workspace: Pat
     programs.mkdir()
     (programs / "fieldplay").write_text('#!/bin/sh\necho "asked: $*"\n')
     (programs / "fieldplay").chmod(0o755)
-    told = run(workspace / "ws", "setup", "--with", "slam", PATH=f"{programs}:{CLEAN_PATH}", WS_TEST_LOG="/dev/null")
+    python = str(workspace.parent / "python")
+    own = {"PATH": f"{programs}:{CLEAN_PATH}", "FIELDPLAY_PYTHON": python, "WS_TEST_LOG": "/dev/null"}
+    told = run(workspace / "ws", "setup", "--with", "slam", **own)
     assert (told.returncode, told.stdout) == (0, "asked: slam --install\n")
     (workspace / ".ws" / "methods").mkdir()
     assert run(workspace / "ws", "clean").returncode == 0

@@ -224,17 +224,41 @@ def link_of_frames(frames: Frames, one: str, other: str, *, tell: Callable[[str]
     return np.eye(4)
 
 
-def _moved_by_tf(ways: Ways, tell: Callable[[str], None]) -> tuple[Trajectory, Array] | None:
-    """The estimate of the truth's frame where that moves in the estimate's, and where it was there (4, 4) at first."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Placed:
+    """The estimate as poses of the truth's frame, where that sits (at first) in the estimate's (4, 4), if it moves."""
+
+    trajectory: Trajectory
+    lever: Array
+    is_moving: bool = False
+
+
+def _placed(
+    ways: Ways, settings: EvaluationSettings, *, lever: Array | None, offset_s: float, tell: Callable[[str], None]
+) -> _Placed:
+    """The estimate of the truth's frame, its poses being those of `offset_s` later than their times."""
+    estimate, truth = ways.estimate, ways.truth
+    placed = _moved_by_tf(ways, offset_s, tell) if lever is None else None
+    if placed is None:
+        lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell) if lever is None else lever
+        placed = _Placed(trajectory=estimate.trajectory.of_frame(lever), lever=lever)
+    if settings.alignment != NONE:
+        return placed
+    parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
+    return replace(placed, trajectory=replace(placed.trajectory, poses=parent @ placed.trajectory.poses))
+
+
+def _moved_by_tf(ways: Ways, offset_s: float, tell: Callable[[str], None]) -> _Placed | None:
+    """By tf over time; None where the two frames are joined for good, or by nothing."""
     one, other, trajectory = ways.estimate.child, ways.truth.child, ways.estimate.trajectory
     if not one or not other or ways.frames.are_fixed(one, other):
         return None
-    found = ways.frames.transform(one, other, trajectory.stamp_ns)
+    found = ways.frames.transform(one, other, trajectory.stamp_ns + round(offset_s * NS_PER_S))
     if found is None or not found[1].any():
         return None
     levers, known = found
     tell(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
-    return trajectory.only(known).of_frame(levers[known]), levers[known][0]
+    return _Placed(trajectory=trajectory.only(known).of_frame(levers[known]), lever=levers[known][0], is_moving=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -273,16 +297,14 @@ def compared(
 
     With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
     """
-    estimate, truth = ways.estimate, ways.truth
-    by_tf = _moved_by_tf(ways, tell) if lever is None else None
-    if lever is None:
-        lever = by_tf[1] if by_tf else link_of_frames(ways.frames, estimate.child, truth.child, tell=tell)
-    moved = by_tf[0] if by_tf else estimate.trajectory.of_frame(lever)
-    if settings.alignment == NONE:
-        parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
-        moved = replace(moved, poses=parent @ moved.poses)
+    placed = _placed(ways, settings, lever=lever, offset_s=settings.offset_s, tell=tell)
     if finds_offset:
-        offset_s = found_offset(moved, truth.trajectory, within_s=settings.within_s)
+        offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
+        if placed.is_moving:  # tf was asked about other times: once more
+            placed = _placed(ways, settings, lever=lever, offset_s=offset_s, tell=lambda text: None)
+            offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
         settings = replace(settings, offset_s=offset_s)
-    evaluation = evaluated(settings, moved, truth.trajectory)
-    return Compared(ways=ways, lever=lever, moved=moved, evaluation=evaluation, is_offset_found=finds_offset)
+    evaluation = evaluated(settings, placed.trajectory, ways.truth.trajectory)
+    return Compared(
+        ways=ways, lever=placed.lever, moved=placed.trajectory, evaluation=evaluation, is_offset_found=finds_offset
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import STATIC, FieldData
 from fieldplay.evaluation.pose_files import PoseForms
-from fieldplay.evaluation.ways import PoseFiles, Ways, compared, read_ways
+from fieldplay.evaluation.ways import Compared, PoseFiles, Ways, compared, read_ways
 from fieldplay.slam.environments import environment_of, provide
 from fieldplay.slam.methods import Method, filled
 from fieldplay.slam.processes import Place, run_programs
@@ -20,6 +20,7 @@ from fieldplay.slam.results import DONE, FAILED, SKIPPED, Outcome, as_json
 from fieldplay.slam.sensors import Sensor
 from fieldplay.sources.bag import BagSource
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import tum_lines
@@ -142,19 +143,25 @@ class Trial:
             ways = replace(
                 self.truth, estimate=replace(way, child=filled(method.frame, fitting.words), topic=method.name)
             )
-            offset = method.offset if self.part.offset_s is None else self.part.offset_s
-            is_searched = isinstance(offset, str)
-            settings = replace(self.part.settings, offset_s=0.0 if is_searched else float(offset))
-            found = compared(
-                ways.believed(self.part.truth_max_std_m),
-                settings,
-                lever=None,
-                tell=notes.append,
-                finds_offset=is_searched,
-            )
+            found = self._compared(ways, method, notes.append)
         except UserError as error:
             return replace(outcome, status=FAILED, error=str(error), notes=tuple(notes))
         return replace(outcome, found=found, notes=tuple(notes))
+
+    def _compared(self, ways: Ways, method: Method, tell: Callable[[str], None]) -> Compared:
+        """The method's poses beside the truth, by the offset asked for, else by its own as far as that can be found."""
+        ways = ways.believed(self.part.truth_max_std_m)
+        offset = method.offset if self.part.offset_s is None else self.part.offset_s
+        if isinstance(offset, str):
+            try:
+                return compared(ways, self.part.settings, lever=None, tell=tell, finds_offset=True)
+            except FusionError as error:
+                if self.part.offset_s is not None:
+                    raise
+                tell(f"{error}; its times are taken as they are")
+                offset = 0.0
+        settings = replace(self.part.settings, offset_s=offset)
+        return compared(ways, settings, lever=None, tell=tell)
 
 
 def skipped(method: Method, error: str) -> Outcome:
