@@ -10,9 +10,9 @@ import pytest
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.fusion.elevation import frame_t_camera
+from fieldplay.fusion.ply import ply_bytes
 from fieldplay_fusion.dfn.values import Cloud
-from fieldplay_fusion.pipeline.run import load_pipeline
-from fieldplay_kinematics.transforms import vector_from_rotation
+from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation, vector_from_rotation
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.box import truth_of
@@ -56,24 +56,31 @@ def test_a_box_is_where_it_is_and_as_large(variant: str, sample: Path, tmp_path:
     assert (off_m > 0.05).mean() < 0.2
     lengths, expected = world.box_lengths_m(points)
     assert lengths[2] == pytest.approx(expected[2], rel=0.1)  # of the others only one side was seen
-    if variant == "ReconstructionFromStereo":
-        shift_m, turn_deg = box_found_in(points, true)
-        assert shift_m < 0.08
-        assert turn_deg < 4
 
 
-def box_found_in(points: Any, true: Any) -> tuple[float, float]:
-    """How far off a box of its size is found in a cloud, which half a turn about its own axis leaves as it is."""
+def test_a_box_is_found_in_what_is_reconstructed(
+    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a turn about its upright axis leaves it as it is."""
+    _, true = truth_of(sample)
     model = block(np.random.default_rng(0), 6000, true["sizes_m"] / 2).points
     model = model[model[:, 2] > -0.48 * true["sizes_m"][2]]  # it stands on the ground
-    with load_pipeline("PointCloudModelLocalisation", threads=2) as pipeline:
-        pipeline.feed("model", Cloud(points=model), 1)
-        found = {each.port: each.value for each in pipeline.feed("scene", Cloud(points=points), 1)}
-    assert found["success"]
-    apart = np.linalg.inv(found["pose"]) @ true["map_T_box"]
+    (tmp_path / "box.ply").write_bytes(ply_bytes(Cloud(points=model)))
+    words = ["fuse", str(sample), "ReconstructionAndIdentification", str(tmp_path / "out")]
+    words += ["--implementation", "ReconstructionAndMatching", "--set", "gate.GeneralParameters.CloudUpdateTime=3"]
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--input", f"leftImage={tmp_path}/box.ply"])
+    assert "a file can be a cloud that stays, which leftImage is not" in capsys.readouterr().err
+    assert main([*words, "--input", f"model={tmp_path}/box.ply"]) == 0
+    with fieldplay.open(tmp_path / "out") as data:
+        found, success = (data.records(f"reconstruction_and_identification/{port}") for port in ("pose", "success"))
+    assert success["values"].tolist() == [bool(success["values"][0]), False, False, True]
+    turn = rotation_from_quaternion(found["orientation_xyzw"][-1])
+    map_T_model = true["map_T_left"][0] @ transform_from_rotation(turn, found["position_m"][-1])
+    apart = np.linalg.inv(map_T_model) @ true["map_T_box"]
     turned = (apart[:3, :3], apart[:3, :3] @ np.diag([-1.0, -1.0, 1.0]))
-    turn_deg = min(np.degrees(np.linalg.norm(vector_from_rotation(each))) for each in turned)
-    return float(np.linalg.norm(found["pose"][:3, 3] - true["map_T_box"][:3, 3])), float(turn_deg)
+    assert min(np.degrees(np.linalg.norm(vector_from_rotation(each))) for each in turned) < 4
+    assert np.linalg.norm(map_T_model[:3, 3] - true["map_T_box"][:3, 3]) < 0.08
 
 
 def origin_on_grid(sample: Path, true: Any) -> Any:

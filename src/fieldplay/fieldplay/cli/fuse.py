@@ -51,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="name the pipelines, their implementations and ports")
     parser.add_argument("--implementation", metavar="NAME", help="which of the pipeline's; the first by default")
     parser.add_argument(
-        "--input", action="append", default=[], metavar="PORT=TOPIC", help="the topic that feeds an input"
+        "--input",
+        action="append",
+        default=[],
+        metavar="PORT=TOPIC",
+        help="what feeds an input: a topic, or the file of a model (.ply, .obj)",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="STEP.GROUP.NAME=VALUE",
@@ -112,9 +116,10 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
 
     options = {"threads": min(chosen.threads, MOST_THREADS), "seed": chosen.seed, "stop_after": chosen.stop_after}
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
-    inputs = {name: port.type for name, port in graph.inputs.items()}
+    models_of, words = _models(chosen.input, graph.inputs)
+    inputs = {name: port.type for name, port in graph.inputs.items() if name not in models_of}
     spec = data.archive.spec if hasattr(data, "archive") else None
-    found = bindings(data, inputs, chosen.input, spec.fusion if spec else {})
+    found = bindings(data, inputs, words, spec.fusion if spec else {})
     reader = reader_of(data, found, chosen.every)
     models, baseline_m = reader.models()
     with load_pipeline(chosen.dfpc, chosen.implementation, settings, models, baseline_m, **options) as pipeline:
@@ -130,11 +135,28 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
                 stop_if_wanted()
                 bar(share, done)
 
-            run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper)
+            run_ = FusionRun(data, pipeline, reader, outputs, part, progress, keeper, models_of)
             result = fused(run_, chosen.out, overwrite=chosen.overwrite, strict=chosen.strict)
         _write_besides(chosen, data, run_, result)
         _tell(chosen, pipeline, found, result)
     return 0
+
+
+def _models(words: Sequence[str], ports: Any) -> tuple[dict[str, Any], list[str]]:
+    """The models that are files, by the inputs that they feed, and what topics feed."""
+    from fieldplay.fusion.model_files import cloud_of_model, is_model_file
+    from fieldplay_fusion.pipeline.graph import HOLD
+
+    found, others = {}, []
+    for word in words:
+        port, _, place = word.partition("=")
+        if not is_model_file(place) or port not in ports:
+            others.append(word)
+        elif (ports[port].type, ports[port].policy) != ("Pointcloud", HOLD):
+            raise UsageError(f"--input: a file can be a cloud that stays, which {port} is not")
+        else:
+            found[port] = cloud_of_model(Path(place))
+    return found, others
 
 
 @contextmanager

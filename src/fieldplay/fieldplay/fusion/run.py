@@ -130,6 +130,7 @@ class FusionRun:
     part: FusionPart
     progress: Progress = unwatched
     keeper: ProductKeeper | None = None
+    models: Mapping[str, Cloud] = field(default_factory=dict)  # inputs that are there from the beginning on
 
     def __post_init__(self) -> None:
         self.result = Fused()
@@ -157,6 +158,7 @@ class FusionRun:
         if self.part.duration_s is not None:
             length_ns = max(min(length_ns, round(self.part.duration_s * 1e9)), 1)
         done = 0
+        self._feed_models(first_ns)
         for message in self._in_order(wanted):
             if bag and message.topic in passed:
                 bag.add(OutMessage(message.topic, message.data, message.stamp_ns))
@@ -177,6 +179,10 @@ class FusionRun:
         self.result.points_lost += self.reader.points_lost
         self.result.wall_s = time.monotonic() - begin
         return self.result
+
+    def _feed_models(self, stamp_ns: int) -> None:
+        for port, cloud in self.models.items():
+            self.pipeline.feed(port, cloud, stamp_ns)
 
     def _in_order(self, topics: Sequence[str]) -> Iterator[Message]:
         """The messages of the part; of those with one time what is held comes first, as the others are to have it."""
