@@ -403,7 +403,7 @@ run_tests() { # [PYTEST ARGS...]
   provide_browser
   activate
   cd -- "$root"
-  if [ $# -eq 0 ]; then set -- -n 2 --dist loadfile; fi
+  if [ $# -eq 0 ]; then set -- -n 2 --dist loadfile --no-loadscope-reorder; fi # launches, which wait a lot, beside others
   exec python -m pytest "$@"
 }
 

@@ -1,5 +1,6 @@
 """A tumbling satellite: its pictures are of its model, and following it by its edges finds where it is."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
@@ -14,7 +15,8 @@ from fieldplay_kinematics.transforms import rotation_from_quaternion, vector_fro
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 Array = NDArray[np.float64]
-SECONDS, PICTURES = 2.0, 6
+PICTURES = 6
+ALONE = SampleOptions(seconds=2.0, workers=1)
 TOPICS = {
     "ModelBasedVisualTracking": "model_visual_tracking",
     "ModelBasedVisualTrackingMono": "model_visual_tracking_mono",
@@ -26,15 +28,13 @@ DISTORTION = np.array([-0.186, 0.232, 0, 0, 0])
 @pytest.fixture(scope="module")
 def satellite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Array]:
     """The bag, and where the satellite is: stamp, position, quaternion (n, 8)."""
-    made = write_sample("satellite", tmp_path_factory.mktemp("space") / "satellite", SampleOptions(seconds=SECONDS))
+    made = write_sample("satellite", tmp_path_factory.mktemp("space") / "satellite", ALONE)
     truth = np.loadtxt(made.truth, delimiter=",", skiprows=1)
     return made.path, truth[:, :8]
 
 
 def test_its_pictures_show_the_model_where_it_is(tmp_path: Path) -> None:
-    made = write_sample(
-        "satellite", tmp_path / "dark", SampleOptions(seconds=SECONDS, settings={"earth": False, "rate_hz": 1.0})
-    )
+    made = write_sample("satellite", tmp_path / "dark", replace(ALONE, settings={"earth": False, "rate_hz": 1.0}))
     truth = np.loadtxt(made.truth, delimiter=",", skiprows=1)
     body = read_body(made.path / "model.obj")
     with fieldplay.open(made.path) as data:

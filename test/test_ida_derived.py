@@ -33,7 +33,7 @@ ROUNDED_M = 3e-4  # joints and places have four decimals
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("ida") / "bundle"
-    write_sample("ida", root, SampleOptions(seconds=6, seed=3))
+    write_sample("ida", root, SampleOptions(seconds=6, seed=3, workers=1))
     return root
 
 

@@ -15,7 +15,7 @@ PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_playe
 @pytest.mark.parametrize("kind", ["command", "node"])
 def test_gaps_of_months_are_passed_over_where_nothing_is_said(kind: str, tmp_path: Path) -> None:
     root = tmp_path / "bundle"
-    write_sample("ida", root, SampleOptions(seconds=2))
+    write_sample("ida", root, SampleOptions(seconds=2, workers=1))
     commands = {
         "command": ["fieldplay", "play", str(root), "--rate", "20"],
         "node": [str(PLAYER), "--ros-args", "-p", f"archive:={root}", "-p", "rate:=20.0"],

@@ -36,7 +36,7 @@ TOOLS = ("blade_1", "blade_2", "scoop", "idc", "wrist", "grapple_attach", "grapp
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     root = Path(folder.name) / "bundle"
-    write_sample("ida", root, SampleOptions(seconds=4))
+    write_sample("ida", root, SampleOptions(seconds=4, workers=1))
     return launched.launch_of("ida", root, rate="4.0"), {"root": root, "folder": folder}
 
 

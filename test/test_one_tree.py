@@ -80,7 +80,7 @@ def test_a_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dataset", ["ida"])
 def test_a_lander_s_arm_and_its_tools_are_one_tree(dataset: str, tmp_path: Path) -> None:
-    write_sample(dataset, tmp_path / "archive", SampleOptions(seconds=2))
+    write_sample(dataset, tmp_path / "archive", SampleOptions(seconds=2, workers=1))
     with open_dataset(tmp_path / "archive") as opened:
         plain = roots_of_feeds(feeds_of_archive(opened, Selection(joints_tf=True)))
         assert plain == roots_of_feeds(feeds_of_archive(opened, Selection(derived=True)))

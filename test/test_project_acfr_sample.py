@@ -22,7 +22,7 @@ BESIDE_PX = (24, 30)  # from a pole towards the middle of the picture, where the
 def found(pytestconfig: pytest.Config) -> Projected:
     folder = pytestconfig.cache.mkdir("samples")
     with alone(folder / "acfr_static.lock"):
-        options = SampleOptions(seconds=2, seed=1, settings={"static": True, "ir_rate_hz": 1.0})
+        options = SampleOptions(seconds=2, seed=1, settings={"static": True, "ir_rate_hz": 1.0}, workers=1)
         archive = write_sample("acfr", folder / "acfr_static", options).path
     wanted = Wanted(laser="laser_horizontal", camera="visual_camera", time="1", scans=4)
     with open_dataset(Path(archive)) as opened:

@@ -41,7 +41,7 @@ ALL = {"odometry": "VisualOdometry", "reconstruction": "Reconstruction3D", "loca
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     place = Path(folder.name)
-    write_sample("sherpatt", place / "logs", SampleOptions(seconds=5.0, settings=SETTINGS))
+    write_sample("sherpatt", place / "logs", SampleOptions(seconds=5.0, settings=SETTINGS, workers=1))
     words = ["--map", f"{place}/map.npz", "--set", "slam.Keyframes.Shift=0.05"]
     assert main(["fuse", f"{place}/logs", "VisualSlamStereo", f"{place}/way", *words]) == 0
     plan = yaml.safe_load(plan_file("sherpatt").read_text())

@@ -49,7 +49,7 @@ LEGS = ("front_left", "front_right", "rear_left", "rear_right")
 def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
     root = Path(folder.name) / "logs"
-    write_sample("sherpatt", root, SampleOptions(seconds=8, settings=SETTINGS))
+    write_sample("sherpatt", root, SampleOptions(seconds=8, settings=SETTINGS, workers=1))
     return launched.launch_of("sherpatt", root, rate="2.0"), {"root": root, "folder": folder}
 
 

@@ -3,7 +3,7 @@
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,7 @@ def sampled(dataset: str, folder: Path, options: SampleOptions) -> Sampled:
     folder.mkdir(parents=True, exist_ok=True)
     archive, bag = folder / dataset, folder / f"{dataset}_bag"
     with alone(folder / "lock"):
-        result = write_sample(dataset, archive, options)
+        result = write_sample(dataset, archive, replace(options, workers=1))  # further ones cost more to start
         if not result.reused or not bag.exists():
             with open_dataset(archive) as opened:
                 convert(opened, bag, Selection(derived=True), BagOptions(overwrite=True))
