@@ -42,7 +42,7 @@ def sample(pytestconfig: pytest.Config) -> Sampled:
     return sampled(
         "rosario",
         pytestconfig.cache.mkdir("samples_rosario_drive"),
-        SampleOptions(seconds=12, seed=1, settings={"image_rate_hz": 5.0}),
+        SampleOptions(seconds=12, seed=1, settings={"image_rate_hz": 3.0}),
     )
 
 
