@@ -280,6 +280,29 @@ def test_a_store_that_cannot_be_written_to_is_read_and_refuses_in_a_sentence(
         assert ids(store) == [1, 2, 3], "of an index in memory"
 
 
+def test_who_only_reads_does_not_mind_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = filled(tmp_path / "store", 3)
+    before = (folder / FILE).read_bytes()
+    with ProductStore(folder, is_written=True) as store:
+        for row in range(3, 43):
+            store.add(*product_of(row))
+    (folder / FILE).write_bytes(before)  # an index that does not know the last part
+    connect = sqlite3.connect
+
+    def full(name: str, **options: Any) -> sqlite3.Connection:
+        opened: sqlite3.Connection = connect(name, **options)
+        if ":memory:" not in name:
+            opened.execute("PRAGMA max_page_count = 1")  # no more than there are
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", full)
+    with pytest.raises(StoreError, match="database or disk is full"):
+        ProductStore(folder, is_written=True)
+    with ProductStore(folder) as store:
+        assert ids(store) == list(range(1, 44))
+        assert store.messages(43) == product_of(42)[1]
+
+
 def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     for path, message in (

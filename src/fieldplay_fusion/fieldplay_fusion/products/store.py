@@ -102,26 +102,24 @@ class ProductStore:
         unknown = [name for name in names if self._is_news(name)]
         if set(known) <= set(names) and not unknown:
             return
-        with self._index_for_news().transaction():
-            for name in sorted(set(known) - set(names)):
-                self._tell(f"{part_file(self.folder, name)} is gone, and what it held")
-                self._index.drop_part(name)
-            for name in unknown:
-                if self._is_news(name):  # another process may have been faster
-                    self._take_part(name)
-
-    def _index_for_news(self) -> ProductIndex:
-        """An index that can be written: one in memory, made of all parts, where the file cannot be."""
         try:
             with self._index.transaction():
-                pass
-        except StoreError:
+                self._take_news(sorted(set(known) - set(names)), unknown)
+        except StoreError:  # read-only, locked, or the disk is full, which who only reads need not mind
+            if self._is_writable:
+                raise
             self._index.close()
             self._index = ProductIndex(None)
             with self._index.transaction():
-                for name in part_names(self.folder):
-                    self._take_part(name)
-        return self._index
+                self._take_news([], names)
+
+    def _take_news(self, gone: Sequence[str], unknown: Sequence[str]) -> None:
+        for name in gone:
+            self._tell(f"{part_file(self.folder, name)} is gone, and what it held")
+            self._index.drop_part(name)
+        for name in unknown:
+            if self._is_news(name):  # another process may have been faster
+                self._take_part(name)
 
     def _is_news(self, name: str) -> bool:
         known = self._index.parts().get(name)
