@@ -14,5 +14,6 @@ setup(
         ("bin", ["scripts/fieldplay"]),
     ],
     package_data={NAME: ["py.typed", "report/html/*.css"]},
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

@@ -24,5 +24,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         *files_to_install(),
     ],
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

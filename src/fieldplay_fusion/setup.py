@@ -15,5 +15,6 @@ setup(
     ],
     package_data={NAME: ["py.typed", "descriptors/*.yaml", "dfn/*.yaml"]},
     entry_points={"console_scripts": [f"{node} = {NAME}.nodes.programs:{node}" for node in NODES]},
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

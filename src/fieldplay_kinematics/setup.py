@@ -24,5 +24,6 @@ setup(
     ],
     package_data={NAME: ["py.typed"]},
     entry_points={"console_scripts": [f"{node} = {NAME}.nodes.programs:{node}" for node in NODES]},
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

@@ -14,5 +14,6 @@ setup(
     ],
     package_data={NAME: ["py.typed"]},
     entry_points={"console_scripts": ["player = fieldplay_player.node:main"]},
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

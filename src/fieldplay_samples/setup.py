@@ -13,5 +13,6 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
     ],
     package_data={NAME: ["py.typed", "data/*.yaml"]},
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )
