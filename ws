@@ -16,6 +16,7 @@ usage: ./ws COMMAND
 
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
   setup --with slam  the same, and an environment for each method that \`fieldplay slam\` runs
+  setup --with view  the same, with what \`fieldplay view\` needs besides (Rerun, 170 MB to load); it stays
   demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
   exec CMD...        run CMD in the environment, for example: ./ws exec ros2 topic list
@@ -74,7 +75,22 @@ package_dirs() { # one line for each package to build: those of the underlay onl
 requirement_files() {
   local name names=(libraries test)
   if [ "$base" = wheels ]; then names=(ros build libraries test); fi
-  for name in "${names[@]}"; do echo "$root/requirements/$name.txt"; done
+  for name in "${names[@]}" $(extras); do echo "$root/requirements/$name.txt"; done
+}
+
+extras() { # what was asked for besides, once and for all: names of files in requirements/
+  [ "$base" != wheels ] || [ ! -e "$state/extras" ] || cat "$state/extras"
+}
+
+add_extra() { # NAME
+  choose_base
+  if [ "$base" != wheels ]; then
+    die "$1 needs NumPy 2, the packages of the sourced ROS 2 are compiled for NumPy 1" \
+      "In a shell without a sourced ROS 2, ./ws builds on the wheels from PyPI, which have it."
+  fi
+  extras | grep -qx "$1" && return 0
+  mkdir -p "$state" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
+  echo "$1" >>"$state/extras"
 }
 
 # --- what it needs from the machine ----------------------------------------------------------------------------
@@ -399,6 +415,8 @@ provide_browser() { # one test opens a report's page in it
 }
 
 run_tests() { # [PYTEST ARGS...]
+  choose_base
+  if [ "$base" = wheels ]; then add_extra view; fi # its tests are among all
   setup
   provide_browser
   activate
@@ -426,6 +444,10 @@ main() {
           setup
           activate
           exec fieldplay slam --install ;;
+        '--with view')
+          add_extra view
+          setup
+          say "ready, with view: ./ws exec fieldplay view ARCHIVE" ;;
         --dry-run) plan ;;
         *)
           usage >&2
@@ -438,7 +460,7 @@ main() {
       activate
       exec "$@" ;;
     shell) open_shell ;;
-    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,methods,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,methods,extras,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
       setup
       activate

@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent for path in ROOT.glob("src/*/package.xml"))
-DISTRIBUTIONS = {"cv2": "opencv-python-headless", "yaml": "PyYAML"}  # by the name that is imported, where they differ
+DISTRIBUTIONS = {
+    "cv2": "opencv-python-headless",
+    "yaml": "PyYAML",
+    "rerun": "rerun-sdk",
+    "rerun_cli": "rerun-sdk",
+}  # by the name that is imported, where they differ
 KEYS = {"cv2": "python3-opencv", "tf2_ros": "tf2_ros_py"}  # of rosdep and ROS, where they are not python3-NAME or NAME
 ROS = re.compile(r"rclpy|tf2_ros|launch(_ros)?|ament_index_python|\w+_(msgs|interfaces|msgs_py)")
 NOT_INSTALLED = {*sys.stdlib_module_names, "compression", "_typeshed"}  # `compression` came with Python 3.14
@@ -38,7 +43,8 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_the_libraries_that_are_installed_are_those_that_are_imported() -> None:
-    lines = (ROOT / "requirements" / "libraries.txt").read_text().splitlines()
+    files = [ROOT / "requirements" / f"{name}.txt" for name in ("libraries", "view")]
+    lines = [line for file in files for line in file.read_text().splitlines()]
     listed = {line.split()[0].rstrip(";") for line in lines if line and not line.startswith("#")}
     used = {name for package in PACKAGES for name in imported(package) if not ROS.fullmatch(name)}
     assert {DISTRIBUTIONS.get(name, name) for name in used} == listed

@@ -96,6 +96,20 @@ def test_without_ros_it_builds_on_the_wheels_and_the_whole_underlay(tmp_path: Pa
     assert sorted(found["packages"].split()) == sorted(UNDERLAY + SOURCE)
 
 
+def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -> None:
+    python, log = str(workspace.parent / "python"), workspace.parent / "log"
+    log.write_text("")
+    found = run(workspace / "ws", "setup", "--with", "view", FIELDPLAY_PYTHON=python, WS_TEST_LOG=str(log))
+    assert found.returncode == 0, found.stderr
+    assert "requirements/view.txt" in log.read_text()
+    assert run(workspace / "ws", "setup", "--dry-run").stdout.splitlines()[2].endswith(" view.txt")
+    prefix = fake_installation(tmp_path / "opt", "rclpy")
+    jazzy = {"AMENT_PREFIX_PATH": prefix, "ROS_DISTRO": "jazzy", "FIELDPLAY_WS": str(tmp_path / "state")}
+    refused = run(workspace / "ws", "setup", "--with", "view", **jazzy)
+    assert refused.returncode == 1
+    assert "view needs NumPy 2, the packages of the sourced ROS 2 are compiled for NumPy 1" in refused.stderr
+
+
 def test_with_jazzy_sourced_it_builds_only_what_the_installation_lacks(tmp_path: Path) -> None:
     provided = [name for name in UNDERLAY if name != "rosbag2_interfaces"]
     prefix = fake_installation(tmp_path / "opt ros", "rclpy", *provided)

@@ -15,13 +15,14 @@ from fieldplay_archive.spec import DatasetParameter, DatasetSpec
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable, Shutdown
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, SetEnvironmentVariable, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 JOINTS_OF_MODEL = "joint_transforms"  # the player offers the model, and sends what stands still
 PICTURE = "sensor_msgs/msg/Image"
 TRUE_FALSE = ["true", "false"]
+VIEWS, SHOWN = [*TRUE_FALSE, "web"], "Show it in Rerun as it comes: true in a window, web in a browser."
 NODES_TIMEOUT_S = 15.0  # the player waits so long for its nodes, that they miss nothing
 Values = Mapping[str, Any]
 
@@ -62,6 +63,7 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
         value("overlay", "", "LASER,CAMERA: publish <camera>/overlay, the pictures with the laser's points in them."),
         value("fuse", "", "DFPC[:IMPLEMENTATION]: run a pipeline of fusion on the pictures; fieldplay fuse --list."),
         flag("rviz", "false", "Start RViz with the dataset's view."),
+        value("view", "false", SHOWN, VIEWS),
         value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
         *(value(name, str(p.default), p.help, [*map(str, p.choices)] or None) for name, p in _of_nodes(spec).items()),
     ]
@@ -110,7 +112,18 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
     if values["rviz"]:
         view = share / "config" / "rviz" / f"{spec.name}.rviz"
         started.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)]))
+    if values["view"]:
+        started.append(live_view(spec.name, str(values["namespace"]), in_browser=values["view"] == "web"))
     return started
+
+
+def live_view(dataset: str, namespace: str, *, in_browser: bool) -> ExecuteProcess:
+    """The view of what is on the network, with the dataset's layout where one is named; its end ends nothing."""
+    told = {"--dataset": dataset, "--namespace": namespace}
+    options = [word for name, value in told.items() if value for word in (name, value)]
+    return ExecuteProcess(
+        cmd=["fieldplay", "view", "--live", *options, *(["--web"] if in_browser else [])], output="screen"
+    )
 
 
 def _typed(text: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from ament_index_python.packages import get_package_share_directory
 
 from fieldplay_archive.datasets import spec_of_dataset
-from fieldplay_bringup.describe import TRUE_FALSE, fusion_node, inputs_of_dataset
+from fieldplay_bringup.describe import SHOWN, TRUE_FALSE, VIEWS, fusion_node, inputs_of_dataset, live_view
 from fieldplay_fusion.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_messages.errors import UsageError
@@ -50,11 +50,12 @@ def describe_fusion() -> LaunchDescription:
         DeclareLaunchArgument(name, default_value="true", description=text, choices=TRUE_FALSE)
         for name, text in SWITCHES
     ]
+    arguments.append(DeclareLaunchArgument("view", default_value="false", description=SHOWN, choices=VIEWS))
     return LaunchDescription([*arguments, OpaqueFunction(function=_started)])
 
 
 def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    names = [name for name, *_ in (*ARGUMENTS, *SWITCHES)]
+    names = ["view", *(name for name, *_ in (*ARGUMENTS, *SWITCHES))]
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
     values["settings"] = [word for word in values["settings"].split(",") if word]
     started: list[LaunchDescriptionEntity] = []
@@ -75,6 +76,8 @@ def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         started.append(_pipeline(values, inputs))
     if values["products"]:
         started.append(_node("products", values, store=_place(values["products"])))
+    if values["view"] != "false":
+        started.append(live_view(values["dataset"], values["namespace"], in_browser=values["view"] == "web"))
     return started
 
 

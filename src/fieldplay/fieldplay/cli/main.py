@@ -26,6 +26,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "export": ("export", "write topics into files: CSV, Parquet, TUM, KITTI, pictures, PCD"),
     "play": ("play", "play an archive as live topics (needs ROS 2)"),
     "report": ("report", "draw a page (HTML) about an archive or any bag"),
+    "view": ("view", "show an archive or any bag in Rerun: in space, over time, in the cameras"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
     "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
     "slam": ("slam", "run existing programs of odometry and SLAM on an archive, and judge them"),

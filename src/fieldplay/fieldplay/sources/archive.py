@@ -39,7 +39,10 @@ class ArchiveSource:
         streams = [stream for stream in archive.spec.streams if stream.note]
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
         self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
-        self.begin_ns = window_of(archive, selection).archive_ns
+        window = window_of(archive, selection)
+        self.begin_ns = window.archive_ns
+        self._first_ns = window.first_ns if selection.start_s else None
+        self._last_ns = window.last_ns
         self.findings = Findings()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
@@ -64,7 +67,7 @@ class ArchiveSource:
         feeds = [feed for feed in self._feeds if only is None or feed.topic in only]
         total = sum(span.count for feed in feeds for span in feed.spans)
         done = 0
-        for batch, count in batches_of_feeds(feeds):
+        for batch, count in batches_of_feeds(feeds, self._first_ns, self._last_ns):
             done += count
             if batch is not None:
                 yield batch
@@ -109,7 +112,8 @@ def batches_of_feeds(
             else:
                 light.setdefault(topic, []).extend(_framed(feed, record, piece.rows))
         for topic, framed in light.items():
-            yield _batch(topic, framed), sum(len(one.record) for one in framed)
+            if framed:
+                yield _batch(topic, framed), sum(len(one.record) for one in framed)
 
 
 def _framed(feed: Feed, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:

@@ -1,0 +1,154 @@
+"""The command `view`: an archive or a bag in Rerun."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fieldplay.cli.arguments import (
+    add_archive,
+    add_overwrite,
+    add_selection,
+    count,
+    opened,
+    require_file_place,
+    selection_of,
+)
+from fieldplay.cli.interrupts import Interrupted, interrupts_held
+from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay_messages.errors import UsageError
+
+if TYPE_CHECKING:
+    import rerun as rr
+
+    from fieldplay.view.viewer import Started
+
+NEEDS = "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view, or pip install 'fieldplay[view]'"
+LOCAL = "127.0.0.1"
+LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVE, what is taken of it, and where it is shown."""
+    add_archive(parser, may_lack=True)
+    parser.add_argument("--live", action="store_true", help="what is on the network, in place of ARCHIVE (needs ROS 2)")
+    add_selection(parser)
+    parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
+    parser.add_argument("--every", type=count, default=1, metavar="N", help="one of N pictures and clouds")
+    parser.add_argument("--save", type=Path, metavar="OUT.rrd", help="write a file, which `rerun OUT.rrd` shows")
+    parser.add_argument("--web", action="store_true", help="serve the viewer and the data for a browser")
+    parser.add_argument("--connect", metavar="ADDR", help="show it in a viewer that runs: HOST:PORT, or a port")
+    parser.add_argument("--bind", default=LOCAL, metavar="ADDR", help=f"what is served listens here ({LOCAL})")
+    parser.add_argument("--port", type=count, default=9090, metavar="N", help="of the page of --web (9090)")
+    parser.add_argument("--memory", default="2GB", metavar="SIZE", help="the viewer keeps no more, as 4GB (2GB)")
+    add_overwrite(parser, "replace an existing OUT.rrd")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Show it; the exit code."""
+    os.environ.setdefault("RUST_LOG", "off")  # what goes wrong is told here, once
+    try:
+        import rerun
+    except ModuleNotFoundError:
+        raise UsageError(NEEDS) from None
+    require_one_way(chosen)
+    if chosen.live:
+        return run_live(chosen, rerun.RecordingStream("fieldplay"))
+    with opened(chosen) as data:
+        from fieldplay.view.show import Shown
+
+        stream = rerun.RecordingStream("fieldplay")
+        shown = Shown(data.archive, selection_of(chosen), stream, tell=tell, every=chosen.every)
+        try:
+            with way_out(chosen, stream) as started:
+                with progress_bar("sending", "messages") as bar:
+                    shown.send(bar)
+                print_line(f"{chosen.save or 'sent'}: {shown.summary()}")
+                if started is not None:
+                    tell("Ctrl-C ends it" if started.page else "closing the viewer, or Ctrl-C, ends it")
+                    wait(started)
+        finally:
+            for line in (*data.archive.warnings, *data.archive.defects.in_short()):
+                tell(line)
+    return 0
+
+
+def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
+    """Show what is heard until a signal comes, or the viewer is closed."""
+    try:
+        from fieldplay.view.nodes.listener import listening
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--live needs ROS 2: {error}") from None
+    from fieldplay.view.backlog import Backlog
+    from fieldplay.view.live import LiveShow
+
+    namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
+    show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
+    backlog = Backlog(LIVE_BYTES)
+    with way_out(chosen, stream) as started, interrupts_held() as stop_if_wanted:
+        try:
+            with listening(backlog, chosen.topics) as listener:
+                while started is None or started.process.poll() is None:
+                    stop_if_wanted()
+                    messages = backlog.take(LIVE_WAIT_S)
+                    show.know(listener.topics)
+                    if messages:
+                        show.take(messages)
+        except Interrupted:
+            pass
+        finally:
+            print_line(f"shown: {show.summary()}")
+            left = [f"{name} ({msgtype})" for name, msgtype in sorted(listener.left.items())]
+            for line in (backlog.told(), f"not shown: {', '.join(left)}" if left else ""):
+                if line:
+                    tell(line)
+    return 0
+
+
+def require_one_way(chosen: argparse.Namespace) -> None:
+    """UsageError where it is to be shown in two ways, or two things are to be shown."""
+    if chosen.live and chosen.archive is not None:
+        raise UsageError("--live: expected no ARCHIVE beside it")
+    if not chosen.live and chosen.archive is None:
+        raise UsageError("expected ARCHIVE, or --live")
+    ways = [name for name in ("save", "web", "connect") if getattr(chosen, name)]
+    if len(ways) > 1:
+        raise UsageError(f"--{ways[0]} and --{ways[1]}: expected one of them")
+    if chosen.save:
+        require_file_place(chosen.archive, chosen.save, (".rrd",), overwrite=chosen.overwrite)
+
+
+@contextmanager
+def way_out(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> Iterator["Started | None"]:
+    """Where the recording goes."""
+    from fieldplay.view import viewer
+
+    if chosen.save:
+        with viewer.saved(stream, chosen.save):
+            yield None
+    elif chosen.connect:
+        url = viewer.url_of(chosen.connect)
+        viewer.require_listener(url)
+        with viewer.connected(stream, url):
+            yield None
+    else:
+        context = (
+            viewer.browser(chosen.memory, chosen.bind, chosen.port)
+            if chosen.web
+            else viewer.desktop(chosen.memory, chosen.bind)
+        )
+        with context as started:
+            if started.page:
+                tell(f"open {started.page}")
+            with viewer.connected(stream, started.url):
+                yield started
+
+
+def wait(started: "Started") -> None:
+    """Until the viewer is closed, or a signal comes."""
+    try:
+        started.process.wait()
+    except Interrupted:
+        return

@@ -1,0 +1,190 @@
+"""What is shown where: config/views/<name>.yaml, and what fits any data where it says nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rerun as rr
+import rerun.blueprint as rrb
+import yaml
+
+from fieldplay.report.panels.signals import QUANTITIES
+from fieldplay.view.frame_tree import FrameTree
+from fieldplay.view.recording import DEFECTS, TIMELINE
+from fieldplay_archive.spec import build
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.cdr.clouds import CLOUD
+from fieldplay_messages.config import config_folders
+from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
+
+FOLDER = "views"
+FIX, SCAN, DIAGNOSTICS = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/LaserScan", "diagnostic_msgs/msg/DiagnosticArray"
+CURVES = {*QUANTITIES, "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"}
+WITH_WAY = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/PoseWithCovarianceStamped")
+MOST_CAMERAS, MOST_PLOTS = 4, 12
+SPACE_SHARE, CAMERA_SHARE, PLOT_SHARE = 3.0, 1.4, 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class CameraView:
+    """A picture, with the clouds and scans that are drawn into it."""
+
+    picture: str
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotView:
+    """Curves that share a plot: topics, or a part of their numbers."""
+
+    title: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EyeView:
+    """From where the space is seen at first, and what is in its middle, in m in the root."""
+
+    position: tuple[float, float, float]
+    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewSpec:
+    """The file of a view. What it leaves empty is found in the data; `root` is the first of these frames that is."""
+
+    root: tuple[str, ...] = ()
+    eye: EyeView | None = None
+    cameras: tuple[CameraView, ...] = ()
+    map: tuple[str, ...] = ()
+    plots: tuple[PlotView, ...] = ()
+
+
+def view_files() -> dict[str, Path]:
+    """The views that there are, by the namespace of the topics that they are for."""
+    found: dict[str, Path] = {}
+    for folder in config_folders():
+        for path in sorted((folder / FOLDER).glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def view_of(topics: Sequence[Topic], dataset: str = "", namespace: str = "") -> tuple[ViewSpec, str]:
+    """The view of a dataset, or of a bag whose topics stand in its namespace; and that namespace."""
+    files = view_files()
+    for name in files:
+        if name == dataset or (not dataset and any(topic.name.startswith(f"/{name}/") for topic in topics)):
+            content = yaml.safe_load(files[name].read_text("utf-8"))
+            return build(ViewSpec, content, str(files[name])), namespace or name
+    return ViewSpec(), namespace
+
+
+class Layout:
+    """A view on the topics that there are."""
+
+    def __init__(self, spec: ViewSpec, namespace: str, topics: Sequence[Topic]) -> None:
+        self._spec, self._topics = spec, topics
+        self._types = {topic.name: topic.msgtype for topic in topics}
+        self._before = f"/{namespace.strip('/')}/" if namespace.strip("/") else "/"
+
+    def root(self, tree: FrameTree) -> str:
+        """The frame in which all is drawn."""
+        known = {*tree.parents, *tree.parents.values()}
+        return next((frame for frame in self._spec.root if frame in known), tree.root())
+
+    def blueprint(self, root: str, *, is_followed: bool = False) -> rrb.Blueprint:
+        """Cameras on the left, space between them and the map, plots and words below; live data are followed."""
+        above = [*self._cameras(), self._space(root), *self._maps()]
+        shares = [SPACE_SHARE if isinstance(part, rrb.Spatial3DView) else CAMERA_SHARE for part in above]
+        parts: list[Any] = [rrb.Horizontal(*above, column_shares=shares)]
+        below = [*self._plots(), *self._words()]
+        if below:
+            parts.append(rrb.Tabs(*below, active_tab=0))
+        content = rrb.Vertical(*parts, row_shares=[1.0, PLOT_SHARE][: len(parts)])
+        state = "following" if is_followed else "playing"
+        time = rrb.TimePanel(state="collapsed", timeline=TIMELINE, play_state=state)
+        return rrb.Blueprint(content, time, collapse_panels=True)
+
+    def _space(self, root: str) -> rrb.Spatial3DView:
+        flat = [picture for picture in self._pictures() if not self._has_camera(picture)]
+        ways = [topic.name for topic in self._topics if topic.msgtype in WITH_WAY]
+        place: dict[str, Any] = {}
+        if root:
+            axes = rr.components.ViewCoordinates.FLU
+            place["spatial_information"] = rrb.SpatialInformation(root, axes=axes)
+        eye = self._spec.eye
+        if eye is not None and root in self._spec.root[:1]:
+            place["eye_controls"] = rrb.EyeControls3D(position=eye.position, look_target=eye.target)
+        return rrb.Spatial3DView(
+            name=root or "space",
+            contents=["+ /**", *(f"- {picture}/**" for picture in flat)],
+            overrides={f"{way}/way": _until_now() for way in ways},
+            **place,
+        )
+
+    def _cameras(self) -> list[Any]:
+        views = []
+        for camera in (*self._spec.cameras, *([] if self._spec.cameras else self._found_cameras())):
+            picture = self._picture(camera.picture)
+            if picture:
+                points = [self._full(name) for name in camera.points if self._full(name) in self._types]
+                if not self._has_camera(picture):
+                    points = []
+                views.append(rrb.Spatial2DView(
+                    origin=picture, name=camera.picture.removeprefix("/"), contents=["$origin/**", *points]
+                ))  # fmt: skip
+        return [rrb.Vertical(*views[:MOST_CAMERAS])] if views else []
+
+    def _found_cameras(self) -> Iterator[CameraView]:
+        points = tuple(topic.name for topic in self._topics if topic.msgtype in (CLOUD, SCAN))
+        for picture in self._pictures():
+            yield CameraView(picture=picture, points=points)
+
+    def _maps(self) -> list[Any]:
+        found = [topic.name for topic in self._topics if topic.msgtype == FIX]
+        chosen = [self._full(name) for name in self._spec.map if self._full(name) in found] or found
+        return [rrb.MapView(origin="/", contents=chosen, name="map")] if chosen else []
+
+    def _plots(self) -> list[Any]:
+        plots = self._spec.plots or tuple(
+            PlotView(title=topic.name, of=(topic.name,)) for topic in self._topics if topic.msgtype in CURVES
+        )
+        made = []
+        for plot in plots:
+            there = [self._full(name) for name in plot.of if self._holds(self._full(name))]
+            if there:
+                made.append(rrb.TimeSeriesView(name=plot.title, origin="/", contents=[f"{name}/**" for name in there]))
+        return made[:MOST_PLOTS]
+
+    def _words(self) -> list[Any]:
+        diagnostics = [topic.name for topic in self._topics if topic.msgtype == DIAGNOSTICS]
+        return [rrb.TextLogView(name="log", origin="/", contents=[*diagnostics, f"/{DEFECTS}"])]
+
+    def _pictures(self) -> list[str]:
+        return [topic.name for topic in self._topics if topic.msgtype in (RAW, COMPRESSED)]
+
+    def _picture(self, name: str) -> str:
+        """The topic of a picture, raw or compressed; "" where there is none."""
+        full = self._full(name)
+        return next((topic for topic in (full, f"{full}/compressed") if topic in self._types), "")
+
+    def _has_camera(self, picture: str) -> bool:
+        return f"{picture.removesuffix('/compressed').rpartition('/')[0]}/camera_info" in self._types
+
+    def _holds(self, name: str) -> bool:
+        """Whether a name is a topic, or a part of one, or holds some."""
+        return any(
+            name == topic or name.startswith(f"{topic}/") or topic.startswith(f"{name}/") for topic in self._types
+        )
+
+    def _full(self, name: str) -> str:
+        return name if name.startswith("/") else self._before + name
+
+
+def _until_now() -> Any:
+    return rrb.VisibleTimeRanges(
+        timeline=TIMELINE,
+        start=rrb.TimeRangeBoundary.infinite(),
+        end=rrb.TimeRangeBoundary.cursor_relative(seconds=0),
+    )

@@ -1,0 +1,1 @@
+"""What needs ROS: the node that hears live topics."""
