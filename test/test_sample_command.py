@@ -31,7 +31,7 @@ def test_a_zipped_sample_is_an_archive_without_a_defect(tmp_path: Path, capsys: 
     [
         (("ameds", "{}", "--seconds", "1"), "seconds: expected 2 to 3600, got 1.0"),
         (("ameds", "{}", "--image-shrink", "none"), "image_shrink: expected a number, got 'none'"),
-        (("sherpatt", "{}", "--set", "scene=barrel"), "scene: expected rocks or box, got 'barrel'"),
+        (("sherpatt", "{}", "--set", "scene=barrel"), "scene: expected rocks, box or passing, got 'barrel'"),
         (("sherpatt", "{}", "--set", "route=back"), "route: expected free, loop or again, got 'back'"),
         (("sherpatt", "{}", "--set", "scne=box"), "sherpatt has no setting 'scne': there are image_rate_hz"),
         (("mars", "{}"), r"invalid choice: 'mars' \(choose from .*ameds"),

@@ -213,7 +213,7 @@ def test_a_camera_that_stands_still_stays_where_it_is(implementation: str) -> No
 
 
 def test_a_robot_is_followed_by_its_wheels() -> None:
-    pipeline = load_pipeline("ModelBasedTracker", None, settings_of_words([]), CAMERAS, BASELINE_M)
+    pipeline = load_pipeline("ModelBasedTracker", "WheelTracker", settings_of_words([]), CAMERAS, BASELINE_M)
     poses = []
     for place in range(3):
         image = np.full(SIZE[::-1], 200, np.uint8)

@@ -122,7 +122,7 @@ def test_a_sample_without_a_box_has_no_such_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scene": "barrel"}, "scene: expected rocks or box, got 'barrel'"),
+        ({"scene": "barrel"}, "scene: expected rocks, box or passing, got 'barrel'"),
         ({"circle_deg_s": 91}, "expected 90 at most"),
     ],
 )

@@ -51,17 +51,21 @@ class Background(Step):
 
 @implements("ImageFiltering")
 class BackgroundSubtractorMOG2(Background):
-    """The largest thing that moves (255), by a mixture of bell curves for each pixel."""
+    """The largest thing that moves (255), by a mixture of bell curves for each pixel; the first picture tells none."""
 
     def begin(self, grey: NDArray[np.uint8]) -> None:
         own = self.general
         self._model = cv2.createBackgroundSubtractorMOG2(history=own["History"], detectShadows=own["DetectShadows"])
         self._model.setNMixtures(own["NMixtures"])
         self._model.setBackgroundRatio(own["BackgroundRatio"])
+        self._model.apply(self._smooth(grey))  # which takes all of a first picture for new
+
+    def _smooth(self, grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        size = self.general["ErosionSize"]
+        return np.asarray(cv2.blur(grey, (size, size)), np.uint8)
 
     def process(self, *, image: Frame) -> Ports:
-        size = self.general["ErosionSize"]
-        smooth = cv2.blur(self.grey(image), (size, size))
+        size, smooth = self.general["ErosionSize"], self._smooth(self.grey(image))
         moving = (np.asarray(self._model.apply(smooth)) > SHADOW).astype(np.uint8)
         side = 2 * size + 1
         wide = cv2.dilate(moving, cv2.getStructuringElement(cv2.MORPH_RECT, (side, side)))

@@ -293,3 +293,11 @@ class LidarBasedTracking(Step):
         speeds = self._speeds.reshape(2, 3) @ turn.T
         values = np.concatenate([vector_from_rotation(turn), self._pose[:3, 3], *speeds])
         return State(values=values, covariance=self._covariance, stamp_ns=self._stamp_ns)
+
+
+@implements("PoseOfState")
+class PoseOfState(Step):
+    """Where a body is, of a state of it."""
+
+    def process(self, *, state: State) -> Ports:
+        return {"pose": transform_of_step(state.values[:3], state.values[3:MEASURED])}

@@ -23,6 +23,7 @@ MM = 1e-3
 DEFAULT_BASELINE_M = 0.2  # published: the picture's own holds where it has one
 MANA = "MANA"  # its depths are disparities
 WHEEL_NOISE, BLOB_NOISE, PROCESS_NOISE = 1e-3, 1e-1, 1e-3
+BY_BLOB = 0.5  # the quality of a pose that what moves has told, not wheels
 FOREGROUND_ABOVE, LEAST_BLOB = 100, 100  # grey value; height in pixels
 UP = np.array([0.0, -1.0, 0.0])  # in an optical frame
 PIXEL_NOISE, PIXEL_STEP, SIZE_STEP = 0.1, 5.0, 0.01  # variances of what a circle is measured by, and moves by
@@ -107,12 +108,13 @@ class PrimitivesPoseEstimator(Step):
             self._state, self._covariance = np.concatenate([nearest, np.zeros(2)]), np.eye(4)
             return {}
         self._predict()
-        if np.linalg.norm(nearest - self._last) < self.general["MaxDistance"]:
+        is_near = bool(np.linalg.norm(nearest - self._last) < self.general["MaxDistance"])
+        if is_near:
             self._correct(nearest)
             moved = nearest[0] - self._last[0]
             self._is_leftwards = moved < 0 if moved else self._is_leftwards
         self._last = nearest
-        return {"poses": self._pose(picture)[None]}
+        return {"poses": self._pose(picture)[None], "success": is_near, "quality": float(is_near)}
 
     def _predict(self) -> None:
         change = np.eye(4)
@@ -188,7 +190,8 @@ class PoseFilter:
 class WheeledRobotPoseEstimator(Step):
     """The pose of a robot by two of its wheels; where they are not seen by what moves, if told so, or by prediction.
 
-    The robot is midway between the wheels, and heads from one to the other, to where they move.
+    The robot is midway between the wheels, and heads from one to the other, to where they move. `success` tells whether
+    anything of it was seen.
     """
 
     keeps_state = True
@@ -216,7 +219,8 @@ class WheeledRobotPoseEstimator(Step):
             values = None if middle is None else picture.point(middle)
             noise = BLOB_NOISE
         self._filtered(values, noise)
-        return {"poses": self._filter.pose[None]}
+        quality = 0.0 if values is None else BY_BLOB if noise == BLOB_NOISE else 1.0
+        return {"poses": self._filter.pose[None], "success": values is not None, "quality": quality}
 
     def _filtered(self, values: Array | None, noise: float) -> None:
         known = self._filter

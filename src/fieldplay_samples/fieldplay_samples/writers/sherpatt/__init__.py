@@ -1,4 +1,4 @@
-"""A sample of SherpaTT: a drive among rocks, on a route or around a box: logs of rover and stereo unit, a surface.
+"""A sample of SherpaTT: it drives among rocks or around a box, or another rover passes: logs of rover and stereo unit.
 
 The rover's logs are of the framework's own types in microseconds; the stereo unit's come from a ROS bag, in parts. What
 the archives leave open is as data/sherpatt.yaml says. Economies: every fourth pixel, a turn of the lidar in two.
@@ -14,10 +14,10 @@ from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt import measured, views
+from fieldplay_samples.writers.sherpatt import measured, passing, views
 from fieldplay_samples.writers.sherpatt.box import TRUTH, box_truth
 from fieldplay_samples.writers.sherpatt.logs import WrittenStream, write_log, write_settings
-from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario, make_scenario, make_world, route_of
+from fieldplay_samples.writers.sherpatt.scenario import PASSING, SherpattScenario, make_scenario, make_world, route_of
 from fieldplay_samples.writers.sherpatt.surface import write_surface
 
 UNIT = "recording_20181127-111500"
@@ -30,6 +30,8 @@ def settings() -> dict[str, Any]:
 
 def usual_seconds(settings: dict[str, Any]) -> float | None:
     """How long the drive is that is asked for, where it has an end of its own."""
+    if settings["scene"] == PASSING:
+        return float(numbers_of("sherpatt")["passing"]["seconds"])
     route = route_of(settings)
     return None if route is None else route.seconds()
 
@@ -99,13 +101,15 @@ def _truth(scenario: SherpattScenario) -> SampleTruth:
         map_T_base=scenario.drive.motion.pose_at(time),
         velocity_m_s=scenario.drive.motion.velocity(time),
         others={"travelled_m": np.asarray(scenario.drive.travelled_m.at(time))},
-        arrays=_box_truth(scenario),
+        arrays=_further_truth(scenario),
     )
 
 
-def _box_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
-    if scenario.box is None:
-        return {}
+def _further_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
+    """Of a box or of another rover, by the times of pictures."""
     time = views.picture_times(scenario)
     map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
-    return {TRUTH: box_truth(scenario.box, scenario.unix_ns(time), map_T_left)}
+    stamps = scenario.unix_ns(time)
+    if scenario.passing is not None:
+        return {passing.TRUTH: passing.passing_truth(scenario.passing, time, stamps, map_T_left)}
+    return {} if scenario.box is None else {TRUTH: box_truth(scenario.box, stamps, map_T_left)}

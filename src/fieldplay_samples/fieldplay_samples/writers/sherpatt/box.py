@@ -34,9 +34,9 @@ def _steady(value: float) -> Changes:
     return Changes(start_s=floats([-BEFORE_S]), duration_s=floats([BEFORE_S / 2]), amount=floats([value]))
 
 
-def with_turned_unit(numbers: dict[str, Any]) -> list[list[Any]]:
-    """The published frames, with the stereo unit panned and tilted where it is mounted."""
-    turn = rotation_about(UP, numbers["box"]["pan"]) @ rotation_about(LEFT, -numbers["box"]["tilt"])
+def with_turned_unit(numbers: dict[str, Any], scene: str) -> list[list[Any]]:
+    """The published frames, with the stereo unit panned and tilted where it is mounted, as for a scene."""
+    turn = rotation_about(UP, numbers[scene]["pan"]) @ rotation_about(LEFT, -numbers[scene]["tilt"])
     quaternion = quaternion_from_rotation(turn[None])[0].tolist()
     rows: list[list[Any]] = numbers["settings_tf"]
     return [[*row[:5], *quaternion] if row[:2] == ["tcp_base", "tcp"] else row for row in rows]

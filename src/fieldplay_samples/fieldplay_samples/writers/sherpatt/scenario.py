@@ -18,10 +18,16 @@ from fieldplay_samples.world.surfaces import StandingBox
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_drive, scene_beside_way
 from fieldplay_samples.writers.sherpatt.box import box_in_circle, circle_plan, scene_with_box, with_turned_unit
+from fieldplay_samples.writers.sherpatt.passing import (
+    PassingRover,
+    passing_rover,
+    scene_with_passage,
+    standing_plan,
+)
 from fieldplay_samples.writers.sherpatt.routes import RouteDrive
 
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
-ROCKS, BOX = "rocks", "box"
+ROCKS, BOX, PASSING = "rocks", "box", "passing"
 FREE, LOOP, AGAIN = "free", "loop", "again"
 FASTEST_DEG_S = 90.0
 
@@ -34,6 +40,7 @@ class SherpattScenario(Scenario):
     terrain: Terrain
     drive: GroundDrive
     box: StandingBox | None
+    passing: PassingRover | None
     route: RouteDrive | None
 
     def rng(self, name: str) -> np.random.Generator:
@@ -96,10 +103,13 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
     """The sample's scenario, deterministic by seed."""
     numbers = numbers_of("sherpatt")
     _check(settings, numbers)
-    around_box, route = settings["scene"] == BOX, route_of(settings)
+    scene, route = settings["scene"], route_of(settings)
     start = numbers["start_xy_heading"]
-    if around_box:
-        numbers = numbers | {"settings_tf": with_turned_unit(numbers)}
+    if scene != ROCKS:
+        numbers = numbers | {"settings_tf": with_turned_unit(numbers, scene)}
+    if scene == PASSING:
+        plan = standing_plan(seconds)
+    elif scene == BOX:
         plan = circle_plan(seconds, numbers["box"]["radius"], settings["circle_deg_s"])
     elif route is not None:
         numbers = numbers | {"start_unix_s": numbers["start_unix_s"] + route.own["later"]}
@@ -117,7 +127,8 @@ def make_scenario(seed: int, seconds: float, settings: dict[str, Any]) -> Sherpa
         legs=legs,
         terrain=terrain,
         drive=drive,
-        box=box_in_circle(numbers, terrain) if around_box else None,
+        box=box_in_circle(numbers, terrain) if scene == BOX else None,
+        passing=passing_rover(numbers, seconds, terrain) if scene == PASSING else None,
         route=route,
     )
 
@@ -129,16 +140,19 @@ def route_of(settings: dict[str, Any]) -> RouteDrive | None:
         raise SampleError(f"route: expected {FREE}, {LOOP} or {AGAIN}, got {name!r}")
     if name == FREE:
         return None
-    if settings["scene"] == BOX:
-        raise SampleError(f"route: expected {FREE} around a box, got {name!r}")
+    if settings["scene"] != ROCKS:
+        where = "around a box" if settings["scene"] == BOX else "where another rover passes"
+        raise SampleError(f"route: expected {FREE} {where}, got {name!r}")
     x, y, heading = numbers["start_xy_heading"]
     return RouteDrive(numbers=numbers["routes"], start_xy_heading=(x, y, heading), name=name)
 
 
 def make_world(scenario: SherpattScenario) -> Scene:
-    """The ground with rocks and poles off the way, or a box in the middle of it; the rover itself is not in it."""
+    """The ground with rocks and poles off the way, or a box in the middle of it; no rover is in it."""
     if scenario.box is not None:
         return scene_with_box(scenario, scenario.terrain, scenario.box)
+    if scenario.passing is not None:
+        return scene_with_passage(scenario, scenario.terrain, scenario.passing)
     if scenario.route is not None:
         return scene_beside_way(scenario, scenario.terrain, scenario.route.line())
     return scene_beside_drive(scenario, scenario.terrain, scenario.drive)
@@ -147,8 +161,8 @@ def make_world(scenario: SherpattScenario) -> Scene:
 def _check(settings: dict[str, Any], numbers: dict[str, Any]) -> None:
     if settings["dgps_frame"] not in ("ned", "nwu"):
         raise SampleError(f"dgps_frame: expected ned or nwu, got {settings['dgps_frame']!r}")
-    if settings["scene"] not in (ROCKS, BOX):
-        raise SampleError(f"scene: expected {ROCKS} or {BOX}, got {settings['scene']!r}")
+    if settings["scene"] not in (ROCKS, BOX, PASSING):
+        raise SampleError(f"scene: expected {ROCKS}, {BOX} or {PASSING}, got {settings['scene']!r}")
     if settings["circle_deg_s"] > FASTEST_DEG_S:
         raise SampleError(f"circle_deg_s: expected {FASTEST_DEG_S:g} at most, got {settings['circle_deg_s']:g}")
     most = MOST_LIDAR_POINTS // numbers["lidar"]["rows"]

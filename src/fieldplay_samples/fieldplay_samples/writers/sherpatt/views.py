@@ -36,6 +36,11 @@ class SherpattStage:
     scene: Scene
     folder: Path
 
+    def scene_at(self, time_s: float) -> Scene:
+        """The scene with what moves in it, as it stands at a time."""
+        passing = self.scenario.passing
+        return self.scene if passing is None else self.scene.with_solids(passing.solids_at(time_s))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SherpattView:
@@ -86,12 +91,21 @@ def _picture(stage: SherpattStage, view: SherpattView) -> Any:
     camera = camera_from_numbers(numbers["width"], numbers["height"], lens, (0.0,) * 5)
     body = stage.scenario.drive.motion.pose_at(floats([view.time_s]))[0]
     pose = body @ stage.scenario.body_T_camera()[view.kind]
-    shrink = int(stage.scenario.settings["image_shrink"])
+    shrink, scene = int(stage.scenario.settings["image_shrink"]), stage.scene_at(view.time_s)
     if view.kind == "depth":
-        depths = full_depth(stage.scene, camera, pose, shrink=shrink)
+        depths = full_depth(scene, camera, pose, shrink=shrink)
         return np.where(depths < stage.scenario.numbers["depth"]["farthest"], depths, np.float32(np.nan))
-    picture = render(stage.scene, camera, pose, shrink=shrink, sun=stage.scenario.sun())
-    return picture if view.kind == "color" else cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
+    picture = render(scene, camera, pose, shrink=shrink, sun=stage.scenario.sun())
+    return picture if view.kind == "color" else _noisy(stage, view, cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY))
+
+
+def _noisy(stage: SherpattStage, view: SherpattView, grey: Any) -> Any:
+    """A grey picture; with noise where the unit stands, as what stands still would be the same in all."""
+    scenario = stage.scenario
+    if scenario.passing is None:
+        return grey
+    noise = scenario.rng(f"{view.kind} {view.number}").normal(0.0, scenario.passing.numbers["noise"], grey.shape)
+    return np.clip(np.rint(grey + noise), 0, 255).astype(np.uint8)
 
 
 def _turn(stage: SherpattStage, view: SherpattView) -> Any:
@@ -110,7 +124,7 @@ def _turn(stage: SherpattStage, view: SherpattView) -> Any:
     )
     world = np.einsum("kij,rkj->rki", poses[:, :3, :3], towards).reshape(-1, 3)
     origins = np.broadcast_to(poses[:, :3, 3], (len(elevation), len(azimuth), 3)).reshape(-1, 3)
-    hits = stage.scene.cast(
+    hits = stage.scene_at(view.time_s).cast(
         origins,
         world,
         nearest_m=NEAREST_M,
