@@ -232,7 +232,7 @@ install_requirements() {
 
 compile_libraries() { # on all processors, without the libraries' own tests: pip would take three times as long
   logged "bytecode of the libraries" compile bash -c '"$@" || true' - \
-    "$venv/bin/python" -m compileall -q -j 0 -x '/tests?/' "$venv"/lib/python3*/site-packages # some are templates
+    "$venv/bin/python" -m compileall -q -j 0 -x 'site-packages/.*/tests?/' "$venv"/lib/python3*/site-packages # some are templates
 }
 
 write_environment() { # $home/setup.bash: what exec, shell and test source; a user may source it too
