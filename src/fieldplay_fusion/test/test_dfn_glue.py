@@ -53,8 +53,25 @@ def test_after_failures_the_way_begins_anew_where_it_would_have_gone() -> None:
     way.process(trigger=1, step=forward, basis=1)
     failed = [way.process(trigger=1, success=False, basis=1) for _ in range(2)]
     assert [(each["success"], each["accepted"]) for each in failed] == [(False, False), (False, True)]
-    assert failed[0]["nextStep"][0, 3] == 2
+    assert failed[0]["nextPose"][0, 3] == 3 and failed[0]["motion"].values[9] == 1
     assert way.process(trigger=1, step=forward, basis=1)["pose"][0, 3] == pytest.approx(4)
+
+
+def test_what_is_expected_is_expected_by_time_so_a_pair_that_is_lost_is_no_surprise() -> None:
+    way = made("PoseTrack", "ComposePose", Prediction="Constant", MaximumShift=1.2)
+    ahead = made("MotionExpectation", "ConstantMotion", MaximumTime=2.0)
+    frames = [Frame(image=np.zeros((1, 1), np.uint8), stamp_ns=stamp_ns * 10**8) for stamp_ns in (0, 2, 4, 10, 90)]
+    forward = np.eye(4)
+    forward[2, 3] = 1.0
+    way.process(trigger=frames[0], basis=1)
+    way.process(trigger=frames[1], basis=1, success=True, step=forward)
+    refused = way.process(trigger=frames[2], basis=1, step=forward @ forward @ forward)
+    assert not refused["success"], "two metres more than was to be expected"
+    expected = ahead.process(trigger=frames[3], motion=refused["motion"])["pose"]
+    np.testing.assert_allclose(expected[:3, 3], [0, 0, 4])
+    assert way.process(trigger=frames[3], basis=1, step=expected)["pose"][2, 3] == pytest.approx(5)
+    late = ahead.process(trigger=frames[4], motion=refused["motion"])["pose"]
+    np.testing.assert_allclose(late[:3, 3], [0, 0, 10], atol=1e-9)
 
 
 def test_a_cloud_is_merged_after_some_pairs_some_way_some_turn_or_where_little_is_known() -> None:

@@ -1,17 +1,21 @@
 """Steps of our own that put steps of a way together, and clouds along it."""
 
 from collections import deque
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from fieldplay_fusion.dfn.rigid import transform_of_step
 from fieldplay_fusion.dfn.step import Ports, Step, implements
-from fieldplay_fusion.dfn.values import Array, Cloud
-from fieldplay_kinematics.transforms import inverse_from_transform, quaternion_from_rotation
+from fieldplay_fusion.dfn.values import NO_TIME, Array, Cloud, Frame, State
+from fieldplay_kinematics.transforms import inverse_from_transform, quaternion_from_rotation, vector_from_rotation
+from fieldplay_messages.stamps import NS_PER_S
 
 MOST_CELLS = 1 << 20  # to each side of the origin
+PART_S = 0.25  # of a motion, over which a turn changes no direction
 BITS = 21  # of each of three numbers of a cell
 
 
@@ -19,9 +23,11 @@ BITS = 21  # of each of three numbers of a cell
 class ComposePose(Step):
     """scene_T_left of the steps last_T_new, or of estimates of it; the first pair that has a basis is the scene.
 
-    What failed, or is not believed, leaves the pose as it is. `nextPose` and `nextStep` are what is to be expected of
-    the next pair; `accepted` tells whether that is to be compared with this one: not where it is still near the one
-    that it was compared with itself, so that a camera that stands does not drift.
+    What failed, or is not believed, leaves the pose as it is. `nextPose` is what is to be expected of the next pair
+    where none is lost; `motion` is where the last pair was, seen from the one that others are compared with, and how
+    it goes on, so that it can be told where it is at any time. Triggers without stamps count as one a second.
+    `accepted` tells whether others are to be compared with this one: not where it is still near the one that it was
+    compared with itself, so that a camera that stands does not drift.
     """
 
     keeps_state = True
@@ -30,7 +36,9 @@ class ComposePose(Step):
     def configure(self) -> None:
         self._key: Array | None = None  # of the pair that others are compared with
         self._last = np.eye(4)  # of the last pair that is known
-        self._step = np.eye(4)  # from pair to pair
+        self._step = np.eye(4)  # from pair to pair, as they came to begin with
+        self._period_ns = 0  # between these
+        self._last_ns = self._now_ns = 0
         self._failed = 0
 
     def reset(self) -> None:
@@ -46,17 +54,20 @@ class ComposePose(Step):
         success: bool | None = None,
         quality: float | None = None,
     ) -> Ports:
+        stamp_ns = getattr(trigger, "stamp_ns", NO_TIME)
+        self._now_ns = self._now_ns + NS_PER_S if stamp_ns == NO_TIME else stamp_ns
         if self._key is None:
             if not self._is_enough(basis):
                 return {"success": False, "accepted": False}
-            self._key = np.eye(4)
+            self._key, self._last_ns = np.eye(4), self._now_ns
             return {"pose": self._key, "success": True, "accepted": True, "quality": 1.0, **self._next()}
         new = step if estimate is None else inverse_from_transform(self._key) @ estimate
         if new is None or self._is_fault(self._key @ new, success, quality):
             return self._refused(basis)
         before, self._last = self._last, self._key @ new
-        self._step = _part(inverse_from_transform(before) @ self._last, 1 / (1 + self._failed))
-        self._failed = 0
+        self._period_ns = self._period_ns or self._now_ns - self._last_ns
+        self._step = _part(inverse_from_transform(before) @ self._last, 1 / self._pairs)
+        self._last_ns, self._failed = self._now_ns, 0
         is_new = not self._is_near(new)
         if is_new:
             self._key = self._last
@@ -79,32 +90,55 @@ class ComposePose(Step):
         if success is False or not np.isfinite(pose).all():
             return True
         own = self.general
-        off = inverse_from_transform(self._expected(1 + self._failed)) @ pose
+        off = inverse_from_transform(self._expected(self._pairs)) @ pose
         limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
-        is_far = any(limit > 0 and value > limit * (1 + self._failed) for limit, value in limits)
+        is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
         least: float = own["MinimumQuality"]
         return bool(is_far) or (quality is not None and quality < least)
 
-    def _expected(self, pairs: int) -> Array:
-        """Where it is so many pairs after the last that is known, if it goes on as before; for some pairs only."""
+    @property
+    def _pairs(self) -> float:
+        """How many periods ago the last pair was that is known."""
+        since_ns = self._now_ns - self._last_ns
+        return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
+
+    def _expected(self, pairs: float) -> Array:
+        """Where it is so many periods after the last that is known, if it goes on as before; for some only."""
         if self.general["Prediction"] != "Constant":
             return self._last
-        ahead: Array = np.linalg.matrix_power(self._step, min(pairs, self.general["PredictedPairs"]))
-        return self._last @ ahead
+        pairs = min(pairs, self.general["PredictedPairs"])
+        return self._last @ _repeated(self._step, pairs)
 
     def _refused(self, basis: Any) -> Ports:
         self._failed += 1
         after = self.general["RestartAfter"]
         restarts = 0 < after <= self._failed and self._is_enough(basis)
         if restarts:
-            self._key = self._last = self._expected(self._failed)
-            self._failed = 0
+            self._key = self._last = self._expected(self._pairs)
+            self._last_ns, self._failed = self._now_ns, 0
         return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
 
     def _next(self) -> Ports:
-        pose = self._expected(1 + self._failed)
+        since = (self._now_ns - self._last_ns) / self._period_ns if self._period_ns else float(self._failed)
         key = np.eye(4) if self._key is None else self._key
-        return {"nextPose": pose, "nextStep": inverse_from_transform(key) @ pose}
+        place, speed = inverse_from_transform(key) @ self._last, self._period_ns / NS_PER_S
+        values = np.concatenate([_vector(place), place[:3, 3], np.zeros(6)])
+        if speed and self.general["Prediction"] == "Constant":
+            values[6:] = np.concatenate([_vector(self._step), self._step[:3, 3]]) / speed
+        motion = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=self._last_ns)
+        return {"nextPose": self._expected(since + 1), "motion": motion}
+
+
+@implements("MotionExpectation")
+class ConstantMotion(Step):
+    """Where it is by now, if it goes on as it did; for some seconds only."""
+
+    def process(self, *, trigger: Frame, motion: State) -> Ports:
+        seconds = max(0.0, min((trigger.stamp_ns - motion.stamp_ns) / NS_PER_S, self.general["MaximumTime"]))
+        place, step = (
+            transform_of_step(values[:3], values[3:]) for values in (motion.values[:6], motion.values[6:] * PART_S)
+        )
+        return {"pose": place @ _repeated(step, seconds / PART_S)}
 
 
 @implements("PoseHistory")
@@ -231,14 +265,20 @@ def _angle(pose: Array) -> float:
     return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))
 
 
+def _vector(pose: Array) -> Array:
+    found: Array = vector_from_rotation(pose[:3, :3])
+    return found
+
+
+def _repeated(step: Array, times: float) -> Array:
+    """A step so often, which need not be whole."""
+    whole = max(1, ceil(times))
+    found: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
+    return found
+
+
 def _part(step: Array, share: float) -> Array:
     """A step of several pairs as one of one pair: of shift and turn a share."""
     if share == 1:
         return step
-    import cv2
-
-    found = np.eye(4)
-    vector, _ = cv2.Rodrigues(step[:3, :3])
-    found[:3, :3], _ = cv2.Rodrigues(np.asarray(vector) * share)
-    found[:3, 3] = step[:3, 3] * share
-    return found
+    return transform_of_step(_vector(step) * share, step[:3, 3] * share)
