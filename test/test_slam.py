@@ -241,6 +241,24 @@ def test_what_does_not_fit_is_told_before_anything_runs(
         assert end.value.code == 2 and wrong in capsys.readouterr().err
 
 
+def test_a_dataset_tells_which_topics_are_its_sensors(
+    write: Callable[..., str], few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """AMEDS has two Imus, and no stereo pair; its INS is the truth."""
+    needs = {"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU]}}
+    files = {"own.yaml": "topics: [{lidar.topic}, {imu.topic}]\nplace: {imu_T_lidar.xyz}\n"}
+    method = write("lio", "printf '1 0 0 0 0 0 0 1\\n2 0 0 0 0 0 0 1\\n' > poses.tum", needs=needs, files=files)
+    words = ["slam", str(few_pictures), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main([*words, "--json"]) == 1
+    out, err = capsys.readouterr()
+    far, unfit = json.loads(out)
+    own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
+    assert own["topics"] == ["/ameds/lidar/points", "/ameds/imu/data_raw"]
+    assert own["place"] == pytest.approx([-0.549, 0.0, 1.389], abs=1e-6)
+    assert unfit["status"] == "skipped" and "it needs leftImage" in err and "and ameds has none" in err
+    assert far["error"].startswith("expected poses of both at the same times, got the estimate from 1.000 to 2.000 s")
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

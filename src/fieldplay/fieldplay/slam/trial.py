@@ -118,7 +118,8 @@ class Trial:
         place = Place(folder=work, variables={**environment_of(method), **own}, log=folder / LOG)
         command = [filled(word, words) for word in method.command]
         beside = [[filled(word, words) for word in each] for each in method.background]
-        limit_s = self.part.limit_s or max(LEAST_LIMIT_S, LIMIT_PER_S * data_s)
+        usual_s = max(LEAST_LIMIT_S, LIMIT_PER_S * data_s)
+        limit_s = usual_s if self.part.limit_s is None else self.part.limit_s
         self.tell(f"{method.name}: runs on {scans} messages of {fitting.sensors[method.scans].topic}, {data_s:.1f} s")
         ended = run_programs(command, beside, place, limit_s=limit_s)
         outcome = Outcome(
