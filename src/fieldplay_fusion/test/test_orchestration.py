@@ -64,6 +64,16 @@ def test_those_that_begin_are_configured_and_activated_together() -> None:
     ]  # fmt: skip
 
 
+def test_one_that_answers_too_late_is_asked_for_no_more_than_it_needs() -> None:
+    orchestration = Pipelines().orchestration
+    (first, _) = orchestration.needed(101.0)
+    orchestration.begin(first)
+    orchestration.forget(first.pipeline)
+    assert first.pipeline not in {step.pipeline for step in orchestration.needed(102.0)}
+    orchestration.hear_state(first.pipeline, "inactive")
+    assert NeededTransition(first.pipeline, "activate") in orchestration.needed(103.0)
+
+
 def test_another_stands_in_while_quality_is_low_and_goes_when_it_is_good_again() -> None:
     pipelines = Pipelines()
     pipelines.turn(10.0, odometry=0.9)

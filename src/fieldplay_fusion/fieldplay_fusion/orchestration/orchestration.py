@@ -121,8 +121,9 @@ class Orchestration:
         self.pipelines[step.pipeline].under_way = step.transition
 
     def forget(self, name: str) -> None:
-        """How a transition ends does not become known."""
-        self.pipelines[name].under_way = ""
+        """How a transition ends does not become known: nothing more is asked until the pipeline tells its state."""
+        own = self.pipelines[name]
+        own.under_way, own.state = "", UNKNOWN
 
     def finish(self, step: NeededTransition, *, is_done: bool, now_s: float) -> None:
         """A transition has ended; a pipeline that refuses it is wanted no more."""
