@@ -49,6 +49,15 @@ class DefectLog:
             if self.counts[key] <= KEPT_PER_KIND:
                 self.kept.append(defect)
 
+    def join(self, kept: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
+        """Take over what another process found of the same archive; what both found is one."""
+        known = set(self.kept)
+        more = counts - Counter((place_of(defect), defect.kind) for defect in kept)
+        for defect in kept:
+            if defect not in known:
+                self(defect)
+        self.counts.update(more)
+
     @property
     def total(self) -> int:
         return self.counts.total()

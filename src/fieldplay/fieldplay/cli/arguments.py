@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fieldplay.sources.source import RecordSource
     from fieldplay_archive.outlets.selection import Selection
 
+MOST_JOBS = 64
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
@@ -61,6 +62,11 @@ def add_overwrite(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--overwrite", action="store_true", help=text)
 
 
+def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables; 1 by default") -> None:
+    """How many processes share the work; auto are as many as the cores that this one may use."""
+    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help=f"processes, or auto: {text}")
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Which part of an archive is taken, and how its messages are named."""
     parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
@@ -91,8 +97,9 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
     from fieldplay.data.archive_data import open_archive_data
+    from fieldplay_archive.tables.parsers import parsers_started
 
-    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+    with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         return open_archive_data(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
 
 
@@ -106,8 +113,9 @@ def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
 def opened_data(chosen: argparse.Namespace) -> "FieldData":
     """The archive or the bag that is asked for."""
     import fieldplay
+    from fieldplay_archive.tables.parsers import parsers_started
 
-    with progress_bar("opening", "MB") as bar, watched_opening(bar):
+    with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         return fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
 
 
@@ -212,6 +220,10 @@ def count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 1 << 31:
         raise argparse.ArgumentTypeError(f"expected a count from 1, got '{text}'")
     return int(text)
+
+
+def _jobs(text: str) -> int:
+    return len(os.sched_getaffinity(0)) if text == "auto" else min(count(text), MOST_JOBS)
 
 
 def _switch(name: str, *, is_on: bool) -> tuple[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fieldplay.cli.arguments import add_archive, add_json, opened
+from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened
 from fieldplay.cli.bags import is_for_bags
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay.data.bag_data import BagData
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, and how its defects are told."""
     add_archive(parser)
     add_json(parser)
+    add_jobs(parser)
     parser.add_argument("--complete", action="store_true", help="files of the dataset that are not there count, too")
     parser.set_defaults(failed=NOT_PLAYABLE)
 

@@ -3,7 +3,15 @@
 import argparse
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, add_overwrite, add_selection, opened, require_place, selection_of
+from fieldplay.cli.arguments import (
+    add_archive,
+    add_jobs,
+    add_overwrite,
+    add_selection,
+    opened,
+    require_place,
+    selection_of,
+)
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_archive.outlets.checks import check_settings
@@ -21,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
     parser.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
     parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
+    add_jobs(parser, "each writes a file of the bag; 1 by default, which writes one file")
     add_overwrite(parser, "replace an existing bag once the new one is complete")
     parser.add_argument("--strict", action="store_true", help="write nothing if anything is broken")
 
@@ -50,6 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
                     compression=chosen.compression,
                     overwrite=chosen.overwrite,
                     strict=chosen.strict,
+                    jobs=chosen.jobs,
                     progress=progress,
                 )
             for line in omissions(archive, selection) if chosen.derived else []:

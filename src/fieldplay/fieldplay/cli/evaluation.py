@@ -13,6 +13,7 @@ import numpy as np
 
 from fieldplay.cli.arguments import (
     add_archive,
+    add_jobs,
     add_json,
     add_overwrite,
     add_window,
@@ -71,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, ESTIMATE and TRUTH, how these are compared, and what is written."""
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser, may_lack=True)
+    add_jobs(parser)
     parser.add_argument("estimate", metavar="ESTIMATE", nargs="+", help="topics or files of what is to be judged")
     parser.add_argument("truth", metavar="TRUTH", help="topic or file of what it is judged by")
     add_window(parser)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, opened_source
+from fieldplay.cli.arguments import add_archive, add_jobs, opened_source
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import require_place, write_page
@@ -13,6 +13,7 @@ from fieldplay.report.page import page_of
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE and OUT."""
     add_archive(parser)
+    add_jobs(parser)
     parser.add_argument("out", metavar="OUT", type=Path, help="the page, a file that ends in .html")
 
 

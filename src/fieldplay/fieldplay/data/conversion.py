@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.data.jobs import write_in_parts
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
@@ -24,6 +25,7 @@ class BagOptions:
     compression: Compression = "none"
     overwrite: bool = False
     strict: bool = False  # no bag where there is any defect
+    jobs: int = 1  # processes, each of which writes a file; those of a bag without a dataset are its own, one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,19 +45,31 @@ def convert(
     window = window_of(archive, selection)
     last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
     length = max(min(window.last_ns or last_ns, last_ns) - window.first_ns, 1)
-    done = 0
+    jobs = 1 if archive.bag is not None else options.jobs
     with BagWriter(
-        target, storage=options.storage, compression=options.compression, overwrite=options.overwrite
+        target,
+        storage=options.storage,
+        compression=options.compression,
+        overwrite=options.overwrite,
+        in_parts=jobs > 1,
     ) as writer:
         numbers: dict[str, int] = {}  # feeds may share a topic, as /tf
         for feed in feeds:
             if feed.topic not in numbers:
                 numbers[feed.topic] = writer.add_channel(channel_of_feed(feed))
         channels = [numbers[feed.topic] for feed in feeds]
-        for batch in batches(feeds, channels, window):
-            writer.write(batch)
-            done += len(batch)
-            progress(min(int(batch.stamp_ns[-1] - window.first_ns) / length, 1.0), done)
+
+        def heard(done: int, passed_ns: int) -> None:
+            progress(min(max(passed_ns / length, 0.0), 1.0), done)
+
+        if jobs > 1:
+            write_in_parts(archive, feeds, channels, window, writer=writer, jobs=jobs, heard=heard)
+        else:
+            done = 0
+            for batch in batches(feeds, channels, window):
+                writer.write(batch)
+                done += len(batch)
+                heard(done, int(batch.stamp_ns[-1]) - window.first_ns)
         _refuse_defects(archive, options)
         counts = writer.counts
         standing = {feed.topic for feed in feeds if feed.standing}

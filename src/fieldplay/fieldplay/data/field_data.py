@@ -98,10 +98,11 @@ class FieldData(ABC):
         compression: Compression = "none",
         overwrite: bool = False,
         strict: bool = False,
+        jobs: int = 1,
         progress: Progress = unwatched,
     ) -> Converted:
         """Write a bag of ROS 2, as the command `convert` does."""
-        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict)
+        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)
         return self._write_bag(Path(out), selection, options, progress)
 
     @abstractmethod

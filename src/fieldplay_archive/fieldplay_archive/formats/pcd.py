@@ -10,6 +10,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from fieldplay_archive.files.apart import called
 from fieldplay_messages.errors import ArchiveError
 
 PADDING = "_"  # the name of fields that only fill space
@@ -269,8 +270,8 @@ def bytes_from_lzf(data: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-def _cloud_from_ascii(body: memoryview, header: PcdHeader) -> NDArray[Any]:
-    text = _single_spaced(bytes(body))
+def _cloud_from_ascii(body: bytes, header: PcdHeader) -> NDArray[Any]:
+    text = _single_spaced(body)
     rows = text.lstrip(b"\n")
     first_line = header.lines + 1 + len(text) - len(rows)
     rows = rows.rstrip(b"\n")
@@ -347,7 +348,7 @@ def _shown(text: str) -> str:
 
 
 BODIES: dict[str, Callable[[memoryview, PcdHeader], NDArray[Any]]] = {
-    "ascii": _cloud_from_ascii,
+    "ascii": lambda body, header: called(_cloud_from_ascii, bytes(body), header),
     "binary": _cloud_from_binary,
     "binary_compressed": _cloud_from_compressed,
 }

@@ -24,7 +24,7 @@ from fieldplay_kinematics.skid_steer_odometry import SkidSteerOdometry
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.computation import TF, Computation, FrameNames, Output
 from fieldplay_messages.errors import ArchiveError, UsageError
-from fieldplay_messages.feeds.feed import Feed, RowMessages, SpanMessages, messages_of_record
+from fieldplay_messages.feeds.feed import DERIVED, Feed, RowMessages, SpanMessages, messages_of_record
 from fieldplay_messages.records import Clouds, Record, joined
 from fieldplay_messages.streams import Span, Stream
 
@@ -179,7 +179,7 @@ def _feed(
         child_frame=output.child_frame,
         rank=place.tf_rank if output.topic == TF else place.rank,
         latched=output.latched,
-        stream="derived",
+        stream=DERIVED,
     )
 
 

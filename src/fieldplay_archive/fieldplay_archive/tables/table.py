@@ -9,9 +9,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from fieldplay_archive.files.apart import called
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.tables.delimited import count_of
 from fieldplay_archive.tables.dialect import Dialect
+from fieldplay_archive.tables.parsers import parsers
 from fieldplay_archive.tables.rows import KeptRows, ParsedRows, TableRows, joined
 from fieldplay_archive.tables.table_defects import RowChecks, fitting_limits, limits_by_place
 from fieldplay_messages.errors import ArchiveError, Defect, Report
@@ -183,7 +185,8 @@ class Table:
         with files.open(name) as file:
             text = TableText(file, name)
             head = text.head()
-            self.format = spec.format_from_head(head)
+            helpers = parsers()
+            self.format = spec.format_from_head(head) if helpers is None else helpers.form(spec, head)
             numbers = self.format.dialect.numbers
             self._checks = RowChecks(
                 name,
@@ -258,11 +261,14 @@ class Table:
         """The rows of a block that there was no room to keep."""
         with self._files.open(self.name) as file:
             file.seek(block.offset)
-            (parsed,) = self.format.rows_of([file.read(block.size)])
+            (parsed,) = called(self.format.rows_of, [file.read(block.size)])
         return self._sorted(self._checks.counting(parsed), block.first_line)
 
 
 def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[TextBlock, ParsedRows]]:
-    """Blocks of text and their rows, some parsed at once."""
-    while some := list(islice(blocks, AT_ONCE)):
-        yield from zip(some, form.rows_of([block.text for block in some]), strict=True)
+    """Blocks of text and their rows, some parsed at once, by the processes that there are for it or by this one."""
+    groups = ((some, [block.text for block in some]) for some in iter(lambda: list(islice(blocks, AT_ONCE)), []))
+    helpers = parsers()
+    found = ((some, form.rows_of(texts)) for some, texts in groups) if helpers is None else helpers.rows(groups, form)
+    for some, rows in found:
+        yield from zip(some, rows, strict=True)

@@ -87,6 +87,11 @@ class Contents:
         self._counts = np.append(self._counts, 0)
         return len(self.channels)
 
+    def join(self, other: "Contents") -> None:
+        """Count what another part of the same bag holds."""
+        self._counts[: len(other._counts)] += other._counts
+        self.first_ns, self.last_ns = min(self.first_ns, other.first_ns), max(self.last_ns, other.last_ns)
+
     def add(self, messages: Messages) -> None:
         """Count a batch that is not empty; BagError if a channel in it is unknown."""
         lowest, highest = messages.channel.min(), messages.channel.max()

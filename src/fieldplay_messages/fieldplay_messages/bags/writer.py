@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,8 @@ class BagWriter:
 
     Leaving the context finishes the bag; with an exception, or after any failed write, nothing of it stays. An
     existing bag is refused, or with `overwrite` replaced once the new one is complete. `compression` is that of
-    MCAP's chunks, `split` says when the next file begins: NAME_0, NAME_1 and so on.
+    MCAP's chunks, `split` says when the next file begins: NAME_0, NAME_1 and so on. Of what is `in_parts` each file is
+    written by `write_part`, in any process that has this object, and counts when `take_part` is told of it.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class BagWriter:
         overwrite: bool = False,
         chunk_size: int = CHUNK_SIZE,
         split: Split | None = None,
+        in_parts: bool = False,
     ) -> None:
         if storage not in ("mcap", "sqlite3"):
             raise BagError(f"a bag's storage is mcap or sqlite3, got {storage!r}")
@@ -74,6 +76,7 @@ class BagWriter:
         self._overwrite = overwrite
         self._chunk_size = chunk_size
         self._split = split or Split()
+        self._in_parts = in_parts
         self._contents = Contents()
         self._files: dict[str, Contents] = {}  # what is in each; the last is being written
         self._written = 0  # bytes of messages in that one
@@ -88,7 +91,8 @@ class BagWriter:
         with self._told():
             self._folder = Partial(self.path, is_folder=True, check=self._require_place)
             try:
-                self._begin_file()
+                if not self._in_parts:
+                    self._begin_file()
             except BaseException:  # an interrupt leaves nothing behind either
                 self._folder.remove()
                 raise
@@ -110,9 +114,33 @@ class BagWriter:
         """Make a channel known, before or between messages, and give its number for Messages.channel."""
         with self._told():
             number = self._contents.add_channel(channel)
-            self._file.add_channel(channel)
-            self._storage.add_channel(channel)
+            if not self._in_parts:
+                self._file.add_channel(channel)
+                self._storage.add_channel(channel)
         return number
+
+    def write_part(self, number: int, batches: Iterable[Messages]) -> Contents:
+        """Write one file of a bag that is written in parts; what is in it."""
+        contents = Contents(self._contents.channels)
+        with self._told():
+            storage = self._new_storage(self._name_of_file(number))
+        for messages in batches:
+            if len(messages):
+                with self._told():
+                    contents.add(messages)
+                    storage.write(messages)
+        with self._told():
+            storage.finish(contents, self._name_of_file(number))
+        return contents
+
+    def take_part(self, number: int, contents: Contents) -> None:
+        """Count a part, in the order of their numbers; one without a message is taken away, if it is not the first."""
+        name = self._name_of_file(number)
+        if number and not contents.message_count:
+            (self._folder.path / name).unlink()
+            return
+        self._contents.join(contents)
+        self._files[name] = contents
 
     def write(self, messages: Messages) -> None:
         """Write a batch behind those before it."""
@@ -157,11 +185,19 @@ class BagWriter:
         return list(self._files)[-1]
 
     def _begin_file(self) -> None:
-        name = f"{self.path.name}_{len(self._files)}.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
-        self._storage = self._create_storage(self._folder.path / name)
+        name = self._name_of_file(len(self._files))
+        self._storage = self._new_storage(name)
         self._files[name], self._written = Contents(self._contents.channels), 0
+
+    def _name_of_file(self, number: int) -> str:
+        return f"{self.path.name}_{number}.{'mcap' if self._storage_name == 'mcap' else 'db3'}"
+
+    def _new_storage(self, name: str) -> StorageWriter:
+        """A file with all channels that are known."""
+        storage = self._create_storage(self._folder.path / name)
         for channel in self._contents.channels:
-            self._storage.add_channel(channel)
+            storage.add_channel(channel)
+        return storage
 
     def _finish_file(self) -> None:
         self._storage.finish(self._file, self._file_name)
@@ -175,14 +211,16 @@ class BagWriter:
         if self._failed:
             raise BagError(f"{self.path} is not finished: a part of it could not be written")
         with self._told():
-            self._finish_file()
+            if not self._in_parts:
+                self._finish_file()
             text = metadata_text(self._contents, storage=self._storage_name, files=self._files)
             (self._folder.path / METADATA).write_text(text, "utf-8")
             self._folder.commit()
 
     def _abandon(self) -> None:
-        with suppress(OSError, BagError):
-            self._storage.close()
+        if not self._in_parts:
+            with suppress(OSError, BagError):
+                self._storage.close()
         self._folder.remove()
 
     @contextmanager

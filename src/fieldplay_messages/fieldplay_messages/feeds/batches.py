@@ -25,9 +25,16 @@ class Window:
     last_ns: int | None
 
 
-def batches(feeds: Sequence[Feed], channels: Sequence[int], window: Window) -> Iterator[Messages]:
-    """All messages of the window by the channels of their feeds; what is standing comes first, wherever it begins."""
+def batches(
+    feeds: Sequence[Feed], channels: Sequence[int], window: Window, *, from_ns: int | None = None
+) -> Iterator[Messages]:
+    """All messages of the window by the channels of their feeds; what is standing comes first, wherever it begins.
+
+    Those before `from_ns` are passed over, and not made.
+    """
     for stretch in message_stretches(feeds, window.first_ns, window.last_ns):
+        if from_ns is not None:
+            stretch = stretch.part(int(np.searchsorted(stretch.stamp_ns, from_ns)), len(stretch.stamp_ns))
         for begin, end in _cuts(stretch):
             part = stretch.part(begin, end)
             source, good, payloads = made_messages(part, part.pieces)

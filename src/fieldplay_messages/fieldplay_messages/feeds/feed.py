@@ -16,6 +16,7 @@ from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span, Stream
 
 Pieces = Sequence[BytesLike]
+DERIVED = "derived"  # the stream of what is computed
 
 
 class SpanMessages(Protocol):
