@@ -46,6 +46,8 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
     assert main(["fuse", f"{place}/logs", "VisualSlamStereo", f"{place}/way", *words]) == 0
     plan = yaml.safe_load(plan_file("sherpatt").read_text())
     plan["policies"][0] |= {"quality": 1.1, "seconds": 1.0}
+    few = "featuresExtractor.GeneralParameters.MaxFeaturesNumber=300"  # so that no pair is in work for long
+    plan["pipelines"]["reconstruction"]["settings"] = [few]
     (place / "plan.yaml").write_text(yaml.safe_dump(plan))
     launches = Path(get_package_share_directory("fieldplay_bringup"), "launch")
     fusion = {
