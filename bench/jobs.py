@@ -47,7 +47,8 @@ def converted(archive: Path, jobs: int, words: list[str]) -> Cost:
     out = archive.parent / "bag"
     command = [shutil.which("fieldplay") or "fieldplay", "convert", str(archive), str(out), "--jobs", str(jobs), *words]
     begin = time.perf_counter()
-    process = os.posix_spawn(command[0], command, os.environ)
+    silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    process = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
     _, status, usage = os.wait4(process, 0)
     wall = time.perf_counter() - begin
     if status:
