@@ -15,6 +15,7 @@ from fieldplay_player.works import DueMessage, Heavy, Run, Work
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
 AHEAD_NS = 1_000_000_000  # of playing that lies ready, as far as the limit of bytes allows
+REFILLS = 8  # times in what lies ready that the thread that reads on is woken
 LARGE = 20_000  # bytes of a message behind which none is taken with it
 READERS = 2  # one that reads, and one that may still be ending when another begins
 
@@ -220,7 +221,7 @@ class ReadAhead:
 
     def _release(self, cost: int) -> None:
         self.held -= cost
-        if self._needed is not None and self._has_room(*self._needed):
+        if self._needed is not None and self._has_room(self._needed[0], self._needed[1] + self._ahead_ns // REFILLS):
             self._room.notify_all()
 
     def _made(self, entry: _Pending, future: "Future[bytes | None]") -> None:
