@@ -43,8 +43,11 @@ def main() -> None:
         port = free_port("127.0.0.1", 0)
         window = ["--start", "4", "--duration", "1", "--every", "3"]
         command = ["fieldplay", "view", str(archive), "--derived", "--web", "--port", str(port), *window]
-        with subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:
+        quiet = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        with subprocess.Popen(command, env=quiet, stdout=subprocess.PIPE, text=True) as process:
             try:
+                assert process.stdout is not None
+                print(process.stdout.readline().rstrip())  # which tells that all is sent
                 look(Path(name), f"http://127.0.0.1:{port}/", picture_of(archive), options.out)
             finally:
                 process.send_signal(signal.SIGINT)
@@ -61,6 +64,7 @@ def look(folder: Path, url: str, picture: Any, out: Path) -> None:
     browsers.PATIENCE_S = WITHIN_S
     browsers.OPTIONS = (*(option for option in browsers.OPTIONS if option != "--disable-gpu"), *WEBGL)
     program = next(filter(None, map(shutil.which, browsers.BROWSERS)))
+    (folder / "browser").mkdir()
     browser = browsers.Browser(program, folder / "browser")
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
