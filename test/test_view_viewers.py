@@ -160,6 +160,7 @@ def test_live_topics_are_shown_at_the_times_of_their_headers(tmp_path: Path) -> 
             sent += 1
             show.know(listener.topics)
             show.take(backlog.take(0.1))
+        show.take(backlog.take(0.0))  # what came since
         left = dict(listener.left)
     stream.disconnect()
     node.destroy_node()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.time import Time
 from tf2_msgs.msg import TFMessage
@@ -67,6 +68,23 @@ def test_a_listener_with_a_thread_needs_no_spinning(ros, stamped):
     ros.context.shutdown()
     listener.dedicated_listener_thread.join(10.0)
     assert not listener.dedicated_listener_thread.is_alive()
+
+
+@pytest.mark.parametrize("is_shut_down", [True, False])
+def test_a_thread_ends_where_the_context_goes_while_it_prepares_to_wait(ros, monkeypatch, is_shut_down):
+    node = ros.node("receiver")
+    faults = []
+
+    def spin_once(executor, patience_s):
+        if is_shut_down:
+            ros.context.shutdown()
+        raise RuntimeError("failed to initialize wait set")
+
+    monkeypatch.setattr(SingleThreadedExecutor, "spin_once", spin_once)
+    monkeypatch.setattr("threading.excepthook", lambda told: faults.append(told.exc_type))
+    listener = TransformListener(Buffer(), node, spin_thread=True)
+    listener.dedicated_listener_thread.join(10.0)
+    assert faults == ([] if is_shut_down else [RuntimeError])
 
 
 def test_a_program_with_a_listening_thread_ends_well():

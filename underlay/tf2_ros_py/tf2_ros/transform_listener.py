@@ -82,5 +82,14 @@ def _spin(executor: SingleThreadedExecutor, node: Node, ends: Event) -> None:
     executor.add_node(node)
     with suppress(ExternalShutdownException, ShutdownException):
         while not ends.is_set() and node.context.ok():
-            executor.spin_once(_NOTICE_S)
+            _spin_once(executor, node)
     executor.remove_node(node)
+
+
+def _spin_once(executor: SingleThreadedExecutor, node: Node) -> None:
+    """Spin once; rclpy fails where the context is shut down just while it prepares to wait."""
+    try:
+        executor.spin_once(_NOTICE_S)
+    except RuntimeError:
+        if node.context.ok():
+            raise
