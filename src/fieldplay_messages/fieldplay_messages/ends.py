@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 ENDING_S = 4.0  # a launch asks a second time after 5 s, and kills after 10 s
 LAST_S = 0.2  # for what is said of it
-DONE = 0
+DONE, FAILED = 0, 1
 CLOCK_MONOTONIC, SIGEV_THREAD = 1, 2
 
 
@@ -35,10 +35,11 @@ class _Times(ctypes.Structure):
 def letting_go(within_s: float = ENDING_S) -> Iterator[None]:
     """What stands within has so long: then the process says where its threads stand, and ends; all is done but this.
 
+    The exit code is that of a failure where an error is on its way; a signal's exception is none.
     No thread of Python could do so: rclpy holds its lock while it waits for the middleware. So a timer of the system
     calls `_exit`; where there is none, the end is that of faulthandler, with 1.
     """
-    timer = ExitTimer(DONE)
+    timer = ExitTimer(FAILED if isinstance(sys.exc_info()[1], Exception) else DONE)
     faulthandler.dump_traceback_later(within_s, exit=not timer.exists, file=sys.__stderr__ or sys.stderr)
     timer.start(within_s + LAST_S)
     try:

@@ -30,6 +30,12 @@ def test_an_end_that_does_not_come_is_told_and_ended() -> None:
     assert "in wait_for_ever" in ended.stderr
 
 
+def test_an_error_on_its_way_is_not_told_as_well_done() -> None:
+    program = STUCK.replace("with letting_go", "try:\n    raise ValueError\nfinally:\n  with letting_go")
+    ended = run(program.replace("    wait_for_ever()\n", "      wait_for_ever()\n"))
+    assert (ended.returncode, "in wait_for_ever" in ended.stderr) == (1, True)
+
+
 def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
     ended = run(STUCK.replace("with letting_go", "ExitTimer._create = lambda self: -1\nwith letting_go"))
     assert ended.returncode == 1
