@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
-DIGITS_NS = 9
+DIGITS_NS, DIGITS_64 = 9, 19
 # 18 digits fit an int64 whatever they are; a Unix time in seconds has 10.
 SAFE_DIGITS, SAFE_FIRST_DIGIT = 10, 8  # so many digits of seconds, with at most such a first, fit as nanoseconds
 ZERO, POINT = np.uint8(ord("0")), ord(".")
@@ -19,6 +19,8 @@ def ns_from_text(text: str) -> int:
         seconds = Decimal(text.strip())
         if not seconds.is_finite():
             raise ValueError(f"expected seconds as a decimal number, got '{text}'")
+        if seconds.adjusted() > DIGITS_64:  # a whole number of so many digits would take for ever
+            raise ValueError(f"expected seconds that fit 64 bits of nanoseconds, got '{text}'")
         ns = int((seconds * NS_PER_S).to_integral_value())
     except InvalidOperation:
         raise ValueError(f"expected seconds as a decimal number, got '{text}'") from None
@@ -73,13 +75,15 @@ def _ns_from_plain_texts(texts: NDArray[np.bytes_]) -> tuple[NDArray[np.int64], 
     decimals = np.zeros(count, np.int64)
     digits = np.zeros(count, np.int64)
     round_up: NDArray[np.int64] = np.zeros(count, np.int64)
-    seen_point = np.zeros(count, bool)
+    seen_point, seen_end = np.zeros(count, bool), np.zeros(count, bool)
     plain = np.ones(count, bool)
     for column in texts.view(np.uint8).reshape(count, texts.dtype.itemsize).T:
         digit = column.astype(np.int64) - ord("0")
         is_digit = (digit >= 0) & (digit <= 9)
         is_point = column == ord(".")
-        plain &= is_digit | (is_point & ~seen_point) | (column == 0)
+        is_behind = column == 0
+        plain &= (is_digit & ~seen_end) | (is_point & ~seen_point & ~seen_end) | is_behind
+        seen_end |= is_behind
         in_whole = is_digit & ~seen_point
         in_fraction = is_digit & seen_point & (decimals < DIGITS_NS)
         round_up = np.where(is_digit & seen_point & (decimals == DIGITS_NS), digit >= 5, round_up)

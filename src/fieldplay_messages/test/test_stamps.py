@@ -75,3 +75,17 @@ def test_a_batch_agrees_with_each_time_alone(texts: list[str]) -> None:
 def test_no_rows_give_no_rows() -> None:
     batch, good = ns_from_texts(np.zeros(0, "S20"))
     assert batch.shape == good.shape == (0,)
+
+
+@pytest.mark.parametrize("text", ["1e999999", "-1e999999999", "1.e375000", "1656931512e11", "1e20"])
+def test_a_time_of_too_many_digits_is_none_and_costs_nothing(text: str) -> None:
+    with pytest.raises(ValueError, match="fit 64 bits"):
+        ns_from_text(text)
+    batch, good = ns_from_texts(np.array([text.encode(), b"1.5"]))
+    assert (batch.tolist(), good.tolist()) == ([0, 1_500_000_000], [False, True])
+
+
+@pytest.mark.parametrize("text", [b"\x001656931512.5", b"1\x00656931512.5", b"1656931512.\x005"])
+def test_a_time_with_a_zero_byte_in_it_is_none(text: bytes) -> None:
+    batch, good = ns_from_texts(np.array([text, b"1656931512.25"]))
+    assert (batch.tolist(), good.tolist()) == ([0, 1656931512_250_000_000], [False, True])
