@@ -209,3 +209,13 @@ def test_recordings_of_other_names_with_the_same_stream_are_noted(
         f"the second {gap_s:.3f} s after the end of the first"
     )
     assert logs.notes == ([expected] if is_told else [])
+
+
+@pytest.mark.parametrize("other", [b"\x05", b"\xc0", b"\x82\xa1a\x01\xa1b\x02"])
+@pytest.mark.parametrize("samples", [[0.5, 1.5], [tiny.state(time) for time in tiny.times()]])
+def test_a_name_that_is_damaged_costs_no_sample_before_it(samples: list[Any], other: bytes, tmp_path: Path) -> None:
+    log = tiny.log_of({A: ("Pose", samples), B: ("Pose", samples)})
+    logs, defects = opened(tmp_path / "x.msg", tiny.packed(log).replace(tiny.packed(f"{A}.meta"), other))
+    assert tiny.packed(logs.streams[A].samples(0, len(samples))) == tiny.packed(samples)
+    assert [defect.kind for defect in defects] == ["corrupt_log"]
+    assert "a stream's name: expected a text, got" in defects[0].message

@@ -10,6 +10,7 @@ PIXELS, VALUES = ("image", "data"), ("points", "colors", "distances", "remission
 WHOLE = rb"([\x00-\x7f]|\xcc.|\xcd..|\xce....)"  # a whole number
 SIZES = {name: re.compile(name + WHOLE, re.DOTALL) for name in (rb"row_?[sS]ize", rb"(?:height|rows)")}
 ALIKE = 5  # first bytes of a sample, in all but the first of which others are alike
+LONGEST_NAME = 255  # bytes of a stream's
 HEAD = 20  # bytes with which a sample begins, its first name among them
 NO_NAME = "expected the name of a field, got "
 HOLDS_ANOTHER = "it holds the next one in the place of a value"
@@ -30,6 +31,18 @@ def may_be_shifted(value: bytes, sample: bytes, *, is_last: bool) -> bool:
     first = value[0] if value else 0
     is_next_sample = is_last and is_map(first) and value[1:] == sample[1:]
     return is_text(first) or is_next_sample
+
+
+def ends_with_name(data: bytes) -> bool:
+    """Whether the last item of a sample, by its last bytes, is a text as streams are called.
+
+    Only then can it have taken the name of what follows it for the value that it lacks.
+    """
+    for size in range(1, min(len(data), LONGEST_NAME)):
+        heads = (bytes((0xA0 | size,)) if size < 32 else b"\xd9" + bytes((size,)), b"\xda" + size.to_bytes(2, "big"))
+        if data[:-size].endswith(heads) and any(sign in data[-size:] for sign in (b".", b"/")):
+            return True
+    return False
 
 
 def holds_another(data: bytes) -> bool:

@@ -11,7 +11,9 @@ import numpy as np
 from fieldplay_archive.logs.index.damage import (
     ALIKE,
     HOLDS_ANOTHER,
+    LONGEST_NAME,
     NO_NAME,
+    ends_with_name,
     holds_another,
     may_be_shifted,
     odd_name,
@@ -82,6 +84,7 @@ class _Scan:
 
     _begin = 0
     _last_stream = ""
+    _tail = b""  # of its last sample
     _is_sample = False
 
     def _at(self, place: str, *, is_sample: bool = False) -> int:
@@ -136,7 +139,8 @@ class _Scan:
     def _take_back(self, name: object) -> NoReturn:
         """What stands where a stream's name should tells that the sample before it has swallowed that name."""
         found = self._found.get(self._last_stream)
-        if found is None or not len(found.samples) or found.samples.stop != self._begin:
+        is_next = found is not None and len(found.samples) and found.samples.stop == self._begin
+        if found is None or not is_next or not ends_with_name(self._tail):
             raise _FaultError(f"expected a text, got {type(name).__name__}")
         self._begin = found.samples.take_back()
         self._place, self._is_sample = f"sample {len(found.samples)} of {self._last_stream}", True
@@ -212,6 +216,7 @@ class _Scan:
                 raise _FaultError(HOLDS_ANOTHER)
             samples.add(begin, finder.time(data), end)
             bulk.add(data, begin, count - len(samples), found=samples, finder=finder)
+        self._tail = window.bytes_between(max(samples.stop - LONGEST_NAME, self._begin), samples.stop)
 
     def _pass_sample(self, depth: int) -> None:
         """Pass over an item, the names in its maps looked at.
