@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -197,3 +199,27 @@ def test_blocks_that_are_parsed_at_once_give_the_rows_and_faults_of_each(fault: 
         assert found.stamp_ns.tolist() == wanted.stamp_ns.tolist()
         assert found.values.tolist() == wanted.values.tolist()
         assert (found.line.tolist(), found.bad) == (wanted.line.tolist(), wanted.bad)
+
+
+@pytest.mark.parametrize("damaged", [b"1656931512.\0\0,2,3", b"\0\0\0\0931512.5,2,3", b"1656931512.5,2\0,3"])
+def test_zero_bytes_are_no_end_of_a_number(damaged: bytes) -> None:
+    rows = rows_from_block(b"1656931511.5,1,2\n" + damaged + b"\n1656931513.5,3,4\n", COMMA)
+    assert rows.stamp_ns.tolist() == [1656931511_500_000_000, 1656931513_500_000_000]
+    assert [(bad.line, bad.kind) for bad in rows.bad] == [(1, "not_a_number")]
+
+
+def test_a_carriage_return_alone_ends_a_row_and_no_numbered_line() -> None:
+    rows = rows_from_block(b"1.5,1,2\r\r\n2.5,2,3\r3.5,3,4\r\n4.5,4,5\n", COMMA)
+    assert (rows.line.tolist(), rows.values[:, 0].tolist(), rows.bad) == ([0, 1, 1, 2], [1, 2, 3, 4], ())
+    alone = rows_from_block(b"1.5,1,2\r2.5,2,3\r", COMMA)
+    assert (alone.line.tolist(), alone.bad) == ([0, 1], ())
+
+
+def test_one_long_text_in_the_place_of_a_time_makes_no_others_as_wide() -> None:
+    block = b"1.5,1,2\n" * 1000 + b"9" * 100_000 + b",2,3\n"
+    tracemalloc.start()
+    rows = rows_from_block(block, COMMA)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(rows.line) == 1000 and [bad.line for bad in rows.bad] == [1000]
+    assert most < 10_000_000

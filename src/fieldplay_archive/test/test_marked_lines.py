@@ -234,3 +234,9 @@ def test_names_behind_times_are_texts() -> None:
     assert found.stamp_ns.tolist() == [1_500_000_000, 2_500_000_000, 3_500_000_000]
     assert (found.texts, found.line.tolist()) == (("Image1-05.bmp", "Image2.bmp", ""), [0, 1, 2])
     assert [(bad.line, bad.kind) for bad in found.bad] == [(4, "short_row"), (5, "long_row"), (6, "not_a_number")]
+
+
+@pytest.mark.parametrize("stamp", ["1656931512.5" + "0" * 60 + "e5", "12240\x0050945.5", "1224050945.e999999"])
+def test_a_time_of_which_a_part_is_one_is_none(stamp: str) -> None:
+    rows = rows_from_lines(scan(3, 1, 2, 3, stamp=stamp) + scan(3, 4, 5, 6), SCAN)
+    assert (rows.line.tolist(), told(rows)) == ([1], [(0, "not_a_number")])

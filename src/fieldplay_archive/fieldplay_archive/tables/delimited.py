@@ -18,6 +18,8 @@ from fieldplay_messages.stamps import LARGEST_INTEGER_PART, ns_from_texts
 LOOK_AT = 50  # rows before
 
 
+LONGEST_TIME = 64  # characters
+NO_NUMBER = b"\x1a"
 COUNTED = 1 << 16  # bytes that are compared at once: more would take new memory each time
 
 
@@ -33,12 +35,34 @@ def rows_from_blocks(blocks: Sequence[bytes], dialect: Dialect) -> list[ParsedRo
 
 def rows_from_block(block: bytes, dialect: Dialect) -> ParsedRows:
     """The rows of a block of whole lines."""
-    block = tidy_text(block, delimiter=None if dialect.blanks else dialect.delimiter)
+    block = tidy_text(_plain(block), delimiter=None if dialect.blanks else dialect.delimiter)
     lines = count_of(block, b"\n") + (not block.endswith(b"\n") and bool(block))
-    frame = _parse(block, dialect) if _is_regular(block, dialect, lines) else None
+    is_regular = _is_regular(block, dialect, lines) and b"\r" not in block
+    frame = _parse(block, dialect) if is_regular else None
     if frame is not None and frame.height == lines and not _has_null(frame, dialect):
         return _checked(frame, np.arange(lines), (), dialect, block)
     return _rows_line_by_line(block, dialect)
+
+
+def without_nulls(text: bytes) -> bytes:
+    """Text with a sign that is in no number for each zero byte, which NumPy would take for the end of a text."""
+    return text.replace(b"\0", NO_NUMBER) if b"\0" in text else text
+
+
+def _plain(block: bytes) -> bytes:
+    return without_nulls(block.replace(b"\r\n", b"\n") if b"\r" in block else block)
+
+
+def lines_of(block: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers from 0, the empty ones left out; a carriage return alone ends one, too.
+
+    What is numbered is what a line feed ends, as the whole file is counted so; where there is none, all lines.
+    """
+    if b"\n" not in block:
+        yield from ((number, line) for number, line in enumerate(block.split(b"\r")) if line.strip())
+        return
+    for number, line in enumerate(block.split(b"\n")):
+        yield from ((number, part) for part in line.split(b"\r") if part.strip())
 
 
 def tidy_text(text: bytes, *, delimiter: str | None) -> bytes:
@@ -121,9 +145,7 @@ def _rows_line_by_line(block: bytes, dialect: Dialect) -> ParsedRows:
     kept: list[bytes] = []
     numbers: list[int] = []
     bad: list[BadLine] = []
-    for number, line in enumerate(block.splitlines()):
-        if not line.strip():
-            continue
+    for number, line in lines_of(block):
         fields = line.count(delimiter) + 1
         if fields != expected:
             kind = "short_row" if fields < expected else "long_row"
@@ -169,6 +191,9 @@ def _checked(
 def _fixed_width(texts: polars.Series) -> NDArray[np.bytes_]:
     """Texts (n,) as NumPy has them; at once where all are as long, as texts of times mostly are."""
     lengths = texts.str.len_bytes()
+    if (lengths > LONGEST_TIME).any():  # as wide as that would be all
+        texts = texts.set(lengths > LONGEST_TIME, "")
+        lengths = texts.str.len_bytes()
     if lengths.max() and lengths.min() == lengths.max() and not texts.null_count():
         joined: bytes = texts.str.join("").item().encode()
         return np.frombuffer(joined, np.dtype((np.bytes_, len(joined) // len(texts))))

@@ -12,7 +12,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from fieldplay_archive.tables.delimited import tidy_text
+from fieldplay_archive.tables.delimited import tidy_text, without_nulls
 from fieldplay_archive.tables.dialect import COUNT, IGNORED, TIME, Dialect
 from fieldplay_archive.tables.key_values import SHOWN
 from fieldplay_archive.tables.rows import BadLine
@@ -109,6 +109,7 @@ class MarkedFields:
         places = begin[:, None] + np.arange(width)
         letters = np.frombuffer(self.text + bytes(1), np.uint8)[np.minimum(places, len(self.text))]
         letters[np.arange(width) >= size[:, None]] = 0
+        letters[size > LONGEST] = 0  # of which a part could be another number
         found: NDArray[np.bytes_] = np.ascontiguousarray(letters).view(f"S{width}")[:, 0]
         return found
 
@@ -124,6 +125,7 @@ class MarkedFields:
 
 def fields_from_block(block: bytes) -> MarkedFields:
     """The fields of a block of whole lines, parted by blanks, tabs and commas; a star before a line is none."""
+    block = without_nulls(block)
     text = block if not block or block.endswith(NEWLINE) else block + NEWLINE
     if b"\r" in text:
         text = text.replace(b"\r\n", NEWLINE)

@@ -116,6 +116,7 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
     fields = [row for row in fields if len(row) == count]
     before = [_fields(text, delimiter) for text in reversed(texts[:first]) if text.strip()]
     columns = _columns(before, fields, spec)
+    first_byte = start + sum(map(len, lines[:first]))
     return TableFormat(
         dialect=Dialect(
             columns.names,
@@ -126,8 +127,8 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
             digits=_digits(columns.names, fields),
             factors=columns.factors,
         ),
-        first_byte=start + sum(map(len, lines[:first])),
-        first_line=first + 1,
+        first_byte=first_byte,
+        first_line=1 + (head.count(b"\n", 0, first_byte) or first),
         mapping=columns.mapping,
     )
 
