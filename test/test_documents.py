@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "config/*.md", "src/**/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "campaigns/*.md", "config/*.md", "src/**/*.md")
     for path in ROOT.glob(pattern)
 )
 LONGEST = 120
@@ -30,7 +30,19 @@ def test_every_file_and_folder_that_the_architecture_names_is_there() -> None:
     named = {name.rstrip("/") for name in CODE.findall((ROOT / "ARCHITECTURE.md").read_text()) if PLACE.fullmatch(name)}
     there = {
         "/" + path.relative_to(ROOT).as_posix()
-        for folder in ("src", "underlay", "test", "bench", "config", "docs", "launch", "requirements", "urdf", "bags")
+        for folder in (
+            "src",
+            "underlay",
+            "test",
+            "bench",
+            "campaigns",
+            "config",
+            "docs",
+            "launch",
+            "requirements",
+            "urdf",
+            "bags",
+        )
         for path in [ROOT / folder, *(ROOT / folder).rglob("*")]
         if "__pycache__" not in path.parts
     }

@@ -1,0 +1,53 @@
+"""The command: ./ws exec python -m campaigns KIND [KIND ...] --inputs N | --seconds S [--seed N]."""
+
+import argparse
+import faulthandler
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+os.environ.update(POLARS_MAX_THREADS="1", OPENBLAS_NUM_THREADS="1")  # an input is small; before these are loaded
+
+from campaigns.frame import campaign, fault_of, keep, limit_memory, say
+from campaigns.kinds import KINDS
+
+MORE_MEMORY = 1 << 30  # bytes
+
+
+def main() -> int:
+    """The exit code: 1 where an input failed."""
+    parser = argparse.ArgumentParser(prog="campaigns", description=__doc__)
+    parser.add_argument("kinds", nargs="+", choices=list(KINDS), metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--inputs", type=int, help="so many of each kind")
+    parser.add_argument("--seconds", type=float, help="so long for each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first input")
+    parser.add_argument("--keep", type=Path, default=Path("bags/campaigns"), help="where inputs that failed are put")
+    parser.add_argument("--replay", type=Path, nargs="+", default=[], help="look at these files instead")
+    chosen = parser.parse_args()
+    faulthandler.enable()
+    failed = 0
+    for kind in chosen.kinds:
+        inputs = KINDS[kind]()
+        limit_memory(MORE_MEMORY)
+        for path in chosen.replay:
+            words: Counter[str] = Counter()
+            what = fault_of(inputs, path.read_bytes(), is_twice=True, word=words)
+            say(f"{path}: {what[1] if what else ', '.join(words)}")
+            failed += what is not None
+        if chosen.replay:
+            continue
+        most = chosen.inputs if chosen.inputs or chosen.seconds else 1000
+        summary = campaign(
+            kind, inputs, seed=chosen.seed, first=chosen.first, most=most, seconds=chosen.seconds
+        )  # fmt: skip
+        say(summary.line())
+        for fault in summary.kept:
+            say(f"  kept: {keep(fault, chosen.keep, inputs.suffix)}")
+        failed += summary.faults.total()
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

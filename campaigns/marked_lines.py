@@ -1,0 +1,111 @@
+"""Logs of lines `*<seconds> TYPE numbers`: what a line says arrives, or the line is told of."""
+
+import random
+import re
+from collections.abc import Hashable
+from typing import NamedTuple
+
+import numpy as np
+
+from campaigns.frame import Found, WrongError
+from campaigns.memory_files import MemoryFiles
+from campaigns.mutations import LINES, changed
+from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
+from fieldplay_archive.tables.marked_lines import MarkedLines
+from fieldplay_archive.tables.marked_rows import MarkedSpec
+from fieldplay_archive.tables.rows import TableRows
+from fieldplay_archive.tables.table import Table
+from fieldplay_messages.errors import Defect, UserError
+
+SIGNS = re.compile(r" *, *| +")
+BLANKS = b" \t\r"
+ENDS_WITH = re.compile(rb"[ \t,]+$")
+ROWS = 8
+ANGLES = ("start", "step", "end")
+KINDS = (
+    MarkedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES),
+    MarkedLines(types={"SENSOR": ("id", "value"), "BRAKE": ("left", "right", "value")}),
+    MarkedLines(types={"SPECTRUM": ("angle",)}, values="any"),
+)
+
+
+class Log(NamedTuple):
+    """A log as it was before anything was changed."""
+
+    marked: MarkedLines
+    lines: tuple[bytes, ...]
+
+
+def _log(number: int, marked: MarkedLines) -> Log:
+    lines = []
+    for row in range(ROWS):
+        word = list(marked.types)[row % len(marked.types)]
+        values = [row % 3 + 1 + place for place in range(3)]
+        own: dict[str, list[float]] = {"RANGE_DATA": [0, 0.5, 1, 1, 3, *values], "SENSOR": [*values[:2]]}
+        blank, star = (" ", ", ", "\t")[number], ("*", "", "* ")[number]
+        time = f"{star}{START_S + 1000 * number + row * 0.125:.6f}"
+        lines.append(blank.join([time, word, *map(str, own.get(word, values))]))
+    return Log(marked, tuple(line.encode() for line in lines))
+
+
+class Marked:
+    """See above."""
+
+    suffix = "txt"
+
+    def __init__(self) -> None:
+        self._logs = [_log(number, marked) for number, marked in enumerate(KINDS)]
+
+    def mutated(self, draw: random.Random) -> bytes:
+        return changed(draw, b"\n".join([*draw.choice(self._logs).lines, b""]), LINES)
+
+    def look(self, data: bytes) -> Found:
+        lines = data.split(b"\n")
+        known = [sum(line.strip(BLANKS) in log.lines for line in lines) for log in self._logs]
+        log = self._logs[known.index(max(known))]
+        defects: list[Defect] = []
+        try:
+            table = Table(
+                MemoryFiles({"a.txt": data}),
+                "a.txt",
+                MarkedSpec(marked=log.marked),
+                defects.append,
+                plausible_ns=PLAUSIBLE_NS,
+            )
+        except UserError as error:
+            if max(known):
+                raise WrongError(f"refused though it has lines that nothing touched: {error}") from error
+            raise
+        blocks = [table.rows(index) for index in range(len(table.blocks))]
+        there = {int(line) for rows in blocks for line in rows.line}
+        for number, line in enumerate(lines, 1):
+            if line.strip(BLANKS) in log.lines and number not in there:
+                raise WrongError(f"a line that nothing touched is missing: line {number}, {line!r}")
+        for rows in blocks:
+            self._compare(rows, lines, log.marked)
+        what: Hashable = tuple(
+            (rows.stamp_ns.tobytes(), rows.values.tobytes(), rows.lists.tobytes()) for rows in blocks
+        )
+        return Found("told" if defects else "read", (what, tuple(map(str, defects))))
+
+    def _compare(self, rows: TableRows, lines: list[bytes], marked: MarkedLines) -> None:
+        several = len(marked.types) > 1
+        for row, number in enumerate(rows.line.tolist()):
+            names = list(marked.types.values())[int(rows["type"][row]) if several else 0]
+            arrived = np.concatenate([rows.columns(*names)[row], rows.lists[row]])
+            line = lines[number - 1] if number <= len(lines) else b""
+            meant = numbers_of_line(line, marked)
+            if meant != [int(rows.stamp_ns[row]), *arrived[~np.isnan(arrived)].tolist()]:
+                raise WrongError(f"a row holds what its line does not: line {number}, {line!r}: {arrived}, not {meant}")
+
+
+def numbers_of_line(line: bytes, marked: MarkedLines) -> list[float] | None:
+    """The time in nanoseconds and the numbers of a line, word by word; None where it is no such line."""
+    text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").strip(" \t\r").removeprefix("*")
+    words = SIGNS.split(text.replace("\t", " ").strip(" ,"))
+    if words[1:2] and words[1].upper() in marked.types:
+        del words[1]
+    try:
+        return [ns_of_text(words[0]), *map(float, words[1:])]
+    except (ValueError, ArithmeticError):
+        return None

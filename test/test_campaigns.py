@@ -1,0 +1,58 @@
+"""Campaigns run, and find nothing in the moment that they have here; what they found once has tests of its own."""
+
+import random
+from pathlib import Path
+
+import pytest
+from campaigns.frame import Found, Inputs, WrongError, campaign, fault_of, keep
+from campaigns.kinds import KINDS
+
+from fieldplay_messages.errors import ArchiveError
+
+MOMENT_S = 0.5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_moment_of_a_campaign_finds_nothing(kind: str) -> None:
+    summary = campaign(kind, KINDS[kind](), seed=7, seconds=MOMENT_S)
+    assert summary.inputs > 3
+    assert summary.line().endswith("; seed 7; 0 failed"), summary.line()
+
+
+class Odd:
+    """Inputs of two bytes, the first of which says what goes wrong."""
+
+    suffix = "odd"
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def mutated(self, draw: random.Random) -> bytes:
+        return bytes([draw.randrange(5), draw.randrange(256)])
+
+    def look(self, data: bytes) -> Found:
+        self.looks += 1
+        if data[0] == 1:
+            raise ArchiveError("expected more")
+        if data[0] == 2:
+            raise WrongError("a row is missing: line 3")
+        if data[0] == 3:
+            raise ZeroDivisionError
+        return Found("read", self.looks if data[0] == 4 else 0)
+
+
+def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
+    odd: Inputs = Odd()
+    summary = campaign("odd", odd, seed=1, most=400)
+    assert summary.inputs == 400 and summary.words["refused"] > 50
+    assert {name.partition(" at ")[0] for name in summary.faults} == {
+        "a row is missing",
+        "ZeroDivisionError",
+        "another thing came the second time",
+    }
+    assert summary.faults["a row is missing"] > 50 and len(summary.kept) == 9
+    for fault in summary.kept:
+        path = keep(fault, tmp_path, odd.suffix)
+        assert odd.mutated(random.Random(f"odd 1 {fault.number}")) == path.read_bytes()
+        found = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
+        assert found is not None and found[0] in summary.faults
