@@ -43,9 +43,9 @@ def few_pictures(write_ameds: Callable[[Path], TinyAmeds], tmp_path_factory: pyt
 
 @pytest.fixture(scope="session")
 def sampled_ameds(pytestconfig: pytest.Config) -> Sampled:
-    """Some seconds of AMEDS from the sample world."""
+    """Some seconds of AMEDS from the sample world, with few pictures, as these take longest to make."""
     folder = pytestconfig.cache.mkdir("samples")
-    return sampled("ameds", folder, SampleOptions(seconds=20, seed=1))
+    return sampled("ameds", folder, SampleOptions(seconds=20, seed=1, settings={"image_rate_hz": 1.0}))
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.main import main
 from fieldplay_samples.sample import SampleOptions
+from helpers.bag_messages import messages_of_bag
 from helpers.sampled import Sampled, sampled
 
 SECONDS = 8.0
@@ -58,12 +57,8 @@ def seen(sample: tuple[str, Sampled]) -> dict[str, Seen]:
 
 
 def messages_in(bag: Path) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        chosen = [c for c in reader.connections if "/laser_" in c.topic]
-        for connection, _, raw in reader.messages(chosen):
-            found.setdefault(connection.topic, []).append(reader.deserialize(raw, connection.msgtype))
-    return found
+    names = [f"/acfr/laser_{laser}/{name}" for laser in FOLDERS for name in ("scan", "scan_filtered", "integrity")]
+    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, names).items()}
 
 
 def stamps_of(messages: list[Any]) -> NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """AMEDS from its files to messages: the numbers of the paper, and of a small archive written by hand."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,12 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from helpers.archive_messages import messages_in
 
 START_NS = 1656931512 * 10**9
 LEVER = np.array([0, 0, -0.081])
@@ -38,12 +36,7 @@ def messages_of(root: Path, bag: Path, selection: Selection = EVERYTHING, **para
     """All messages of the bag that an archive becomes, by topic below the namespace, as rosbags reads them."""
     with open_dataset(root, None, parameters) as archive:
         convert(archive, bag, selection, BagOptions())
-    found: Messages = defaultdict(list)
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, stamp, raw in reader.messages():
-            message = reader.deserialize(raw, connection.msgtype)
-            found[connection.topic.removeprefix("/ameds/")].append((stamp, message))
-    return found
+    return messages_in(bag, "ameds")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
-from helpers.archive_messages import messages_of, notes_of, text_of
+from helpers.archive_messages import messages_of, notes_of, stored_of
 
 TABLES = Selection(topics="imu/.*|gnss/.*|air/.*|platform/.*|.*_arm/.*")
 IMU = "time,acc_x,acc_y,acc_z,{gyro},mag_x,mag_y,mag_z,imu_temperature,pressure,outside_temperature\n"
@@ -41,9 +41,9 @@ FORMS: dict[str, Callable[[int, str], str]] = {
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_table_in_another_form_gives_the_same(tiny_ameds: Any, form: Callable[[int, str], str]) -> None:
-    expected = text_of(messages_of(tiny_ameds.root, TABLES))
+    expected = stored_of(tiny_ameds.root, TABLES)
     change(tiny_ameds.root, form)
-    assert text_of(messages_of(tiny_ameds.root, TABLES)) == expected
+    assert stored_of(tiny_ameds.root, TABLES) == expected
     assert defects_of(tiny_ameds.root) == []
 
 

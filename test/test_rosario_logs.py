@@ -12,7 +12,7 @@ from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import Defect
 from helpers import tiny_rosario as tiny
-from helpers.archive_messages import Messages, messages_of, notes_of, text_of
+from helpers.archive_messages import Messages, Stored, messages_of, notes_of, stored_of
 from helpers.tiny_rosario import TinyRosario
 
 LOGS = Selection(topics="imu/.*|gps/.*|wheels/.*|ground_truth/.*")
@@ -34,6 +34,11 @@ def messages(written: TinyRosario) -> Messages:
     return messages_of(written.root, LOGS)
 
 
+@pytest.fixture(scope="module")
+def stored(written: TinyRosario) -> Stored:
+    return stored_of(written.root, LOGS)
+
+
 @pytest.fixture
 def root(written: TinyRosario, tmp_path: Path) -> Path:
     """A copy of the raw folder, to be changed."""
@@ -51,16 +56,16 @@ def defects_of(root: Path) -> list[Defect]:
 
 
 @pytest.mark.parametrize("labels", ["", "IMU: ", "IMU: 17 x ", "IMU: 17 x 4 ", "IMU,17 ", "IMU,17, ,x "])
-def test_the_imu_is_the_first_token_and_the_last_six_numbers(root: Path, messages: Messages, labels: str) -> None:
+def test_the_imu_is_the_first_token_and_the_last_six_numbers(root: Path, stored: Stored, labels: str) -> None:
     change(root / "imu.log", lambda line: f"{line.split()[0]} {labels}{' '.join(line.split()[3:])}")
-    assert text_of(messages_of(root, LOGS)) == text_of(messages)
+    assert stored_of(root, LOGS) == stored
     assert defects_of(root) == []
 
 
 @pytest.mark.parametrize("name", ["imu.log", "gps.log", "odometry_raw.log"])
-def test_a_byte_order_mark_costs_no_line(root: Path, messages: Messages, name: str) -> None:
+def test_a_byte_order_mark_costs_no_line(root: Path, stored: Stored, name: str) -> None:
     (root / name).write_bytes(b"\xef\xbb\xbf" + (root / name).read_bytes())
-    assert text_of(messages_of(root, LOGS)) == text_of(messages)
+    assert stored_of(root, LOGS) == stored
     assert defects_of(root) == []
 
 
@@ -73,12 +78,10 @@ TAILS = {
 
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
 @pytest.mark.parametrize("name", ["imu.log", "gps.log", "odometry_raw.log"])
-def test_what_a_broken_end_leaves_costs_no_row_before_it(
-    root: Path, messages: Messages, name: str, tail: bytes
-) -> None:
+def test_what_a_broken_end_leaves_costs_no_row_before_it(root: Path, stored: Stored, name: str, tail: bytes) -> None:
     data = (root / name).read_bytes()
     (root / name).write_bytes(data + tail)
-    assert text_of(messages_of(root, LOGS)) == text_of(messages)
+    assert stored_of(root, LOGS) == stored
     last = data.count(b"\n")
     found = defects_of(root)
     assert bool(found) == bool(tail.strip())
@@ -126,9 +129,9 @@ def test_odometry_is_known_by_its_lines_whatever_its_name(
 
 
 @pytest.mark.parametrize("name", ["sequence01_gt.csv", "gt_sequence01.txt", "ground_truth.tum", "sequence01-gt.txt"])
-def test_the_ground_truth_may_be_called_otherwise(root: Path, messages: Messages, name: str) -> None:
+def test_the_ground_truth_may_be_called_otherwise(root: Path, stored: Stored, name: str) -> None:
     (root.parent / "sequence01_gt.txt").rename(root.parent / name)
     if name.endswith("csv"):
         change(root.parent / name, lambda line: line.replace(" ", ","))
-    assert text_of(messages_of(root, LOGS)) == text_of(messages)
+    assert stored_of(root, LOGS) == stored
     assert f"ground truth: {name}, beside the archive" in notes_of(root)

@@ -13,9 +13,7 @@ from evo.core.trajectory import PoseTrajectory3D
 from evo.tools import file_interface
 from numpy.typing import NDArray
 from pyproj import Transformer
-from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.datasets import open_dataset
@@ -25,6 +23,7 @@ from fieldplay_samples.sample import SampleOptions
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.writers.rosario import settings
 from fieldplay_samples.writers.rosario.scenario import make_scenario, make_world
+from helpers.bag_messages import messages_of_bag
 from helpers.sampled import Sampled, sampled
 
 Array = NDArray[np.float64]
@@ -51,12 +50,11 @@ def messages(sample: Sampled) -> Messages:
 
 def messages_in(bag: Path) -> Messages:
     found: Messages = defaultdict(list)
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, _, raw in reader.messages():
-            message: Any = reader.deserialize(raw, connection.msgtype)
+    for topic, messages in messages_of_bag(bag).items():
+        for _, message in messages:
             if hasattr(message, "header"):
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
-                found[connection.topic.removeprefix("/rosario/")].append((stamp, message))
+                found[topic.removeprefix("/rosario/")].append((stamp, message))
     return found
 
 

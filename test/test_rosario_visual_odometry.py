@@ -10,11 +10,10 @@ import pytest
 from evo.core import metrics
 from evo.core.trajectory import PoseTrajectory3D
 from numpy.typing import NDArray
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay_samples.sample import SampleOptions
+from helpers.bag_messages import messages_of_bag
 from helpers.sampled import Sampled, sampled
 
 Array = NDArray[np.float64]
@@ -66,9 +65,7 @@ def stereo(sample: Sampled) -> Stereo:
 
 
 def messages(bag: Path, topic: str) -> list[Any]:
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        links = [link for link in reader.connections if link.topic == f"/rosario/{topic}"]
-        return [reader.deserialize(raw, link.msgtype) for link, _, raw in reader.messages(links)]
+    return [message for _, message in messages_of_bag(bag, [f"/rosario/{topic}"])[f"/rosario/{topic}"]]
 
 
 def moved(stereo: Stereo, index: int) -> Array:

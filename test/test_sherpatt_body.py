@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_samples.sample import SampleOptions
+from helpers.bag_messages import messages_of_bag
 from helpers.sampled import Sampled, sampled
 
 SETTINGS = {"image_rate_hz": 0.25, "image_shrink": 24, "lidar_columns": 90}
@@ -32,12 +31,7 @@ def sample(pytestconfig: pytest.Config) -> Sampled:
 @pytest.fixture(scope="module")
 def bag(sample: Sampled) -> Bag:
     """What the conversion wrote, with its times."""
-    found: Bag = defaultdict(list)
-    with AnyReader([sample.bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, stamp, raw in reader.messages():
-            if connection.topic in TOPICS:
-                found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
-    return found
+    return messages_of_bag(sample.bag, TOPICS)
 
 
 def matrix(transform: Any) -> np.ndarray:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.main import main
+from helpers.bag_messages import messages_of_bag
 from helpers.tiny_rosario import TinyRosario
 
 Call = Callable[..., tuple[int, str]]
@@ -41,11 +40,8 @@ def rosario(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def moving_edges(bag: Path) -> Counter[tuple[str, str]]:
     """The edges on /tf, and how often each was sent."""
     found: Counter[tuple[str, str]] = Counter()
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        chosen = [connection for connection in reader.connections if connection.topic == "/tf"]
-        for connection, _, raw in reader.messages(connections=chosen) if chosen else ():
-            message: Any = reader.deserialize(raw, connection.msgtype)
-            found.update((each.header.frame_id, each.child_frame_id) for each in message.transforms)
+    for _, message in messages_of_bag(bag, ["/tf"]).get("/tf", ()):
+        found.update((each.header.frame_id, each.child_frame_id) for each in message.transforms)
     return found
 
 

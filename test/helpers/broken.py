@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from fieldplay.cli.main import main
+from fieldplay_messages.bags.metadata import LOADER
 
 Spoil = Callable[[Path], object]
 Found = dict[str, Any]
@@ -66,7 +67,7 @@ def checked(capsys: pytest.CaptureFixture[str], archive: Path) -> tuple[int, Fou
 
 def counts_of(bag: Path) -> dict[str, int]:
     """Messages by topic, of those that have any."""
-    information = yaml.safe_load((bag / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    information = yaml.load((bag / "metadata.yaml").read_text(), LOADER)["rosbag2_bagfile_information"]
     return {
         entry["topic_metadata"]["name"]: entry["message_count"]
         for entry in information["topics_with_message_count"]

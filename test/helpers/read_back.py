@@ -2,22 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
-
-
-def messages_of_bag(bag: Path) -> dict[str, list[tuple[int, Any]]]:
-    """All messages by topic, with their log times."""
-    found: dict[str, list[tuple[int, Any]]] = {}
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, stamp_ns, data in reader.messages():
-            message = reader.deserialize(data, connection.msgtype)
-            found.setdefault(connection.topic, []).append((stamp_ns, message))
-    return found
 
 
 def cells_of_message(message: Any, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,17 +1,13 @@
 """What becomes of CDFF logs: the messages of the bag that they are converted to."""
 
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check, check_settings
 from fieldplay_messages.errors import Defect
@@ -23,16 +19,7 @@ Matrix = NDArray[np.float64]
 
 messages_of = partial(archive_messages.messages_of, dataset="sherpatt")
 messages_in = partial(archive_messages.messages_in, namespace="sherpatt")
-
-
-def raw_of(root: Path, **parameters: Any) -> list[tuple[int, str, bytes]]:
-    """Time, topic and bytes of all messages."""
-    with tempfile.TemporaryDirectory(prefix="fieldplay-test-") as folder:
-        bag = Path(folder) / "bag"
-        with open_dataset(root, "sherpatt", parameters) as archive:
-            convert(archive, bag, EVERYTHING, BagOptions())
-        with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-            return [(stamp, connection.topic, bytes(raw)) for connection, stamp, raw in reader.messages()]
+raw_of = partial(archive_messages.stored_of, dataset="sherpatt")
 
 
 def defects_of(root: Path, **parameters: Any) -> list[Defect]:

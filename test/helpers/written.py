@@ -1,17 +1,15 @@
 """What a conversion writes, to be compared with what was heard live."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags.highlevel import AnyReader
-from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from helpers.bag_messages import messages_of_bag
 
 
 def derived_messages(root: Path, bag: Path, topics: Iterable[str]) -> dict[str, list[Any]]:
@@ -19,12 +17,7 @@ def derived_messages(root: Path, bag: Path, topics: Iterable[str]) -> dict[str, 
     wanted = {*topics, "/tf_static"}
     with open_dataset(root) as archive:
         convert(archive, bag, Selection(derived=True), BagOptions())
-    found: dict[str, list[Any]] = defaultdict(list)
-    with AnyReader([bag], default_typestore=get_typestore(Stores.ROS2_JAZZY)) as reader:
-        for connection, _, raw in reader.messages():
-            if connection.topic in wanted:
-                found[connection.topic].append(reader.deserialize(raw, connection.msgtype))
-    return found
+    return {topic: [message for _, message in found] for topic, found in messages_of_bag(bag, wanted).items()}
 
 
 def numbers(message: Any) -> list[float]:
