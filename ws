@@ -16,6 +16,7 @@ usage: ./ws COMMAND
 
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
   setup --with slam  the same, and an environment for each method that \`fieldplay slam\` runs
+  setup --with batch the same, with what \`fieldplay batch\` needs besides (Dask, 28 MB); it stays
   setup --with view  the same, with what \`fieldplay view\` needs besides (Rerun, 170 MB to load); it stays
   demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
@@ -85,8 +86,8 @@ extras() { # what was asked for besides, once and for all: names of files in req
 add_extra() { # NAME
   choose_base
   if [ "$base" != wheels ]; then
-    die "$1 needs NumPy 2, the packages of the sourced ROS 2 are compiled for NumPy 1" \
-      "In a shell without a sourced ROS 2, ./ws builds on the wheels from PyPI, which have it."
+    die "extras are for the wheels from PyPI alone: view needs NumPy 2, what is sourced is compiled for NumPy 1" \
+      "In a shell without a sourced ROS 2, ./ws builds on these wheels."
   fi
   extras | grep -qx "$1" && return 0
   mkdir -p "$state" 2>/dev/null || die "cannot write to $state" "Set FIELDPLAY_WS to a folder that you own."
@@ -416,7 +417,7 @@ provide_browser() { # one test opens a report's page in it
 
 run_tests() { # [PYTEST ARGS...]
   choose_base
-  if [ "$base" = wheels ]; then add_extra view; fi # its tests are among all
+  if [ "$base" = wheels ]; then add_extra batch; add_extra view; fi # their tests are among all
   setup
   provide_browser
   activate
@@ -444,10 +445,10 @@ main() {
           setup
           activate
           exec fieldplay slam --install ;;
-        '--with view')
-          add_extra view
+        '--with view' | '--with batch')
+          add_extra "$2"
           setup
-          say "ready, with view: ./ws exec fieldplay view ARCHIVE" ;;
+          say "ready, with $2: ./ws exec fieldplay $2 ARCHIVE" ;;
         --dry-run) plan ;;
         *)
           usage >&2

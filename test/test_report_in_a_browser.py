@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fieldplay.batch.results import page_of
 from fieldplay.cli.main import main
 from helpers.browser import DESK, PHONE, Browser, Shown
 from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
@@ -125,3 +126,18 @@ def test_on_paper_it_fills_sheets_of_a4(page: Path, browser: Browser) -> None:
     sheets = [tuple(map(float, box)) for box in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", printed)]
     assert 2 <= len(sheets) <= 20
     assert all(sheet == pytest.approx((595, 842), abs=2) for sheet in sheets)
+
+
+def test_the_table_of_a_batch_is_sorted_by_a_click_and_back_by_a_key(tmp_path: Path, browser: Browser) -> None:
+    values = {"a": 9, "b": None, "c": 10.5, "<d>": 2}
+    rows = [{"archive": name, "defects": value, "failed": ""} for name, value in values.items()]
+    (tmp_path / "index.html").write_text(page_of(rows, (), dict.fromkeys(values, ())))
+    shown = Shown(browser, tmp_path / "index.html", DESK)
+    names = "[...document.querySelectorAll('tbody tr')].map(row => row.cells[0].textContent.trim())"
+    head = "document.querySelectorAll('th')[1]"
+    assert shown.value(f"{head}.click(), {names}") == ["<d>", "a", "c", "b"]
+    assert shown.value(f"{head}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Enter'}})), {names}") == [
+        "c", "a", "<d>", "b",
+    ]  # fmt: skip
+    wrong = ("Log.entryAdded", "Runtime.exceptionThrown", "Network.loadingFailed")
+    assert [event for method in wrong for event in shown.events(method)] == []

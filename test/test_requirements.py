@@ -43,7 +43,7 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_the_libraries_that_are_installed_are_those_that_are_imported() -> None:
-    files = [ROOT / "requirements" / f"{name}.txt" for name in ("libraries", "view")]
+    files = [ROOT / "requirements" / f"{name}.txt" for name in ("libraries", "batch", "view")]
     lines = [line for file in files for line in file.read_text().splitlines()]
     listed = {line.split()[0].rstrip(";") for line in lines if line and not line.startswith("#")}
     used = {name for package in PACKAGES for name in imported(package) if not ROS.fullmatch(name)}

@@ -1,5 +1,6 @@
 """`fieldplay slam`: methods that behave well and badly, played by scripts, on a small bag; and KISS-ICP itself."""
 
+import csv
 import json
 import os
 import stat
@@ -13,6 +14,8 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 import fieldplay
+from fieldplay.batch.jobs import jobs_of, own_version, run_job, steps_of
+from fieldplay.batch.results import write_results
 from fieldplay.cli.main import main
 from fieldplay.slam.environments import environment_of, is_ready, methods_folder, provide
 from fieldplay.slam.methods import load_method, method_files
@@ -174,6 +177,45 @@ def test_a_method_that_hangs_is_ended_with_all_that_it_started(
     assert 0.4 <= result["seconds"] < 60
     state = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
+    write: Callable[..., str], bag: Path, tmp_path: Path
+) -> None:
+    scripts = {
+        "crash": "echo too large; exit 3",
+        "all_nan": "cp HERE/all_nan poses.tum",
+        "hangs": "sleep 60",
+        "half": "cp HERE/half poses.tum",
+        "good": "cp HERE/good poses.tum",
+    }
+    files = [write(name, script) for name, script in scripts.items()]
+    jobs = jobs_of([bag], steps_of({"slam": ["--time-limit", "0.4"]}, files), tmp_path / "board")
+    found = [run_job(job, main, own_version()) for job in jobs]
+    assert [outcome.is_well for outcome in found] == [False, False, False, True, True]
+    write_results(tmp_path / "board", found)
+    with (tmp_path / "board" / "methods.csv").open() as file:
+        rows = {row["method"]: row for row in csv.DictReader(file)}
+    assert set(list(rows)[:2]) == {"good", "half"} and set(rows) == set(scripts)  # what has no error stands last
+    assert {name: row["status"] for name, row in rows.items() if row["status"] != "failed"} == {
+        "good": "done",
+        "half": "done",
+    }
+    assert rows["crash"]["told"] == "sh ended with code 3: too large"
+    assert rows["hangs"]["told"] == "not done after 0.4 s (--time-limit)"
+    assert (rows["half"]["poses"], rows["half"]["told"]) == ("15 of 30", "15 poses for 30 scans")
+    assert (
+        float(rows["good"]["ATE m"]) < 1e-6
+        and float(rows["good"]["CPU s per s"]) >= 0
+        and rows["good"]["over m"] == "1.0"
+    )
+    with (tmp_path / "board" / "results.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["failed"] == "slam_crash, slam_all_nan, slam_hangs"
+    assert (row["crash ATE m"], row["good ATE m"]) == ("", rows["good"]["ATE m"])
+    assert "too large" in (tmp_path / "board" / "bag" / "slam" / "crash" / "log.txt").read_text()
+    page = (tmp_path / "board" / "index.html").read_text()
+    assert 'href="bag/slam/crash/log.txt"' in page
 
 
 def test_programs_beside_a_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:

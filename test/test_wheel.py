@@ -112,7 +112,7 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
     listed = [line.split("#")[0].strip() for line in (ROOT / "requirements" / "libraries.txt").read_text().splitlines()]
     asked = [line for line in re.findall("^Requires-Dist: (.*)$", told, re.M) if "extra ==" not in line]
     assert asked == list(filter(None, listed))
-    assert re.findall("^Provides-Extra: (.*)$", told, re.M) == ["view"]
+    assert re.findall("^Provides-Extra: (.*)$", told, re.M) == ["batch", "view"]
 
 
 def test_its_version_is_that_of_the_packages() -> None:

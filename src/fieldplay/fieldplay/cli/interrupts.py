@@ -1,6 +1,7 @@
 """SIGINT and SIGTERM as an exception: at once, or where the work can stop without leaving anything behind."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -47,6 +48,9 @@ def interrupts_held() -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _handled(handler: Handler) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+        yield
+        return
     before = {number: signal.signal(number, handler) for number in SIGNALS}
     try:
         yield

@@ -28,6 +28,7 @@ COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and r
     "report": ("report", "draw a page (HTML) about an archive or any bag"),
     "view": ("view", "show an archive or any bag in Rerun: in space, over time, in the cameras"),
     "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
+    "batch": ("batch", "take many archives through these, on all cores or a cluster of Dask"),
     "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
     "slam": ("slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
     "fuse": ("fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),

@@ -1,5 +1,7 @@
-"""The page around its sections: one file, without scripts, that asks the network for nothing."""
+"""The page around its sections: one file that asks the network for nothing, and runs nothing but a script of ours."""
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +23,8 @@ class Section:
     lead: str = ""
 
 
-def page_of_sections(title: str, head: Html, sections: Sequence[Section]) -> Html:
-    """A whole page with a heading of its own and any sections."""
+def page_of_sections(title: str, head: Html, sections: Sequence[Section], script: str = "") -> Html:
+    """A whole page with a heading of its own and any sections; a script of ours may move what is there."""
     style = Html(Path(__file__).with_name("page.css").read_text("utf-8"))
     links = (element("a", section.title, href=f"#{section.key}") for section in sections)
     body = joined([head, element("nav", *links), *(_section(section) for section in sections), _footer()])
@@ -32,13 +34,20 @@ def page_of_sections(title: str, head: Html, sections: Sequence[Section]) -> Htm
             void("meta", name="viewport", content="width=device-width, initial-scale=1"),
             void("meta", name="generator", content=GENERATOR),
             void("meta", name="color-scheme", content="light dark"),
-            Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
+            Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}{_permit(script)}">'),
             void("link", rel="icon", href="data:,"),
             element("title", title),
             element("style", style),
         ]
     )
-    return Html(f'<!doctype html>\n<html lang="en"><head>{meta}</head><body><main>{body}</main></body></html>\n')
+    last = Html(f"<script>{script}</script>") if script else ""
+    return Html(f'<!doctype html>\n<html lang="en"><head>{meta}</head><body><main>{body}</main>{last}</body></html>\n')
+
+
+def _permit(script: str) -> str:
+    """That this very script may run, and no other."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"; script-src 'sha256-{digest}'" if script else ""
 
 
 def cards(figures: Iterable[Html], kind: str = "") -> Html:

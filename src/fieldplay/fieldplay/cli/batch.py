@@ -1,0 +1,221 @@
+"""The command `fieldplay batch`: many archives through chosen commands, on all cores or on a cluster of Dask."""
+
+import argparse
+import fcntl
+import glob
+import json
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fieldplay.batch.cluster import Place, address_in, connected, outcomes
+from fieldplay.batch.jobs import (
+    CHECK,
+    CONVERT,
+    EVALUATE,
+    FAILED,
+    INFO,
+    REPORT,
+    SLAM,
+    Job,
+    Outcome,
+    Step,
+    clean_up_after,
+    done_before,
+    jobs_of,
+    own_version,
+    run_job,
+    steps_of,
+)
+from fieldplay.batch.results import PAGE, write_results
+from fieldplay.cli import main
+from fieldplay.cli.arguments import add_json, count
+from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.slam.methods import load_methods
+from fieldplay_messages.errors import UsageError
+
+STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
+LOCK = ".batch.lock"
+EPILOG = """\
+ARCHIVE is an archive or a bag, a pattern such as 'data/*.zip', or a YAML file of `archives:`, `steps:`, `methods:`.
+Below DIR stand for each archive what its steps wrote and a JSON for each; above them index.html, results.json and
+results.csv. What is complete there is not done again, unless the archive, the words or the version have changed.
+
+  fieldplay batch 'acfr/*' --do check,report --out acfr_results
+  fieldplay batch rosario/*.zip --do convert,evaluate --words 'convert=--derived' --out results
+  fieldplay batch --list archives.txt --do slam --methods kiss_icp,rko_lio --out board
+"""
+
+
+@dataclass
+class Work:
+    """What is to be done: archives by their names or patterns, the words of each step, the methods of slam."""
+
+    archives: list[str] = field(default_factory=list)
+    steps: dict[str, list[str]] = field(default_factory=dict)
+    methods: list[str] = field(default_factory=list)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """ARCHIVEs, steps, DIR and where the work is done."""
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.add_argument("archives", metavar="ARCHIVE", nargs="*", help="archives, patterns, or a YAML of steps")
+    parser.add_argument("--list", type=Path, metavar="FILE", help="more archives, one in a line")
+    parser.add_argument("--do", default="", metavar="STEP,...", help=f"of {', '.join(STEPS)}; check,report by default")
+    parser.add_argument(
+        "--words", action="append", default=[], metavar="STEP=WORDS", help="options of a step: 'convert=--derived'"
+    )
+    parser.add_argument("--methods", default="", metavar="NAME,...", help="of slam")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="where results go; earlier ones may be there"
+    )
+    parser.add_argument("--workers", type=count, metavar="N", help="processes here; as many as cores that may be used")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--scheduler", metavar="ADDRESS", help="a cluster that runs already, as tcp://host:8786")
+    where.add_argument("--scheduler-file", type=Path, metavar="FILE", help="the same by the scheduler's own file")
+    add_json(parser, "a line of JSON for each step that has ended")
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Do what is not done yet, and write the tables of all."""
+    work = _work(chosen)
+    jobs = jobs_of(_archives(work.archives, chosen.out), _steps(work), chosen.out)
+    with _alone(chosen.out):
+        before = {job.key: outcome for job in jobs if (outcome := done_before(job)) is not None}
+        left = [job for job in jobs if job.key not in before]
+        if before:
+            note(f"{len(before)} of {len(jobs)} steps were done before")
+        try:
+            found = before | {outcome.key: outcome for outcome in _done(chosen, left)}
+        finally:
+            for job in left:
+                clean_up_after(job)
+        all_found = [found[job.key] for job in jobs]
+        write_results(chosen.out, all_found)
+    failures = sum(not outcome.is_well for outcome in all_found)
+    if not chosen.json:
+        failed = f", {failures} of {len(jobs)} steps failed" if failures else ""
+        print_line(f"{chosen.out / PAGE}: {len({job.name for job in jobs})} archives{failed}")
+    return int(failures > 0)
+
+
+def _done(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
+    """What comes of jobs on workers, told as each ends."""
+    if not jobs:
+        return
+    workers = min(chosen.workers or len(os.sched_getaffinity(0)), len(jobs))
+    address = chosen.scheduler if chosen.scheduler_file is None else address_in(chosen.scheduler_file)
+    run = partial(run_job, command=main.main, wanted_version=own_version())
+    with progress_bar("batch", "steps") as bar, connected(Place(workers=workers, scheduler=address)) as client:
+        for done, outcome in enumerate(outcomes(client, jobs, run), start=1):
+            bar(done / len(jobs), done)
+            told = f"done in {outcome.seconds:.1f} s" if outcome.is_well else f"{FAILED}: {outcome.reason}"
+            line = f"{outcome.name}: {outcome.step} {told}"
+            print_line(json.dumps(asdict(outcome)) if chosen.json else line)
+            yield outcome
+
+
+def _work(chosen: argparse.Namespace) -> Work:
+    """What is asked for, by words and files."""
+    names = list(chosen.archives)
+    is_described = len(names) == 1 and names[0].endswith((".yaml", ".yml"))
+    work = _described(Path(names[0])) if is_described else Work(archives=names)
+    if chosen.list is not None:
+        work.archives += _listed(chosen.list)
+    for step in _parts(chosen.do or ("" if work.steps else f"{CHECK},{REPORT}")):
+        work.steps.setdefault(_step(step, "--do"), [])
+    for text in chosen.words:
+        step, equals, words = text.partition("=")
+        if not equals or step not in work.steps:
+            raise UsageError(f"--words: expected STEP=WORDS with a step of {', '.join(work.steps)}, got '{text}'")
+        work.steps[step] = shlex.split(words)
+    work.methods = list(dict.fromkeys([*work.methods, *_parts(chosen.methods)]))
+    return work
+
+
+def _steps(work: Work) -> list[Step]:
+    """All steps; first of all what is in the archive."""
+    if bool(work.methods) != (SLAM in work.steps):
+        raise UsageError("--methods: expected methods where slam is done, and only there")
+    load_methods(work.methods)
+    for step, words in work.steps.items():
+        if any(word.startswith("--jobs") for word in words):
+            raise UsageError(f"{step}: --jobs is not for a batch, whose workers share the cores")
+    return steps_of({INFO: [], **work.steps}, work.methods)
+
+
+def _archives(names: Sequence[str], out: Path) -> list[Path]:
+    """The archives of names and patterns, each once."""
+    found: dict[Path, None] = {}
+    for name in names:
+        places = [name] if os.path.exists(name) else sorted(glob.glob(name))
+        if not places:
+            raise UsageError(f"{name}: there is no such folder or file")
+        found |= dict.fromkeys(Path(place).resolve() for place in places)
+    for path in found:
+        if out.resolve().is_relative_to(path) or path.is_relative_to(out.resolve()):
+            raise UsageError(f"{out} lies in the archive {path}, or holds it")
+    if not found:
+        raise UsageError("expected archives, got none")
+    return list(found)
+
+
+def _listed(path: Path) -> list[str]:
+    try:
+        lines = [line.strip() for line in path.read_text().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--list: {path}: {error}") from None
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _described(path: Path) -> Work:
+    """What a YAML file tells: a step is a word, or a word with a list or a line of options."""
+    try:
+        told: Any = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    if not isinstance(told, dict) or not {"archives"} <= told.keys() <= {"archives", "steps", "methods"}:
+        got = ", ".join(map(str, told)) if isinstance(told, dict) else type(told).__name__
+        raise UsageError(f"{path}: expected archives, steps and methods, got {got}")
+    for key, value in told.items():
+        if not isinstance(value, list):
+            raise UsageError(f"{path}: {key}: expected a list, got {type(value).__name__}")
+    work = Work(archives=[str(path.parent / str(name)) for name in told["archives"]])
+    for step in told.get("steps", ()):
+        for name, words in (step if isinstance(step, dict) else {step: []}).items():
+            work.steps[_step(str(name), str(path))] = shlex.split(words) if isinstance(words, str) else _texts(words)
+    work.methods = _texts(told.get("methods"))
+    return work
+
+
+def _texts(values: Any) -> list[str]:
+    return [str(value) for value in values or ()]
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+def _step(name: str, place: str) -> str:
+    if name not in STEPS:
+        raise UsageError(f"{place}: expected a step of {', '.join(STEPS)}, got '{name}'")
+    return name
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """No other batch writes into the same folder."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{out}: another batch is writing there") from None
+        yield
