@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay_messages.cdr.picture_files import Picture, picture_from_bytes, whole_picture
+from fieldplay_messages.cdr.picture_pixels import decoded, pixels_from_file
 from fieldplay_messages.errors import ArchiveError
 
 HEIGHT, WIDTH = 37, 53
@@ -224,3 +225,20 @@ def test_a_bmp_with_an_unknown_header_is_a_fault() -> None:
     assert fault_of_picture(head + struct.pack("<I", 13)) == "expected a BMP header of 12, 40 or more bytes, got 13"
     odd = head + struct.pack("<IiiHHII", 40, 5, 3, 1, 7, 0, 0)
     assert fault_of_picture(odd) == "expected BMP pixels of 1, 2, 4, 8, 16, 24, 32 bits, got 7"
+
+
+def resized_png(width: int, height: int) -> bytes:
+    """A small PNG whose header says another size, with the right checksum."""
+    data = encoded(".png", GREY)
+    chunk = b"IHDR" + struct.pack(">II", width, height) + data[24:29]
+    return data[:12] + chunk + struct.pack(">I", zlib.crc32(chunk)) + data[33:]
+
+
+@pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
+def test_a_picture_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
+    assert decoded(resized_png(*size)) is None
+    with pytest.raises(ArchiveError, match="do not decode as a picture"):
+        pixels_from_file(resized_png(*size))
+    jpeg = encoded(".jpg", COLOUR)
+    place = jpeg.index(struct.pack(">HH", HEIGHT, WIDTH))
+    assert decoded(jpeg[:place] + struct.pack(">HH", 60_000, 60_000) + jpeg[place + 4 :]) is None

@@ -1,10 +1,10 @@
 """BMP pictures from their bytes to pixels: rows are turned round and copied at once, where they are stored plainly."""
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_messages.cdr.picture_files import BmpHeader, whole_bmp
+from fieldplay_messages.cdr.picture_pixels import decoded
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Pixels
 
@@ -56,7 +56,7 @@ def _pixels(rows: NDArray[np.uint8], width: int, encoding: str) -> Pixels:
 
 
 def _decoded(data: bytes, grey: str) -> Pixels:
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    image = decoded(data)
     if image is None or image.dtype != np.uint8:
         raise ArchiveError("expected a BMP picture, got one that does not decode")
     channels = 1 if image.ndim == 2 else image.shape[2]

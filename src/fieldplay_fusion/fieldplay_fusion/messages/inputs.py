@@ -13,7 +13,7 @@ from fieldplay_fusion.dfn.values import Cloud, Frame, State, Wrench
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay_messages import records
-from fieldplay_messages.cdr.picture_pixels import SHAPES, pixels_from_image
+from fieldplay_messages.cdr.picture_pixels import SHAPES, decoded, pixels_from_image
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import Camera
@@ -45,7 +45,7 @@ def _pixels(data: "bytes | records.Pixels") -> tuple[NDArray[Any], str]:
                 rows = rows[: data.step * data.height].reshape(data.height, data.step)
                 return np.ascontiguousarray(rows[:, : data.width * kind.itemsize]).view(kind), data.encoding
         return pixels_from_image(data), "bgr8"
-    found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED) if len(data) else None
+    found = decoded(data)
     if found is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as a picture")
     if found.ndim == 2:

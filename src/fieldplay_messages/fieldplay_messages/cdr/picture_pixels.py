@@ -7,6 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from fieldplay_messages.cdr.picture_files import picture_from_bytes
 from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.errors import ArchiveError
 
@@ -26,8 +27,9 @@ YUV = {
     "yuv422": cv2.COLOR_YUV2BGR_UYVY, "uyvy": cv2.COLOR_YUV2BGR_UYVY,
     "yuv422_yuy2": cv2.COLOR_YUV2BGR_YUY2, "yuyv": cv2.COLOR_YUV2BGR_YUY2,
 }  # fmt: skip
+HEAD = 1 << 16  # bytes that say how large a picture is, if they do
 DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
-LARGEST_PIXELS = 1 << 28
+LARGEST_PIXELS = 1 << 27
 
 
 def pixels_from_image(message: Any) -> Pixels:
@@ -55,10 +57,25 @@ def pixels_from_compressed(message: Any) -> Pixels:
 
 def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
     """The bytes of a file: JPEG, PNG, BMP and what else OpenCV reads."""
-    values = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED) if len(data) else None
+    values = decoded(data)
     if values is None:
         raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
-    return shown(np.asarray(values))
+    return shown(values)
+
+
+def decoded(data: bytes | memoryview) -> NDArray[Any] | None:
+    """The pixels of a file as OpenCV reads them; None where it does not, or where memory would not hold them."""
+    try:
+        said = picture_from_bytes(bytes(data[:HEAD]))
+        if said.width * said.height > LARGEST_PIXELS:
+            return None
+    except ArchiveError:
+        pass  # another format, or a head that is longer
+    try:
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED) if len(data) else None
+    except cv2.error:  # of sizes that cannot be
+        return None
+    return None if found is None else np.asarray(found)
 
 
 def shown(values: NDArray[Any]) -> Pixels:

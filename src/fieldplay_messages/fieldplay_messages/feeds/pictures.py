@@ -12,6 +12,7 @@ import numpy as np
 
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
 from fieldplay_messages.cdr.picture_files import whole_picture
+from fieldplay_messages.cdr.picture_pixels import decoded
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import CameraInfos, Pictures, Pixels
@@ -225,7 +226,7 @@ def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | No
         return None
     if isinstance(data, Pixels):
         return image_message(data, int(record.stamp_ns[row]), frame)
-    pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    pixels = decoded(data)
     if pixels is None:
         shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
         return None
