@@ -176,9 +176,19 @@ def test_the_catalogue_is_complete() -> None:
         ("name: x\ndoc: [", r"faulty.yaml:2: expected YAML: "),
         ("name: x\n\tdoc: {[", r"faulty.yaml:2: expected YAML: "),
         ("[" * 5000, "nested too deep"),
+        ("{a: " * 300, "nested too deep"),
+        ("0: &a0 [x]\n" + "".join(f"{i}: &a{i} [{f'*a{i - 1}, ' * 40}]\n" for i in range(1, 9)), "by aliases"),
         ("name: \x00", "expected YAML"),
     ],
 )  # fmt: skip
 def test_what_is_no_description_is_an_error_that_says_so(text: str, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
         read(text)
+
+
+def test_a_value_that_is_none_of_its_type_is_told_and_the_rest_is_read() -> None:
+    text = "name: x\ndoc: y\nimplementations:\n- name: z\n  dfns:\n"
+    text += "  - {dfn_id: a, name: b, parameters: {g: {when: !!float then}}}\n"
+    description, defects = read(text)
+    assert [step.id for step in description.chains[0].steps] == ["a"]
+    assert ("wrong_form", 6) in [(defect.kind, defect.row) for defect in defects]

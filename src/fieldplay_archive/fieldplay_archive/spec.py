@@ -16,6 +16,7 @@ from fieldplay_archive.tables.table import RowsSpec
 from fieldplay_archive.tables.table_format import ExpectedUnit, TableSpec
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.spec import Camera, StreamSpec
+from fieldplay_messages.yaml_text import value_of_yaml
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -24,7 +25,6 @@ OPTIONAL = re.compile(r"\([^()]*\)\?|(?<!\\)[^)\\*+?]\?")
 ONE_OF = re.compile(r"\(([^()|]*)(?:\|[^()]*)?\)")
 ANYTHING = re.compile(r"(?:\.|\\[dwDWS])[*+]")
 T = TypeVar("T", bound="DataclassInstance")
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as quick, where PyYAML was built with it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +261,7 @@ def spec_from_file(path: Path) -> DatasetSpec:
 @cache
 def _spec_from_file(path: Path, state: tuple[int, ...]) -> DatasetSpec:
     """The same, made once of a file that stays as it is: all descriptions are read to find out what an archive is."""
-    spec = build(DatasetSpec, yaml.load(path.read_text("utf-8"), LOADER), str(path))
+    spec = build(DatasetSpec, value_of_yaml(path.read_text("utf-8")), str(path))
     if spec.name != path.stem:
         raise ArchiveError(f"{path}.name: expected '{path.stem}', as the file is called, got '{spec.name}'")
     return spec

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ament_index_python.packages import get_package_share_directory
 
 from fieldplay.projection.projection import overlay_parameters
@@ -13,6 +12,7 @@ from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.yaml_text import value_of_yaml
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, SetEnvironmentVariable, Shutdown
@@ -128,7 +128,7 @@ def live_view(dataset: str, namespace: str, *, in_browser: bool) -> ExecuteProce
 
 def _typed(text: str) -> Any:
     """An argument as what it looks like: true, 2.0, a text."""
-    value = yaml.safe_load(text)
+    value = value_of_yaml(text)
     return text if value is None or isinstance(value, list | dict) else value
 
 

@@ -10,6 +10,7 @@ import yaml
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.pictures import Images
+from fieldplay_messages.yaml_text import value_of_yaml
 from fieldplay_player.options import READ_AHEAD_MB, Awaited, PlayOptions
 
 ASSIGN = ":="
@@ -98,7 +99,7 @@ def dataset_parameters(value: Any) -> dict[str, Any]:
         if not (name and assign):
             raise UsageError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
         try:
-            found[name] = yaml.safe_load(content) if content else ""
+            found[name] = value_of_yaml(content) if content else ""
         except yaml.YAMLError as error:
             raise UsageError(f"dataset_parameters: {name}: {error}") from None
     return found

@@ -10,6 +10,7 @@ import yaml
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_messages.yaml_text import value_of_yaml
 
 CHOICES = {
     "reliability": ("reliable", "best_effort"),
@@ -38,7 +39,7 @@ Override = Mapping[str, Any]
 def overrides_from_file(path: Path) -> dict[str, Override]:
     """The overrides by topic, checked; what they do not name stays as it is."""
     try:
-        data = yaml.safe_load(path.read_text())
+        data = value_of_yaml(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"qos_overrides: {path}: {error}") from None
     if not isinstance(data, dict):

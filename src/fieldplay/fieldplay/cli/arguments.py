@@ -18,6 +18,7 @@ import yaml
 from fieldplay.cli.terminal import progress_bar
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
+from fieldplay_messages.yaml_text import value_of_yaml
 
 if TYPE_CHECKING:
     from fieldplay.data.archive_data import ArchiveData
@@ -141,7 +142,7 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
         if not (name and equals):
             raise UsageError(f"--set: expected NAME=VALUE, got '{text}'")
         try:
-            found[name] = yaml.safe_load(value) if value else ""
+            found[name] = value_of_yaml(value) if value else ""
         except yaml.YAMLError:
             raise UsageError(f"--set {name}: expected a number or a word, got '{value}'") from None
     return found

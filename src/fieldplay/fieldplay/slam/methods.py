@@ -11,6 +11,7 @@ from fieldplay.evaluation.pose_files import FORMS
 from fieldplay_archive.spec import build
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError, UsageError
+from fieldplay_messages.yaml_text import value_of_yaml
 
 FOLDER = "methods"
 SUFFIX = ".yaml"
@@ -120,7 +121,7 @@ def load_method(word: str) -> Method:
         known = ", ".join(method_files())
         raise UsageError(f"there is no method '{word}'; there are {known}, or give the file of one ({SUFFIX})")
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data = value_of_yaml(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ArchiveError(f"{path}: cannot be read: {error}") from None
     return replace(build(Method, data, str(path)), name=path.stem)

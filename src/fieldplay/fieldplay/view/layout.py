@@ -7,7 +7,6 @@ from typing import Any
 
 import rerun as rr
 import rerun.blueprint as rrb
-import yaml
 
 from fieldplay.report.panels.signals import QUANTITIES
 from fieldplay.view.frame_tree import FrameTree
@@ -17,6 +16,7 @@ from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
+from fieldplay_messages.yaml_text import value_of_yaml
 
 FOLDER = "views"
 FIX, SCAN, DIAGNOSTICS = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/LaserScan", "diagnostic_msgs/msg/DiagnosticArray"
@@ -75,7 +75,7 @@ def view_of(topics: Sequence[Topic], dataset: str = "", namespace: str = "") -> 
     files = view_files()
     for name in files:
         if name == dataset or (not dataset and any(topic.name.startswith(f"/{name}/") for topic in topics)):
-            content = yaml.safe_load(files[name].read_text("utf-8"))
+            content = value_of_yaml(files[name].read_text("utf-8"))
             return build(ViewSpec, content, str(files[name])), namespace or name
     return ViewSpec(), namespace
 

@@ -2,11 +2,13 @@
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import yaml
 
 from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.yaml_text import DEEPEST, FAULTS, require_shallow, require_small
 
 TAB_WIDTH = 8
 Fields = Mapping[str, "YamlValue"]
@@ -63,7 +65,12 @@ class YamlValue(NamedTuple):
 
     def plain(self) -> Any:
         """All of it as Python's own values."""
-        return yaml.constructor.SafeConstructor().construct_document(self.node)
+        try:
+            return yaml.constructor.SafeConstructor().construct_document(self.node)
+        except (yaml.YAMLError, *FAULTS) as error:
+            told = " ".join(str(error).split())
+            self.reader.complain(self.line, "wrong_form", f"expected values, got one that is none of its type: {told}")
+            return None
 
     def _pairs(self) -> Iterator[tuple[str, int, "YamlValue"]]:
         """Names of fields, their lines and values."""
@@ -126,6 +133,10 @@ class YamlReader:
             raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
         if node is None:
             raise ArchiveError(f"{self.file}: expected a description, got an empty file")
+        try:
+            require_small(node)
+        except yaml.YAMLError as error:
+            raise ArchiveError(f"{self.file}: {error}") from None
         return YamlValue(node, self)
 
     def _composed_without_tabs(self) -> yaml.Node | None:
@@ -135,6 +146,8 @@ class YamlReader:
             raise ArchiveError(self._told(error)) from None
 
     def _composed(self, text: str) -> yaml.Node | None:
+        with suppress(yaml.MarkedYAMLError):  # which is told below, by the parser that knows more of it
+            require_shallow(text, sure=DEEPEST)
         try:
             node: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
         except RecursionError:

@@ -10,6 +10,7 @@ import yaml
 from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import UsageError
+from fieldplay_messages.yaml_text import value_of_yaml
 
 Fields = Mapping[str, Any]
 
@@ -87,7 +88,7 @@ def plan_of_file(path: Path) -> PipelinePlan:
     if path.stat().st_size > LARGEST:
         raise UsageError(f"{path}: expected a plan of {LARGEST} bytes at most")
     try:
-        content = yaml.safe_load(path.read_text("utf-8-sig"))
+        content = value_of_yaml(path.read_text("utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: expected YAML: {' '.join(str(error).split())}") from None
     return plan_of_values(content, str(path))

@@ -11,6 +11,7 @@ from fieldplay_fusion.descriptors.catalogue import known
 from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.dfn.step import parameters as known_parameters
 from fieldplay_messages.errors import UsageError
+from fieldplay_messages.yaml_text import value_of_yaml
 
 CHAIN = "DFNsChain"  # as the authors' files call the chain itself
 ITEM = ("Name", "Type", "Implementation", "Parameters")
@@ -77,7 +78,7 @@ def settings_of_words(words: Iterable[str]) -> Configuration:
             found = found.and_then(Configuration(implementations={name: text}))
             continue
         try:
-            value = yaml.safe_load(text)
+            value = value_of_yaml(text)
         except yaml.YAMLError:
             value = text
         found = found.and_then(Configuration(settings={parts[0]: {parts[1]: {parts[2]: value}}}))
@@ -94,7 +95,7 @@ def configuration_of_file(path: Path) -> Configuration:
     if path.stat().st_size > LARGEST:
         raise UsageError(f"{path}: expected a configuration of {LARGEST} bytes at most")
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = value_of_yaml(path.read_text(encoding="utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: expected YAML: {' '.join(str(error).split())}") from None
     if not isinstance(content, list):

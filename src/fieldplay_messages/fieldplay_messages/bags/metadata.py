@@ -10,6 +10,7 @@ import yaml
 
 from fieldplay_messages.bags.channels import Channel, Contents, Qos
 from fieldplay_messages.batches import Topic
+from fieldplay_messages.yaml_text import value_of_yaml
 
 INFORMATION = "rosbag2_bagfile_information"
 METADATA = "metadata.yaml"
@@ -17,7 +18,6 @@ VERSION = 9
 ROS_DISTRO = "jazzy"
 
 PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -52,7 +52,7 @@ def metadata_text(contents: Contents, *, storage: str, files: Mapping[str, Conte
 def read_information(folder: Path) -> tuple[dict[str, Any], str]:
     """What metadata.yaml in a folder says, and what is wrong with it, if it is; then it says nothing."""
     try:
-        content = yaml.load((folder / METADATA).read_text("utf-8"), LOADER)
+        content = value_of_yaml((folder / METADATA).read_text("utf-8"))
         return {str(key): value for key, value in content[INFORMATION].items()}, ""
     except FileNotFoundError:
         return {}, "it is not there: the recording may have ended in a crash"

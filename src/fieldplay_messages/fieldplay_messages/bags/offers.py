@@ -9,9 +9,9 @@ from rosbags.typesys import Stores, TypesysError, get_typestore
 from rosbags.typesys.store import Typestore
 
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
-from fieldplay_messages.bags.metadata import LOADER
 from fieldplay_messages.bags.topics import IndexedTopic
 from fieldplay_messages.cdr.layout import Fields, MessageKind, typestore
+from fieldplay_messages.yaml_text import value_of_yaml
 
 # Older bags have numbers for words; `unknown` and the default of the system are those of ROS 2
 RELIABILITIES = {"best_effort": "best_effort", "2": "best_effort"}
@@ -29,7 +29,7 @@ def qos_of_profiles(told: object) -> Qos:
     """
     if isinstance(told, str):
         try:
-            told = yaml.load(told, LOADER)
+            told = value_of_yaml(told)
         except yaml.YAMLError:
             told = None
     listed = told if isinstance(told, list) else []

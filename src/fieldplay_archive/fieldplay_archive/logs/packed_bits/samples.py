@@ -30,9 +30,9 @@ from fieldplay_archive.logs.packed_bits.values import (
     PackedWhole,
 )
 from fieldplay_archive.logs.types.table import BITS, canonical_type, kind_of
-from fieldplay_archive.spec import LOADER
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.yaml_text import value_of_yaml
 
 FILE = Path("bits", "cdff.yaml")
 NUMBER, SIZE = r"-?\d+", r"(?P<low>\d+)(?:\.\.(?P<high>\d+))?"
@@ -74,7 +74,7 @@ def _installed_types(_: str) -> Mapping[str, tuple[PackedForm, ...]]:
 def types_of_file(file: Path) -> Mapping[str, tuple[PackedForm, ...]]:
     """The types of a description; ArchiveError tells what is wrong in it."""
     try:
-        data = yaml.load(file.read_text("utf-8"), LOADER)
+        data = value_of_yaml(file.read_text("utf-8"))
         return types_from_data(data)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
         raise ArchiveError(f"{file}: {error}") from None

@@ -10,9 +10,10 @@ import yaml
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.spec import LOADER, Extrinsic
+from fieldplay_archive.spec import Extrinsic
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.spec import Camera
+from fieldplay_messages.yaml_text import value_of_yaml
 
 Floats = NDArray[np.float64]
 LEFT, RIGHT, IMU, BASE, GPS = "left_camera", "right_camera", "imu", "base_link", "gps"
@@ -41,7 +42,7 @@ def calibration_from_bytes(data: bytes, fault: Callable[[str, str], None]) -> Ca
     if data.startswith(OPENCV_BEGIN):
         data = data.partition(b"\n")[2]
     try:
-        content = yaml.load(data, LOADER)
+        content = value_of_yaml(data)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         fault("unreadable_calibration", f"expected YAML: {' '.join(str(error).split())}")
         return Calibration()

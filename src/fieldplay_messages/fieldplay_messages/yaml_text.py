@@ -1,0 +1,71 @@
+"""YAML that others wrote, read within limits: no text of it ends the program, fills the memory or lasts for ever."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DEEPEST = 100  # values within values; libyaml's composer ends the process at some tens of thousands
+MOST_VALUES = 1 << 20  # what an alias repeats is counted each time
+SURELY_SHALLOW = 4000  # brackets, and signs of a line: texts with fewer are not looked through
+FAULTS = (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError)  # of values that are none
+
+
+def value_of_yaml(text: str | bytes) -> Any:
+    """What a text holds; yaml.YAMLError alone tells what is wrong with it."""
+    try:
+        require_shallow(text)
+        loader = LOADER(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            require_small(node)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except FAULTS as error:
+        raise yaml.YAMLError(f"a value that is none of its type: {error}") from None
+
+
+def require_small(node: yaml.Node) -> None:
+    """yaml.YAMLError where a document would have too many values, each alias counted as what it repeats."""
+    sizes: dict[int, int] = {}
+    waiting = [node]
+    while waiting:
+        inner = list(_inner(waiting[-1]))
+        left = [each for each in inner if id(each) not in sizes]
+        if left and id(waiting[-1]) not in sizes:
+            sizes[id(waiting[-1])] = 0  # while what is in it is counted: it may hold itself
+            waiting += left
+            continue
+        own = waiting.pop()
+        sizes[id(own)] = 1 + sum(sizes.get(id(each), 0) for each in inner)
+    if sizes[id(node)] > MOST_VALUES:
+        raise yaml.YAMLError(f"expected at most {MOST_VALUES} values, got {sizes[id(node)]:.3g} by aliases")
+
+
+def _inner(node: yaml.Node) -> Iterator[yaml.Node]:
+    """The values directly in one."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
+    elif isinstance(node, yaml.SequenceNode):
+        yield from node.value
+
+
+def require_shallow(text: str | bytes, *, sure: int = SURELY_SHALLOW) -> None:
+    """yaml.YAMLError where values lie too deep in each other, if a text has so many signs of that."""
+    if isinstance(text, str):
+        signs = text.count("[") + text.count("{") + max(map(len, text.splitlines()), default=0)
+    else:
+        signs = text.count(b"[") + text.count(b"{") + max(map(len, text.splitlines()), default=0)
+    if signs <= sure:
+        return
+    depth = 0
+    for event in yaml.parse(text, LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            raise yaml.YAMLError(f"expected at most {DEEPEST} values in each other, got some that are nested too deep")
