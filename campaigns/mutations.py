@@ -12,6 +12,7 @@ import yaml
 EXTREMES: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "extremes.yaml").read_text("utf-8"))
 TEXTS: list[bytes] = [text.encode() for text in EXTREMES["texts"]]
 INTEGERS: list[int] = EXTREMES["integers"]
+XML_PARTS, YAML_PARTS = ([text.encode("latin-1") for text in EXTREMES[name]] for name in ("xml_parts", "yaml_parts"))
 LENGTHS = (*"BHIQ", ">H", ">I", ">Q")
 NUMBER = re.compile(rb"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 FIELD = re.compile(rb"[^\s,;]+")
@@ -169,6 +170,15 @@ def lines_changed(draw: Draw, data: bytes) -> bytes:
             (b"\r", b"\r\r", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85", b"\xe2\x80\xa8", b" ", b",", b";")
         )
     return b"\n".join(lines)
+
+
+def with_parts(draw: Draw, data: bytes, parts: Sequence[bytes]) -> bytes:
+    """A text with some parts put in, in the place of a few bytes or none."""
+    for _ in range(draw.choice((1, 1, 2, 4))):
+        place = draw.randrange(len(data) + 1)
+        part = draw.choice(parts) * draw.choice((1, 1, 1, 1, 1, 1, 40, 300))
+        data = data[:place] + part + data[place + draw.choice((0, 0, 1, 8)) :]
+    return data
 
 
 LINES: tuple[Change, ...] = (*(lines_changed,) * 10, *BYTES)
