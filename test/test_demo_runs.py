@@ -14,7 +14,7 @@ PICTURES = ("map", "errors", "wheels", "clouds", "main_cam", "aux_cam")
 
 def test_the_demo_hears_all_finds_it_in_the_bag_and_draws_it(tmp_path: Path, browser: Browser) -> None:
     out = tmp_path / "bags" / "demo"
-    command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "4", "--rate", RATE, "--out", str(out)]
+    command = [sys.executable, "-m", "fieldplay_bringup.demo", "--seconds", "2", "--rate", RATE, "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert re.search(r"Heard live as the bag has it: \d{4} messages on 34 topics", result.stdout), result.stdout

@@ -4,10 +4,10 @@ The earth's own turn (7e-5 rad/s) and the curvature of its surface are left out:
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.signal import lfilter
 
 from fieldplay_samples.motion.frames import Floats, floats, turned
 from fieldplay_samples.motion.rigid import RigidMotion
@@ -81,7 +81,8 @@ def wandering(rng: np.random.Generator, *, count: int, rate_hz: float, over_s: f
     kept = np.exp(-1.0 / (rate_hz * over_s))
     steps = rng.standard_normal((count, axes)) * np.sqrt(1.0 - kept * kept)
     steps[0] /= np.sqrt(1.0 - kept * kept)
-    return floats(lfilter([1.0], [1.0, -kept], steps, axis=0))
+    rows = [list(accumulate(column, lambda before, step: kept * before + step)) for column in steps.T.tolist()]
+    return floats(rows).T  # SciPy's filters give the same, and take longer to import than this to run
 
 
 def pressure_pa(altitude_m: Floats) -> Floats:
