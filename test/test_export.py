@@ -16,6 +16,7 @@ from kiss_icp.datasets.kitti import KITTIOdometryDataset
 from fieldplay.cli.main import main
 from fieldplay.export import files
 from fieldplay_archive.formats.pcd import cloud_from_pcd, pcd_from_cloud
+from fieldplay_archive.formats.ply import ply_from_cloud
 from fieldplay_messages.cdr.clouds import rows_of_cloud
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Pixels
@@ -151,6 +152,34 @@ def test_clouds_have_all_their_fields(few_pictures: Path, tmp_path: Path, export
         expected = rows_of_cloud(message)
         assert found.dtype.names == expected.dtype.names
         assert all((found[name] == expected[name]).all() for name in found.dtype.names or ())
+
+
+def test_ply_files_hold_every_number_of_the_clouds(few_pictures: Path, tmp_path: Path, export: Export) -> None:
+    (told,) = export(few_pictures, "pcd", "--format", "pcd").values()
+    assert export(few_pictures, "ply", "--format", "ply").popitem()[1]["count"] == told["count"] == 10
+    for path in (tmp_path / "pcd" / told["path"]).glob("*.pcd"):
+        expected = cloud_from_pcd(path.read_bytes())
+        data = (tmp_path / "ply" / told["path"] / f"{path.stem}.ply").read_bytes()
+        assert_ply(data, expected)
+
+
+def assert_ply(data: bytes, expected: np.ndarray) -> None:
+    """The file by its own header."""
+    head, body = data.split(b"end_header\n", 1)
+    first, *lines = head.decode().splitlines()
+    assert (first, lines[:2]) == ("ply", ["format binary_little_endian 1.0", f"element vertex {len(expected)}"])
+    sizes = {"double": "<f8", "float": "<f4", "int": "<i4", "ushort": "<u2", "uchar": "u1"}
+    found = np.frombuffer(body, [(name, sizes[kind]) for _, kind, name in map(str.split, lines[2:])])
+    assert found.dtype == expected.dtype
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_a_ply_file_has_a_property_for_each_number_and_refuses_what_it_cannot_hold() -> None:
+    cloud = np.array([(1.5, [7, 8])], [("x", ">f8"), ("feature", "<u2", 2)])
+    flat = np.array([(1.5, 7, 8)], [("x", "<f8"), ("feature_0", "<u2"), ("feature_1", "<u2")])
+    assert_ply(ply_from_cloud(cloud), flat)
+    with pytest.raises(ArchiveError, match=r"t: expected numbers that a PLY file can hold .*, got int64"):
+        ply_from_cloud(np.zeros(2, [("x", "<f4"), ("t", "<i8")]))
 
 
 def test_a_pcd_file_refuses_what_it_cannot_hold() -> None:

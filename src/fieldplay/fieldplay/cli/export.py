@@ -26,6 +26,7 @@ FORMATS = {
     "kitti": "clouds as a dataset of KITTI's odometry",
     "images": "pictures, named by their times",
     "pcd": "clouds, named by their times",
+    "ply": "the same as PLY",
 }
 
 
@@ -107,8 +108,9 @@ def _form(
         return export_tum, TYPES, "poses"
     if chosen.format == "images":
         return export_pictures, (RAW, COMPRESSED), "pictures"
-    if chosen.format == "pcd":
-        return export_clouds, (CLOUD,), "point clouds"
+    if chosen.format in ("pcd", "ply"):
+        suffix = f".{chosen.format}"
+        return lambda feeds, out: export_clouds(feeds, out, suffix), (CLOUD,), "point clouds"
     return lambda feeds, out: export_kitti(feeds, out, chosen.poses), (CLOUD,), "point clouds"
 
 

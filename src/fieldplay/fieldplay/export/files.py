@@ -1,6 +1,7 @@
 """Pictures and clouds as files that are named by their times."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import cv2
@@ -9,6 +10,7 @@ import numpy as np
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.tables.table import file_names
 from fieldplay_archive.formats.pcd import pcd_from_cloud
+from fieldplay_archive.formats.ply import ply_from_cloud
 from fieldplay_messages.cdr.picture_pixels import SHAPES
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.pictures import MOSAICS, PACKABLE, RED_FIRST, png_of_pixels
@@ -16,6 +18,7 @@ from fieldplay_messages.records import CameraInfos, Clouds, Pictures, Pixels, Re
 
 TIMES = "times.csv"
 KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg", b"BM": ".bmp", b"II*\0": ".tiff", b"MM\0*": ".tiff"}
+CLOUD_FILES = {".pcd": pcd_from_cloud, ".ply": ply_from_cloud}
 IN_PNG = {*PACKABLE, *MOSAICS, *RED_FIRST}
 
 Made = Callable[[Record, int], tuple[bytes, str]]  # a row as a file, and how its name ends
@@ -26,9 +29,9 @@ def export_pictures(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopi
     return _export(feeds, folder, _picture, kind="damaged_picture")
 
 
-def export_clouds(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
-    """A folder for each topic: PCD files with all fields of the points."""
-    return _export(feeds, folder, _cloud, kind="damaged_cloud")
+def export_clouds(feeds: ExportedFeeds, folder: Path, suffix: str) -> Iterator[ExportedTopic]:
+    """A folder for each topic: .pcd or .ply files with all fields of the points."""
+    return _export(feeds, folder, partial(_cloud, suffix=suffix), kind="damaged_cloud")
 
 
 def _export(feeds: ExportedFeeds, folder: Path, make: Made, *, kind: str) -> Iterator[ExportedTopic]:
@@ -85,7 +88,7 @@ def _other_pixels(pixels: Pixels) -> tuple[bytes, str]:
     return cv2.imencode(suffix, values)[1].tobytes(), suffix
 
 
-def _cloud(record: Record, row: int) -> tuple[bytes, str]:
+def _cloud(record: Record, row: int, *, suffix: str) -> tuple[bytes, str]:
     if not isinstance(record, Clouds):
         raise ArchiveError(f"expected clouds, got {type(record).__name__}")
-    return pcd_from_cloud(record.load(row)), ".pcd"
+    return CLOUD_FILES[suffix](record.load(row)), suffix

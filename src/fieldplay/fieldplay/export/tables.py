@@ -27,6 +27,6 @@ def export_tables(feeds: ExportedFeeds, folder: Path, suffix: str, lists: Lists)
             path=name,
             count=written.rows,
             units={column: rows.unit(column) for column in columns},
-            note="without its bytes, which --format images and pcd write" if own[0].msgtype in HEAVY else "",
+            note="without its bytes, which --format images, pcd and ply write" if own[0].msgtype in HEAVY else "",
         )
     lists.require_known()

@@ -1,13 +1,12 @@
-"""A cloud as a PLY file, which every viewer of clouds opens."""
+"""A cloud that goes through ports as a PLY file."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_archive.formats.ply import ply_from_cloud
 from fieldplay_fusion.dfn.values import Cloud
-
-KINDS = {"<f4": "float", "|u1": "uchar"}
 
 
 def ply_bytes(cloud: Cloud) -> bytes:
@@ -21,6 +20,4 @@ def ply_bytes(cloud: Cloud) -> bytes:
     rows = np.zeros(len(cloud), np.dtype([(name, kind) for name, kind, _ in columns]))
     for name, _, values in columns:
         rows[name] = values
-    head = ["ply", "format binary_little_endian 1.0", f"element vertex {len(cloud)}"]
-    head += [f"property {KINDS[kind]} {name}" for name, kind, _ in columns]
-    return "\n".join([*head, "end_header", ""]).encode() + rows.tobytes()
+    return ply_from_cloud(rows)
