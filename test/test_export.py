@@ -3,6 +3,7 @@
 import json
 import math
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from fieldplay_messages.records import Pixels
 from helpers.bag_messages import messages_of_bag
 from helpers.foreign_bags import write_ros1
 from helpers.read_back import cells_of_message
+from helpers.tiny_rosario import TinyRosario
 from helpers.tiny_sherpatt import write_archive
 
 Export = Callable[..., dict[str, dict[str, Any]]]
@@ -98,6 +100,17 @@ def test_csv_has_the_same_values_and_lists_become_columns(few_pictures: Path, tm
     assert topics["/ameds/main_arm/joint_states"]["units"]["position.6"] == "rad or m"
     facts = pl.read_parquet_metadata(tmp_path / "parquet" / topics["/ameds/imu/data_raw"]["path"])
     assert (facts["type"], json.loads(facts["units"])["linear_acceleration.z"]) == ("sensor_msgs/msg/Imu", "m/s2")
+
+
+def test_tables_parsed_by_several_processes_give_the_same_files(tmp_path: Path, export: Export) -> None:
+    rosario = TinyRosario(tmp_path / "sequence01", seconds=2)
+    rosario.write_all()
+    export(rosario.root, "1", "--format", "csv")
+    words = ["export", str(rosario.root), str(tmp_path / "2"), "--format", "csv", "--jobs", "2"]
+    subprocess.run(["fieldplay", *words], check=True, capture_output=True)  # anew: only without threads it can divide
+    alone = {path.name: path.read_bytes() for path in (tmp_path / "1").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "2").iterdir()} == alone
+    assert len(alone) > 5
 
 
 def test_a_window_and_lists_of_messages(few_pictures: Path, tmp_path: Path, export: Export) -> None:

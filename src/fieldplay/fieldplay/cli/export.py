@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fieldplay.cli.arguments import add_archive, add_json, add_selection, opened, require_place, selection_of
+from fieldplay.cli.arguments import add_archive, add_jobs, add_json, add_selection, opened, require_place, selection_of
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_messages.errors import UsageError
 
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         help="of kitti: the true poses, or none; by default those that the dataset names",
     )
+    add_jobs(parser)
     add_json(parser, "what was written as JSON")
 
 

@@ -82,7 +82,7 @@ def wandering(rng: np.random.Generator, *, count: int, rate_hz: float, over_s: f
     steps = rng.standard_normal((count, axes)) * np.sqrt(1.0 - kept * kept)
     steps[0] /= np.sqrt(1.0 - kept * kept)
     rows = [list(accumulate(column, lambda before, step: kept * before + step)) for column in steps.T.tolist()]
-    return floats(rows).T  # SciPy's filters give the same, and take longer to import than this to run
+    return floats(np.transpose(rows))  # SciPy's filters give the same, and take longer to import than this to run
 
 
 def pressure_pa(altitude_m: Floats) -> Floats:
