@@ -1,3 +1,4 @@
+import resource
 import struct
 import zlib
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_messages.cdr.picture_files import Picture, picture_from_bytes, whole_picture
+from fieldplay_messages.cdr.picture_files import Picture, has_whole_chunks, picture_from_bytes, whole_picture
 from fieldplay_messages.cdr.picture_pixels import decoded, pixels_from_file
 from fieldplay_messages.errors import ArchiveError
 
@@ -242,3 +243,12 @@ def test_a_picture_that_claims_an_impossible_size_has_no_pixels(size: tuple[int,
     jpeg = encoded(".jpg", COLOUR)
     place = jpeg.index(struct.pack(">HH", HEIGHT, WIDTH))
     assert decoded(jpeg[:place] + struct.pack(">HH", 60_000, 60_000) + jpeg[place + 4 :]) is None
+
+
+def test_a_chunk_that_claims_more_than_there_is_takes_no_memory() -> None:
+    data = encoded(".png", GREY)
+    place = data.index(b"IDAT") - 4
+    assert decoded(data) is not None and has_whole_chunks(data) and has_whole_chunks(encoded(".jpg", GREY))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert decoded(data[:place] + struct.pack(">I", 1 << 30) + data[place + 4 :]) is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kB

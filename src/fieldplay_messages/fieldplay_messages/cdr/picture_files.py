@@ -213,6 +213,17 @@ def _whole_png(data: bytes) -> Picture:
     return picture
 
 
+def has_whole_chunks(data: bytes | memoryview) -> bool:
+    """Whether no chunk of a PNG up to its end claims to be longer than the file; of another file True."""
+    if bytes(data[: len(PNG_START)]) != PNG_START:
+        return True
+    place, kind = len(PNG_START), b""
+    while kind != b"IEND" and place + PNG_CHUNK.size <= len(data):
+        length, kind = PNG_CHUNK.unpack_from(data, place)
+        place += PNG_CHUNK.size + length + PNG_CRC.size
+    return place <= len(data)
+
+
 def whole_bmp(data: bytes) -> tuple[BmpHeader, Picture]:
     """What the header of a whole BMP says; ArchiveError where it is none or cut off."""
     header = _bmp_header(data)

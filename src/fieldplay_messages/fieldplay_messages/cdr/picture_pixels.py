@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from fieldplay_messages.cdr.picture_files import picture_from_bytes
+from fieldplay_messages.cdr.picture_files import has_whole_chunks, picture_from_bytes
 from fieldplay_messages.colour_map import colour_map
 from fieldplay_messages.errors import ArchiveError
 
@@ -71,8 +71,10 @@ def decoded(data: bytes | memoryview) -> NDArray[Any] | None:
             return None
     except ArchiveError:
         pass  # another format, or a head that is longer
+    if not len(data) or not has_whole_chunks(data):  # for a chunk OpenCV takes as much memory as it claims
+        return None
     try:
-        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED) if len(data) else None
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:  # of sizes that cannot be
         return None
     return None if found is None else np.asarray(found)
