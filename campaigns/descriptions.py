@@ -3,7 +3,7 @@
 import random
 import re
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
 from fieldplay_fusion.descriptors.catalogue import known
 from fieldplay_fusion.descriptors.checks import check_description
@@ -15,7 +15,7 @@ BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
 NAMES = ("ElevationMapping", "MapLocalisation", "VisualSlamStereo", "PointCloudModelLocalisation")
 
 
-class Descriptions:
+class Descriptions(Inputs):
     """See above."""
 
     suffix = "yaml"

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from fieldplay_messages.errors import UserError
 
 OURS = "fieldplay"
-SLOW_S, BYTES_A_S = 1.0, 100_000  # an input of so many bytes may take so long, one of twice as many twice as long
+BYTES_A_S = 100_000
 HANGS_S = 30
 TWICE_EVERY = 8  # how often an input is looked at a second time
 MOST_KEPT = 3  # inputs of one fault
@@ -39,6 +39,7 @@ class Inputs(Protocol):
     """One kind of input: how it is changed, and an oracle of what must come of it."""
 
     suffix: str
+    slow_s: float = 1.0  # that an input may take, and as long again for each 100 kB of it
 
     def mutated(self, draw: random.Random) -> bytes:
         """An input that was changed."""
@@ -106,7 +107,7 @@ def _judge(summary: Summary, inputs: Inputs, data: bytes, index: int) -> None:
     what = fault_of(inputs, data, is_twice=index % TWICE_EVERY == 0, word=summary.words)
     took = time.process_time() - began
     summary.slowest_s, summary.largest_bytes = max(summary.slowest_s, took), max(summary.largest_bytes, len(data))
-    if not what and took > SLOW_S + len(data) / BYTES_A_S:
+    if not what and took > inputs.slow_s + len(data) / BYTES_A_S:
         what = ("slow", f"{took:.1f} s for {len(data)} bytes")
     if not what:
         return

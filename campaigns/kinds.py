@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from campaigns import archives
 from campaigns.descriptions import Descriptions
 from campaigns.frame import Inputs
 from campaigns.labels import Labels
@@ -21,4 +22,9 @@ KINDS: Mapping[str, Callable[[], Inputs]] = {
     "rasters": Rasters,
     "labels": Labels,
     "descriptions": Descriptions,
+    "archive-ameds": archives.ameds,
+    "archive-ida": archives.ida,
+    "archive-acfr": archives.acfr,
+    "archive-rosario": archives.rosario,
+    "archive-sherpatt": archives.sherpatt,
 }

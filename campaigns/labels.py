@@ -3,7 +3,7 @@
 import random
 from xml.etree import ElementTree
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, XML_PARTS, changed, with_parts
 from fieldplay_archive.formats.pds4 import label_from_xml
 
@@ -32,7 +32,7 @@ LABEL = f"""<?xml version="1.0" encoding="UTF-8"?>
 """.encode()
 
 
-class Labels:
+class Labels(Inputs):
     """See above."""
 
     suffix = "xml"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
@@ -48,7 +48,7 @@ def _log(number: int, marked: MarkedLines) -> Log:
     return Log(marked, tuple(line.encode() for line in lines))
 
 
-class Marked:
+class Marked(Inputs):
     """See above."""
 
     suffix = "txt"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import BYTES, EXTREMES, INTEGERS, LARGEST, changed
 from fieldplay_archive.logs.log import Log
@@ -94,7 +94,7 @@ def _places(data: bytes) -> Iterator[int]:
             unpacker.skip()
 
 
-class MessagePackLogs:
+class MessagePackLogs(Inputs):
     """See above."""
 
     suffix = "msg"

@@ -7,7 +7,7 @@ import zlib
 import cv2
 import numpy as np
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import INTEGERS, changed
 from fieldplay_messages.cdr.picture_files import picture_from_bytes, whole_picture
 from fieldplay_messages.cdr.picture_pixels import pixels_from_file
@@ -42,7 +42,7 @@ def _with_sums(data: bytes) -> bytes:
     return bytes(out) + data[place:]
 
 
-class Pictures:
+class Pictures(Inputs):
     """See above."""
 
     suffix = "img"

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, LINES, changed
 from fieldplay_archive.formats.pcd import cloud_from_pcd, header_from_pcd
 
@@ -61,7 +61,7 @@ def _packed(data: bytes) -> bytes:
     return bytes(out)
 
 
-class PointClouds:
+class PointClouds(Inputs):
     """See above."""
 
     suffix = "pcd"

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import tifffile
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import changed, with_length
 from fieldplay_archive.formats.geotiff import open_raster
 from fieldplay_messages.errors import ArchiveError
@@ -25,7 +25,7 @@ def _file(number: int) -> bytes:
     return file.getvalue()
 
 
-class Rasters:
+class Rasters(Inputs):
     """See above."""
 
     suffix = "tif"

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import NamedTuple
 
-from campaigns.frame import Found, WrongError
+from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from fieldplay_archive.tables.table import Table
@@ -70,7 +70,7 @@ def _text(number: int, form: Form) -> Text:
     return Text(form, form.head.encode(), tuple(line.encode() for line in lines))
 
 
-class Tables:
+class Tables(Inputs):
     """See above."""
 
     suffix = "csv"
