@@ -14,7 +14,7 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 import fieldplay
-from fieldplay.batch.jobs import jobs_of, own_version, run_job, steps_of
+from fieldplay.batch.jobs import done_before, jobs_of, own_version, run_job, steps_of
 from fieldplay.batch.results import write_results
 from fieldplay.cli.main import main
 from fieldplay.slam.environments import environment_of, is_ready, methods_folder, provide
@@ -190,17 +190,21 @@ def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
         "good": "cp HERE/good poses.tum",
     }
     files = [write(name, script) for name, script in scripts.items()]
+    files.append(write("unfit", "true", needs={"lidar": {"types": [CLOUD], "fields": ["ring"]}}))
     jobs = jobs_of([bag], steps_of({"slam": ["--time-limit", "0.4"]}, files), tmp_path / "board")
     found = [run_job(job, main, own_version()) for job in jobs]
-    assert [outcome.is_well for outcome in found] == [False, False, False, True, True]
+    assert [outcome.is_well for outcome in found] == [False, False, False, True, True, True]
+    assert [done_before(job) is not None for job in jobs] == [outcome.is_well for outcome in found]
     write_results(tmp_path / "board", found)
     with (tmp_path / "board" / "methods.csv").open() as file:
         rows = {row["method"]: row for row in csv.DictReader(file)}
-    assert set(list(rows)[:2]) == {"good", "half"} and set(rows) == set(scripts)  # what has no error stands last
+    assert set(list(rows)[:2]) == {"good", "half"} and set(rows) == {*scripts, "unfit"}  # what has no error stands last
     assert {name: row["status"] for name, row in rows.items() if row["status"] != "failed"} == {
         "good": "done",
         "half": "done",
+        "unfit": "skipped",
     }
+    assert (rows["unfit"]["log"], rows["unfit"]["MB"]) == ("", "")
     assert rows["crash"]["told"] == "sh ended with code 3: too large"
     assert rows["hangs"]["told"] == "not done after 0.4 s (--time-limit)"
     assert (rows["half"]["poses"], rows["half"]["told"]) == ("15 of 30", "15 poses for 30 scans")
@@ -216,6 +220,7 @@ def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
     assert "too large" in (tmp_path / "board" / "bag" / "slam" / "crash" / "log.txt").read_text()
     page = (tmp_path / "board" / "index.html").read_text()
     assert 'href="bag/slam/crash/log.txt"' in page
+    assert "crash ATE m" not in page  # a column without any number
 
 
 def test_programs_beside_a_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fieldplay_messages.outputs import clean_up, write_whole
 INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "evaluate", "report", "slam"
 OUTPUTS = {CONVERT: "bag", REPORT: "report.html", SLAM: "slam"}  # what a command writes; of the others, their JSON
 DESCRIPTION = ".yaml"  # how the file of a method ends
-FAILED = "failed"
+FAILED, SKIPPED = "failed", "skipped"  # also of methods
 MOST_SAID = 4000  # characters of what a command says that are kept
 ONE_AT_A_TIME = Lock()  # in a process: what a command prints is caught, and all threads share this
 
@@ -169,7 +169,8 @@ def done_before(job: Job) -> Outcome | None:
         outcome = Outcome(**{**told, "words": tuple(told["words"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    is_whole = job.output is None or job.output.exists()
+    is_unfit = job.step.command == SLAM and all(one["status"] == SKIPPED for one in outcome.result or ())
+    is_whole = job.output is None or job.output.exists() or is_unfit
     return outcome if is_whole and outcome.is_well and outcome.key == job.key else None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fieldplay.batch.jobs import CHECK, CONVERT, EVALUATE, FAILED, INFO, REPORT, SLAM, Outcome, own_version
+from fieldplay.batch.jobs import CHECK, CONVERT, EVALUATE, FAILED, INFO, REPORT, SKIPPED, SLAM, Outcome, own_version
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections, plain_table
 from fieldplay_messages.outputs import write_whole
@@ -18,13 +18,14 @@ from fieldplay_messages.stamps import NS_PER_S
 
 JSON, CSV, METHODS, PAGE = "results.json", "results.csv", "methods.csv", "index.html"
 ATE, RPE = "ATE m", "RPE %"
+EXTENT = ("archive", "duration s", "messages", "defects")
 LEAD = (
     "A row for each archive; a click on a heading sorts by it. ATE is the root mean square of the error of places, "
     "RPE that of the error of motion over the longest stretch of way that was looked at, per way."
 )
 METHODS_LEAD = (
     "Errors as above; drift is that of motion over all stretches of way together. s per s is time by the clock for a "
-    "second of data, which says little where workers share cores. Each name leads to what the method printed."
+    "second of data, which says little where workers share cores. A log is all that a method printed."
 )
 OF_METHODS = {
     ATE: "ate_rmse_m",
@@ -110,11 +111,12 @@ def _method_rows(steps: Sequence[Outcome]) -> Iterator[Row]:
         known = {"archive": step.name, "method": step.step.removeprefix(f"{SLAM}_")}
         for one in step.result or [{"status": FAILED, "error": step.reason}]:
             poses = f"{one['poses']} of {one['scans']}" if one.get("scans") else ""
-            errors = {head: one.get(key) for head, key in OF_METHODS.items()}
+            errors = {head: one.get(key) if poses else None for head, key in OF_METHODS.items()}
             rpe = one["rpe"][-1] if one.get("rpe") else {"length_m": None, "translation_percent": None}
             relative = {RPE: rpe["translation_percent"], "over m": rpe["length_m"]}
             notes = "; ".join(filter(None, [one["error"], *one.get("notes", ())]))
-            yield {**known, "status": one["status"], "poses": poses, **errors, **relative, "told": notes}
+            log = f"{SLAM}/{known['method']}/log.txt" if step.result and one["status"] != SKIPPED else None
+            yield {**known, "status": one["status"], "poses": poses, **errors, **relative, "told": notes, "log": log}
 
 
 def _by_error(row: Row) -> tuple[bool, float]:
@@ -150,9 +152,10 @@ def _csv(rows: Sequence[Row]) -> bytes:
 
 
 def headings_of(rows: Sequence[Row]) -> list[str]:
-    """All headings, each where it first stands; what failed is told last."""
-    heads = dict.fromkeys(key for row in rows for key in row)
-    return sorted(heads, key=lambda head: head == FAILED)
+    """All headings: what every archive has, the others where they first stand, and last what failed."""
+    heads = dict.fromkeys([*EXTENT, *(key for row in rows for key in row)])
+    there = [head for head in heads if any(head in row for row in rows)]
+    return sorted(there, key=lambda head: head == FAILED)
 
 
 def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
@@ -162,9 +165,7 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
         Section("archives", "Archives", _table([row | {"archive": links[row["archive"]]} for row in rows]), LEAD)
     ]
     if methods:
-        logs = [
-            row | {"method": _link(row["method"], row["archive"], SLAM, row["method"], "log.txt")} for row in methods
-        ]
+        logs = [row | {"log": row["log"] and _link("log", row["archive"], *row["log"].split("/"))} for row in methods]
         sections.append(Section("methods", "Methods", _table(logs), METHODS_LEAD))
     faults: dict[tuple[str, str], list[str]] = {}
     for one in (each for steps in found.values() for each in steps if not each.is_well):
@@ -180,10 +181,9 @@ def page_of(rows: Sequence[Row], methods: Sequence[Row], found: Found) -> Html:
 
 
 def _table(rows: Sequence[Row]) -> Html:
-    heads = headings_of(rows)
-    return element(
-        "div", plain_table(heads, [[_shown(row.get(head)) for head in heads] for row in rows]), class_="card"
-    )
+    heads = [head for head in headings_of(rows) if any(row.get(head) not in (None, "") for row in rows)]
+    cells = ([_shown(row.get(head)) for head in heads] for row in rows)
+    return element("div", plain_table(heads, cells), class_="card")
 
 
 def _shown(value: object) -> object:
@@ -194,7 +194,7 @@ def _links(name: str, steps: Sequence[Outcome]) -> Html:
     """The name, to its report where there is one; and what else was written."""
     is_drawn = any(one.command == REPORT and one.is_well for one in steps)
     title = _link(name, name, "report.html") if is_drawn else element("span", name)
-    records = (_link(one.step, name, f"{one.step}.json") for one in steps if one.command != CONVERT)
+    records = (_link(one.step, name, f"{one.step}.json") for one in steps if one.command not in (CONVERT, SLAM))
     return joined([title, " ", element("small", *(joined([" ", one]) for one in records), class_="muted")])
 
 
