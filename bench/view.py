@@ -2,7 +2,8 @@
 
 Two cameras as JPEG at 30 Hz, the lidar at 5 Hz with 115,200 points, all tables. Seconds of CPU against seconds of the
 archive, and the largest memory, alternating with a conversion of the same archive in one run. The first picture is
-timed from the start of the process. Usage: ./ws exec python bench/view.py [--seconds 20] [--rounds 3]
+timed from the start of the process. Then the same is sent to a server that may keep --memory, and its largest memory
+told. Usage: ./ws exec python bench/view.py [--seconds 20] [--rounds 3] [--memory 100MB]
 """
 
 import argparse
@@ -15,7 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import rerun as rr
 from archive import write_clouds, write_pictures, write_tables
+
+from fieldplay.view import viewer
+from fieldplay.view.show import Shown
+from fieldplay_archive.datasets import open_dataset
+from fieldplay_archive.outlets.selection import Selection
 
 CAMERAS = {"MainCam": (1080, 1920), "AuxCam": (720, 1280)}
 CHILD = """
@@ -52,10 +59,21 @@ def measured(*command: str) -> dict[str, Any]:
     return found
 
 
+def served_mb(root: Path, memory: str) -> float:
+    """The largest memory of a server that is sent an archive and may keep so much of it."""
+    stream = rr.RecordingStream("bench")
+    with viewer.browser(memory, viewer.LOCAL, viewer.free_port(viewer.LOCAL, 0)) as server:
+        with viewer.connected(stream, server.url), open_dataset(root) as archive:
+            Shown(archive, Selection(), stream, tell=lambda _: None).send(lambda *_: None)
+        status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--memory", default="100MB")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fieldplay-bench-", dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
         folder = Path(name)
@@ -72,8 +90,10 @@ def main() -> None:
                 f"round {number + 1}: view {options.seconds / view['cpu_s']:.1f} times real time by CPU"
                 f" ({options.seconds / view['wall_s']:.1f} by the clock), first picture after"
                 f" {view['first_picture_s']:.2f} s, {view['memory_mb']:.0f} MB, {size:.0f} MB written;"
-                f" convert takes {bag['cpu_s'] / view['cpu_s']:.2f} of its CPU, {bag['memory_mb']:.0f} MB"
+                f" convert takes {bag['cpu_s'] / view['cpu_s']:.2f} of its CPU, {bag['memory_mb']:.0f} MB",
+                flush=True,
             )
+        print(f"--memory {options.memory}: the server of the page has {served_mb(root, options.memory):.0f} MB at most")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from fieldplay.cli.main import main
+from fieldplay.view.recording import Recording
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages import records
+from fieldplay_messages.batches import Topic
+from fieldplay_messages.feeds import pictures
 from helpers import tiny_sherpatt
 from helpers.archive_messages import messages_of
 from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
@@ -163,3 +167,20 @@ def test_without_the_extra_it_says_how_to_get_it(
     with pytest.raises(SystemExit, match="2"):
         main(["view", str(tmp_path), "--save", str(tmp_path / "out.rrd")])
     assert "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view" in capsys.readouterr().err
+
+
+def test_pictures_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside tables whose rows come all at once; their CameraInfo needs to know whether they are whole."""
+    read, sent = [], []
+    whole, send = pictures.whole_picture, Recording._send_pictures
+
+    def counted(self: Recording, topic: Topic, parts: list[records.Pictures]) -> None:
+        sent.append(len(parts))
+        send(self, topic, parts)
+
+    monkeypatch.setattr(pictures, "whole_picture", lambda data: read.append(1) or whole(data))
+    monkeypatch.setattr(Recording, "_send_pictures", counted)
+    saved(written("ameds", tmp_path), tmp_path / "out.rrd")
+    cameras, overlays = 2 * 60, 30
+    assert (len(read), sum(sent)) == (cameras + overlays, cameras + overlays)
+    assert len(sent) <= 3 * 5

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from fieldplay_messages.cdr.record_decoder import FramedRecord
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import record_stretches
 from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.feeds.timeline import Piece
 from fieldplay_messages.progress import Progress
 from fieldplay_messages.records import Record
 
@@ -92,25 +94,25 @@ def batches_of_feeds(
 ) -> Iterator[tuple[RecordBatch | None, int]]:
     """The rows of feeds, with how many each batch stands for; no message is made.
 
-    What is read row by row, as pictures, is read and checked one after the other; a row that is defective has no batch.
+    What is read row by row, as pictures, is read and checked in the order of time, so that topics which share it read
+    it once; a row that is defective has no batch.
     """
     for stretch in record_stretches(feeds, first_ns, last_ns):
         light: dict[Topic, list[FramedRecord]] = {}
+        heavy: list[tuple[int, int, Piece[Record]]] = []
         for piece in stretch.pieces:
             feed, record = feeds[piece.source], piece.loaded
             topic = Topic(feed.topic, feed.msgtype)
-            if isinstance(record, records.Pictures | records.Clouds):
-                for row in piece.rows.tolist():
-                    one = _checked_row(record, row)
-                    yield None if one is None else _batch(topic, [FramedRecord(one, feed.frame, feed.child_frame)]), 1
-            elif isinstance(record, Serialized) and record.heavy:
-                for row in piece.rows:
-                    read = list(record.framed(np.array([row])))
-                    yield _batch(topic, read) if read else None, 1
+            if _is_heavy(record):
+                heavy += zip(piece.positions.tolist(), piece.rows.tolist(), repeat(piece))
             elif isinstance(record, Serialized):
                 light.setdefault(topic, []).extend(record.framed(piece.rows))
             else:
                 light.setdefault(topic, []).extend(_framed(feed, record, piece.rows))
+        for _, row, piece in sorted(heavy):  # the positions differ
+            feed = feeds[piece.source]
+            read = _read_row(feed, piece.loaded, row)
+            yield _batch(Topic(feed.topic, feed.msgtype), read) if read else None, 1
         for topic, framed in light.items():
             if framed:
                 yield _batch(topic, framed), sum(len(one.record) for one in framed)
@@ -120,6 +122,19 @@ def _framed(feed: Feed, record: Record, rows: NDArray[np.intp]) -> list[FramedRe
     """Some rows of a record of numbers, as messages would hold them."""
     whole = record if len(rows) == len(record) else record.only(rows)
     return [FramedRecord(_as_sent(part, feed.msgtype), feed.frame, feed.child_frame) for part in _parts(whole)]
+
+
+def _is_heavy(record: Record) -> bool:
+    return record.heavy if isinstance(record, Serialized) else isinstance(record, records.Pictures | records.Clouds)
+
+
+def _read_row(feed: Feed, record: Record, row: int) -> list[FramedRecord]:
+    """One row of what is heavy; nothing where it is defective."""
+    if isinstance(record, Serialized):
+        return list(record.framed(np.array([row])))
+    assert isinstance(record, records.Pictures | records.Clouds)
+    one = _checked_row(record, row)
+    return [] if one is None else [FramedRecord(one, feed.frame, feed.child_frame)]
 
 
 def _checked_row(record: records.Pictures | records.Clouds, row: int) -> Record | None:

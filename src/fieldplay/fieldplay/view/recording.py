@@ -28,6 +28,7 @@ TIMELINE, STAMPS = "time", "stamp"
 KEPT_NS, KEPT_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes
 BYTES_PER_ROW = 200  # of what is not large
 DEFECTS = "defects"
+NAMED = ("parents", "children", "camera")
 Key = tuple[Any, ...]
 Tell = Callable[[str], None]
 
@@ -62,7 +63,8 @@ class Recording:
             return
         for framed in batch.records:
             self.take(batch.topic, framed)
-        self._now_ns = max(self._now_ns, int(batch.stamp_ns[-1])) if len(batch.stamp_ns) else self._now_ns
+        if len(batch.stamp_ns):
+            self._now_ns = int(batch.stamp_ns[-1])  # not of all batches: those of numbers come a long while at once
         if self._now_ns - self._first_ns >= KEPT_NS or self._kept_bytes >= KEPT_BYTES:
             self.flush()
 
@@ -105,7 +107,7 @@ class Recording:
         if type(parts[0]) is records.Pictures:
             self._send_pictures(topic, [part for part in parts if isinstance(part, records.Pictures)])
             return
-        whole = parts if isinstance(parts[0], records.Paths | records.CameraInfos) else [records.joined(parts)]
+        whole = parts if isinstance(parts[0], records.Paths) else [records.joined(parts)]
         for record in whole:
             count = 0
             for entry in self._entries(topic, FramedRecord(record, frame, child)):
@@ -222,7 +224,7 @@ def _key(topic: Topic, framed: FramedRecord) -> Key:
         value = getattr(framed.record, entry.name)
         if isinstance(value, np.ndarray):
             shapes.append(value.shape[1:])
-        elif value is None or entry.name in ("parents", "children") or isinstance(framed.record, records.Joints):
+        elif value is None or entry.name in NAMED or isinstance(framed.record, records.Joints):
             shapes.append(value)
     return topic, framed.frame, framed.child_frame, type(framed.record), repr(shapes)
 
