@@ -1,8 +1,17 @@
 """What can go wrong, in words for a user; and defects, which are noted while the rest goes on."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+# Signs that a terminal obeys, of the code points 0 to 31 and 127 to 159, and those that turn the order of letters.
+STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def unsteered(text: str, *, kept: str = "") -> str:
+    """A text that steers no terminal, though it hold names of files; of such signs some may be kept."""
+    return STEERING.sub(lambda found: found[0] if found[0] in kept else "\ufffd", text)
 
 
 class UserError(Exception):
@@ -73,7 +82,7 @@ class Defect:
 
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
-        return f"{place}: {self.message}"
+        return unsteered(f"{place}: {self.message}")
 
 
 Report = Callable[[Defect], None]

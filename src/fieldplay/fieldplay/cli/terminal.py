@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from fieldplay_messages.errors import unsteered
+
+KEPT = "\n\t"  # of the signs that steer a terminal
 BAR_WIDTH = 30
 BAR_EVERY_S = 0.1
 LINE_EVERY_S = 10.0
@@ -16,13 +19,13 @@ LINE_EVERY_S = 10.0
 
 def print_line(text: str) -> None:
     """A line of output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(unsteered(text, kept=KEPT) + "\n")
 
 
 def tell(text: str) -> None:
     """A line beside the output; if nobody can read it the work still goes on."""
     with suppress(OSError):
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(unsteered(text, kept=KEPT) + "\n")
 
 
 def note(text: str) -> None:
