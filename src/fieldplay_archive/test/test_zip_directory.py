@@ -1,6 +1,7 @@
 """The directory of a zip beside what `zipfile` makes of it: names, contents, refusals."""
 
 import io
+import random
 import warnings
 import zipfile
 from contextlib import closing, suppress
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay_archive.files.containers import ZIP_FAULTS
+from fieldplay_archive.files import inflation, zip_directory
+from fieldplay_archive.files.containers import ZIP_FAULTS, open_files
 from fieldplay_archive.files.zip_directory import END, ZipDirectory
+from fieldplay_messages.errors import ArchiveError
 
 METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 Member = tuple[str, bytes, int, bytes]  # name, content, method, comment
@@ -110,3 +113,25 @@ def test_a_directory_that_would_begin_before_the_file_is_refused(path: Path) -> 
     path.write_bytes(END.pack(b"PK\x05\x06", 0, 0, 1, 1, 500, 0, 0))
     with pytest.raises(zipfile.BadZipFile, match="Bad offset"):
         ZipDirectory(path)
+
+
+def test_a_member_that_unpacks_to_far_more_than_its_size_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (zip_directory, inflation):
+        monkeypatch.setattr(module, "MUCH", 1 << 20)
+    plain = random.Random(1).randbytes(1 << 18) + bytes(1 << 21)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("bomb", bytes(1 << 22))
+        file.writestr("whole", plain)
+    with open_files(path, lambda defect: None) as files:
+        assert files.read("whole") == plain
+        with files.open("whole") as file:
+            assert file.read() == plain
+        with pytest.raises(ArchiveError, match="more than 500 times"):
+            files.read("bomb")
+        with files.open("bomb") as file:
+            begin = file.read(1 << 16)
+            with pytest.raises(ArchiveError, match="more than 500 times"):
+                file.read()
+    assert begin == bytes(1 << 16)

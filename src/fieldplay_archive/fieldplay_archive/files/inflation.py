@@ -15,6 +15,8 @@ from fieldplay_messages.errors import ArchiveError
 READ_SIZE = 1 << 16
 FIRST_SPACING = 1 << 22  # of points, in plain bytes: some 15 ms of inflating; it doubles whenever there are too many
 MOST_POINTS = 64  # each holds the decoder's window of some 40 kB
+LARGEST_GAIN, MUCH = 500, 1 << 26  # what unpacks to so many times its size, and to so many bytes, is meant ill
+BOMB = f"its data unpack to more than {LARGEST_GAIN} times their size: what follows is not read"
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 LOCAL_SIGNATURE = b"PK\x03\x04"
 
@@ -33,7 +35,7 @@ class Inflating:
     """The plain bytes of deflated data that begin at a place of a file, up to their end or to their fault."""
 
     def __init__(self, file: BinaryIO, start: int) -> None:
-        self._file = file
+        self._file, self._start = file, start
         self._decoder: Any = zlib.decompressobj(-zlib.MAX_WBITS)
         self._fault = ""  # behind what the decoder has
         self._spacing = FIRST_SPACING
@@ -75,8 +77,16 @@ class Inflating:
             raise InflateError(self._fault)
         self.position += len(data)
         self.inflated += len(data)
+        if self.position > MUCH and self.position > LARGEST_GAIN * self._consumed:
+            self._fault = BOMB
+            self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)  # without what it has not consumed
         self._keep_point()
         return data
+
+    @property
+    def _consumed(self) -> int:
+        """The packed bytes up to the position."""
+        return self._file.tell() - self._start - len(self._decoder.unconsumed_tail)
 
     def _decompressed(self, source: bytes, size: int) -> bytes:
         """Plain bytes; before a fault, of so much of the source as is sound."""

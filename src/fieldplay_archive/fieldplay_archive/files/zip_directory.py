@@ -13,6 +13,7 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
+from fieldplay_archive.files.inflation import BOMB, LARGEST_GAIN, MUCH
 from fieldplay_archive.files.names import NameTable
 
 END = struct.Struct("<4s4H2IH")
@@ -66,6 +67,8 @@ class ZipDirectory:
     def read(self, name: str) -> bytes:
         """The content of a member; what zipfile raises where it is damaged. Safe in several threads."""
         member = self.member(name)
+        if member.file_size > MUCH and member.file_size > LARGEST_GAIN * member.compress_size:
+            raise zipfile.BadZipFile(BOMB)
         head = self._read(member.header_offset, LOCAL_HEADER.size)
         lengths = LOCAL_HEADER.unpack(head)[-2:] if len(head) == LOCAL_HEADER.size else ()
         packed = self._read(member.header_offset, LOCAL_HEADER.size + sum(lengths) + member.compress_size)
