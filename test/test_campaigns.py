@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from campaigns.frame import Found, Inputs, WrongError, campaign, fault_of, keep
+from campaigns.hostile import judged, names_that_steer
 from campaigns.kinds import KINDS
 
 from fieldplay_messages.errors import ArchiveError
@@ -56,3 +57,8 @@ def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
         assert odd.mutated(random.Random(f"odd 1 {fault.number}")) == path.read_bytes()
         found = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
         assert found is not None and found[0] in summary.faults
+
+
+def test_names_that_are_meant_ill_are_told_in_words() -> None:
+    ending, fault = judged(names_that_steer)
+    assert (fault, ending.code) == ("", 1)

@@ -1,0 +1,259 @@
+"""What is meant ill: each is refused or survived in bounded memory and time, and told in words.
+
+./ws exec python -m campaigns.hostile [CASE ...]
+"""
+
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from campaigns.frame import say
+from fieldplay_messages.errors import STEERING
+
+MOST_KB, MOST_S, KILLED_S = 500_000, 10.0, 120.0
+START = 1_656_931_512
+GB = 1 << 30
+RETURNED = (0, 1, 2)
+OWN_SIGNS = {"\n", "\t"}
+Case = Callable[[Path], list[str]]
+
+
+class Ending(NamedTuple):
+    """How a command ended: code, seconds of its own (none of the system, as for reading), memory, what it wrote."""
+
+    code: int
+    seconds: float
+    most_kb: int
+    text: str
+
+    def fault(self) -> str:
+        """What is not as it must be; nothing where all is."""
+        signs = set(STEERING.findall(self.text)) - OWN_SIGNS
+        faults = {
+            f"ended with {self.code}": self.code not in RETURNED,
+            "a traceback": "Traceback" in self.text,
+            f"took {self.seconds:.1f} s": self.seconds > MOST_S,
+            f"took {self.most_kb // 1000} MB": self.most_kb > MOST_KB,
+            f"signs that steer terminals: {sorted(signs)}": bool(signs),
+            "nothing said": not self.text.strip(),
+        }
+        return ", ".join(told for told, is_wrong in faults.items() if is_wrong)
+
+
+def ending_of(arguments: list[str]) -> Ending:
+    """Run the command line with these arguments."""
+    words = [sys.executable, "-c", "import sys; from fieldplay.cli.main import main; sys.exit(main())", *arguments]
+    with tempfile.TemporaryFile() as out:
+        started = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+        until = time.monotonic() + KILLED_S
+        while not (ended := os.wait4(started.pid, os.WNOHANG))[0]:
+            if time.monotonic() > until:
+                started.kill()
+            time.sleep(0.05)
+        _, status, used = ended
+        started.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode("utf-8", "backslashreplace")
+    return Ending(started.returncode, used.ru_utime, used.ru_maxrss, text)
+
+
+def _rows() -> str:
+    return "".join(f"{START + row}.5,{','.join(['0.1'] * 12)}\n" for row in range(5))
+
+
+def _table(folder: Path) -> Path:
+    """An archive that is as it should be, to which something is added."""
+    root = folder / "archive"
+    root.mkdir()
+    (root / "GnssImu.csv").write_text(_rows())
+    return root
+
+
+def zip_of_10_gb(folder: Path) -> list[str]:
+    """A megabyte that is ten members of a gigabyte, all at one place."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = b"".join([packer.compress(bytes(1 << 20)) for _ in range(1 << 10)] + [packer.flush()])
+    names = ["GnssImu.csv", *(f"MainCam_{START}.{index}.jpg" for index in range(9))]
+    local = struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, 0, len(data), GB, len(names[0]), 0)
+    local += names[0].encode() + data
+    directory = b"".join(
+        struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 8, 0, 0, 0, len(data), GB, len(name), 0, 0, 0, 0, 0, 0)
+        + name.encode()
+        for name in names
+    )
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, len(names), len(names), len(directory), len(local), 0)
+    (folder / "a.zip").write_bytes(local + directory + end)
+    return ["check", str(folder / "a.zip")]
+
+
+def zip_of_a_million_files(folder: Path) -> list[str]:
+    """A million names and one table."""
+    names = [f"d/{index:07d}.txt".encode() for index in range(1_000_000)]
+    with zipfile.ZipFile(folder / "a.zip", "w") as file:
+        file.writestr("GnssImu.csv", _rows())
+    whole = (folder / "a.zip").read_bytes()
+    place = whole.rindex(b"PK\1\2")
+    end = whole.rindex(b"PK\5\6")
+    empty = struct.pack("<4s6H3I5H2I", b"PK\1\2", 20, 20, 0, 0, 0, 0, 0, 0, 0, len(names[0]), 0, 0, 0, 0, 0, 0)
+    directory = whole[place:end] + b"".join(empty + name for name in names)
+    tail = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, len(directory), place, 0)
+    (folder / "a.zip").write_bytes(whole[:place] + directory + tail)
+    return ["info", str(folder / "a.zip")]
+
+
+def packed_log_of_10_gb(folder: Path) -> list[str]:
+    """A log of ten megabytes that zlib makes ten gigabytes of."""
+    packer = zlib.compressobj(9)
+    head = packer.compress(b"\x81\xa6/a.bcd\xdd\xff\xff\xff\xff") + packer.flush(zlib.Z_FULL_FLUSH)
+    part = packer.compress((b"\xda\xff\xff" + bytes(0xFFFF)) * 256) + packer.flush(zlib.Z_FULL_FLUSH)
+    (folder / "a_Logger_InFuse.msg.zz").write_bytes(head + part * (10 * GB >> 24))
+    return ["cdff", "info", str(folder / "a_Logger_InFuse.msg.zz")]
+
+
+def line_of_4_gb(folder: Path) -> list[str]:
+    """A table whose second line is a hole of four gigabytes."""
+    root = _table(folder)
+    with (root / "GnssImu.csv").open("ab") as file:
+        file.truncate(4 * GB)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n" + _rows().encode())
+    return ["check", str(root)]
+
+
+def time_of_a_megabyte(folder: Path) -> list[str]:
+    """Fields of hundreds of kilobytes where times and numbers should be."""
+    root = _table(folder)
+    many = _rows() * 2000
+    rows = [f"{'9' * 200_000},{','.join(['1'] * 12)}\n", f"{START},{'9' * 200_000},{','.join(['1'] * 11)}\n"]
+    (root / "GnssImu.csv").write_text(many + "".join(rows) + many)
+    return ["check", str(root)]
+
+
+def nested_log(folder: Path) -> list[str]:
+    """Maps in maps, 100,000 deep."""
+    (folder / "a_Logger_InFuse.msg").write_bytes(b"\x81\xa4/a.b\x91" + b"\x81\xa1a" * 100_000 + b"\1")
+    return ["cdff", "info", str(folder / "a_Logger_InFuse.msg")]
+
+
+def nested_metadata(folder: Path) -> list[str]:
+    """A bag whose metadata are 100,000 lists in each other."""
+    bag = folder / "bag"
+    bag.mkdir()
+    (bag / "metadata.yaml").write_text("rosbag2_bagfile_information: " + "[" * 100_000)
+    (bag / "a.mcap").write_bytes(b"\x89MCAP0\r\n" * 2)
+    return ["check", str(bag)]
+
+
+def aliases(folder: Path) -> list[str]:
+    """A description whose aliases are ten thousand million values."""
+    lines = ["name: x", "doc: y", "a0: &a0 [x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 11)]
+    (folder / "a.yaml").write_text("\n".join(lines))
+    return ["cdff", "diagram", str(folder / "a.yaml"), str(folder / "a.svg")]
+
+
+def picture_of_100000_squared(folder: Path) -> list[str]:
+    """A PNG of a few bytes that claims ten thousand million pixels."""
+    root = _table(folder)
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(bytes(9)))]
+    data = b"\x89PNG\r\n\x1a\n"
+    for kind, content in (*chunks, (b"IEND", b"")):
+        data += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    for row in range(5):
+        (root / f"MainCam_{START}.{row}.jpg").write_bytes(data)
+    return ["convert", str(root), str(folder / "out"), "--images", "raw"]
+
+
+def cloud_of_10_12_points(folder: Path) -> list[str]:
+    """A PCD that claims a million million points."""
+    root = _table(folder)
+    head = (
+        f"VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH {10**12}\nHEIGHT 1\nPOINTS {10**12}\n"
+    )
+    for kind in ("ascii", "binary", "binary_compressed"):
+        place = root / f"LidarPointcloud_{START}.{len(kind)}.pcd"
+        place.write_text(f"{head}DATA {kind}\n" + "1 2 3\n" * 9)
+    return ["check", str(root)]
+
+
+def names_that_steer(folder: Path) -> list[str]:
+    """Names with signs that steer terminals, markup and line feeds, and a damaged file behind each."""
+    root = _table(folder)
+    for name in (
+        "\x1b[2J\x1b]0;x\x07",
+        "<script>alert(1)</script>".replace("/", "\u2215"),
+        "a\nb\rc",
+        "\u202egnp\x9b31m",
+    ):
+        (root / f"MainCam_{name}{START}.jpg").write_bytes(b"no picture")
+        (root / name).mkdir()
+        (root / name / "GnssPose.csv").write_text(f"1,2\n{name}\n")
+    return ["check", str(root)]
+
+
+def zip_that_leaves(folder: Path) -> list[str]:
+    """Members that lie above the archive, or have signs that steer terminals."""
+    with zipfile.ZipFile(folder / "a.zip", "w") as file:
+        for name in (
+            "GnssImu.csv",
+            "../../GnssPose.csv",
+            "/etc/x.csv",
+            "C:\\x.csv",
+            "\x1b[31m/GnssPose.csv",
+            "a\n../b",
+        ):
+            file.writestr(name, _rows())
+    return ["check", str(folder / "a.zip")]
+
+
+def report_of_names(folder: Path) -> list[str]:
+    """The same names in a report."""
+    return ["report", names_that_steer(folder)[1], str(folder / "report.html")]
+
+
+CASES: Mapping[str, Case] = {
+    case.__name__: case
+    for case in (
+        zip_of_10_gb, zip_of_a_million_files, packed_log_of_10_gb, line_of_4_gb, time_of_a_megabyte, nested_log,
+        nested_metadata, aliases, picture_of_100000_squared, cloud_of_10_12_points, names_that_steer, zip_that_leaves,
+        report_of_names,
+    )
+}  # fmt: skip
+
+
+def judged(case: Case) -> tuple[Ending, str]:
+    """What became of a case, and what is wrong with that."""
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        found = ending_of(case(Path(folder)))
+        pages = [path.read_text("utf-8") for path in Path(folder).glob("*.html")]
+    fault = found.fault()
+    return found, fault or "markup out of a name" * any("<script>alert" in page for page in pages)
+
+
+def main() -> int:
+    """The exit code: 1 where a case is not survived as it must be."""
+    parser = argparse.ArgumentParser(prog="campaigns.hostile", description=__doc__)
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=", ".join(CASES))
+    faults = 0
+    for name in parser.parse_args().cases:
+        found, fault = judged(CASES[name])
+        said = found.text.strip().splitlines()
+        shown = said[-1][:160] if said else ""
+        say(
+            f"{name}: {fault or 'survived'}; {found.seconds:.1f} s, {found.most_kb // 1000} MB, {found.code}: {shown!r}"
+        )
+        faults += bool(fault)
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
