@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from threading import Condition
 from typing import Any
 
@@ -48,16 +49,12 @@ class ListReader:
     def peek(self) -> DueMessage | Gap:
         return self.messages[0] if self.messages else Gap.END
 
-    def pop(self) -> None:
-        self.messages.pop(0)
+    def ready(self, until_ns: int, most: int) -> list[DueMessage]:
+        further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:most])
+        return [self.messages[0], *further]
 
-    def take(self, until_ns: int, most: int) -> list[DueMessage]:
-        taken = [self.messages.pop(0)]
-        while self.messages and self.messages[0].stamp_ns <= until_ns and self.messages[0].data is not None:
-            taken.append(self.messages.pop(0))
-            if len(taken) == most:
-                break
-        return taken
+    def take(self, count: int) -> None:
+        del self.messages[:count]
 
     def pace(self, rate: float) -> None:
         """Everything is read."""

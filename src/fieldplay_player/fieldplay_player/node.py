@@ -37,6 +37,7 @@ from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import WAITING, Playback
 from fieldplay_player.player_state import beginning, diagnostics, ending, is_behind
+from fieldplay_player.player_time import wake_exactly
 from fieldplay_player.program import program_of_archive, reader_of_feeds
 from fieldplay_player.qos_overrides import overrides_from_file
 from fieldplay_player.read_ahead import Workers
@@ -247,7 +248,12 @@ def _run(player: Player, interrupted: Event) -> int:
     _on_signal(end)
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
         player.playback.stop()
-    with seldom_collected(), ServiceThread(player), ThreadPoolExecutor(1, "play") as thread:
+    with (
+        seldom_collected(),
+        ServiceThread(player),
+        player.topics.held(),
+        ThreadPoolExecutor(1, "play", wake_exactly) as thread,
+    ):
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
         done.wait()

@@ -1,10 +1,10 @@
 """Plays messages at their times: runs, pauses, steps, seeks, begins again, ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Condition
-from typing import NamedTuple, Protocol
 
 from fieldplay_messages.stamps import NS_PER_S
+from fieldplay_player.actions import Action, Jump, Out, Reader, Sink, Tick
 from fieldplay_player.options import PlayOptions, is_rate
 from fieldplay_player.player_state import LagWatch, Status
 from fieldplay_player.player_time import OutgoingStamps, PlayerClock, SystemTime, Time
@@ -16,51 +16,6 @@ WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
 MOST_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
-
-
-class Sink(Protocol):
-    """Where the messages go. It must not call the playback."""
-
-    def publish(self, feed: int, data: bytes) -> None:
-        """Send a message of a feed."""
-
-    def clock(self, stamp_ns: int) -> None:
-        """Send the time of the play head."""
-
-    def jump(self, stamp_ns: int) -> None:
-        """Tell that the play head has jumped to a time: what follows does not go on from what came before."""
-
-
-class Reader(Protocol):
-    """Gives messages in order, from some time on; see ReadAhead."""
-
-    def peek(self) -> DueMessage | Gap: ...
-    def pop(self) -> None: ...
-    def take(self, until_ns: int, most: int) -> list[DueMessage]: ...
-    def pace(self, rate: float) -> None: ...
-    def close(self) -> None: ...
-
-
-class _Tick(NamedTuple):
-    """A message of /clock."""
-
-    stamp_ns: int
-
-
-class _Out(NamedTuple):
-    """Messages that leave together, what the times in each are moved by, and how late the first and the last are."""
-
-    messages: list[DueMessage]
-    deltas_ns: list[int]
-    first_lag_ns: int = 0
-    last_lag_ns: int = 0
-
-
-class _Jump(NamedTuple):
-    """The play head has jumped, and what stands at the new place."""
-
-    stamp_ns: int
-    standing: Run
 
 
 class Playback:
@@ -91,11 +46,12 @@ class Playback:
         self._next_tick_ns = self._lag_ns = 0
         self._paused, self._held = options.paused, options.waits
         self._stopped = self._busy = self._ended = False
+        self._asked = 0  # how often something was asked for that changes what is due, and when
         self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
         self._published = [0] * len(program.restamps)
         self._skipped = [0] * len(program.restamps)
         self._reader: Reader | None = None
-        self._jump: _Jump | None = None  # that nobody was told of yet
+        self._jump: Jump | None = None  # that nobody was told of yet
         self._stands = {message.feed: message.data for message in program.standing}
 
     # --- the playing thread ------------------------------------------------------------------------------------
@@ -103,7 +59,7 @@ class Playback:
     def run(self) -> None:
         """Play to the end, or until stop."""
         for message in self._program.standing:
-            self._act(_Out([message], [0]))
+            self._act(Out([message], [0]))
         try:
             with self._changed:
                 self._move_to(self._program.first_ns)
@@ -117,7 +73,7 @@ class Playback:
                     self._reader.close()
                 self._changed.notify_all()
 
-    def _next(self) -> _Out | _Tick | _Jump | None:
+    def _next(self) -> Action | None:
         """Wait for what is to be done next; None at the end."""
         with self._changed:
             while not self._stopped:
@@ -127,7 +83,7 @@ class Playback:
                     return action
         return None
 
-    def _due(self) -> _Out | _Tick | _Jump | None:
+    def _due(self) -> Action | None:
         """What is due now; else wait once."""
         if self._jump is not None and not self._busy:
             return self._taken_jump()
@@ -150,10 +106,21 @@ class Playback:
             self._next_tick_ns = (now if late else self._next_tick_ns) + self._tick_ns
             return self._tick()
         due_ns = self._clock.deadline_ns(self._bound_ns)
-        if due_ns - now > TOGETHER_NS:
-            self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
+        if due_ns - now <= TOGETHER_NS:
+            return self._leaving(self._together(ahead, now), now) if isinstance(ahead, DueMessage) else self._at_end()
+        if isinstance(ahead, DueMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
+            return self._awaited(ahead, due_ns)
+        self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
+        return None
+
+    def _awaited(self, ahead: DueMessage, due_ns: int) -> Out | None:
+        """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
+        asked, messages = self._asked, self._together(ahead, due_ns)
+        self._time.wait(self._changed, due_ns)
+        now = self._time.now()
+        if self._asked != asked or now < due_ns - TOGETHER_NS:
             return None
-        return self._together(ahead, now) if isinstance(ahead, DueMessage) else self._at_end()
+        return self._leaving(messages, now)
 
     def _is_latched(self, ahead: DueMessage | Gap) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
@@ -161,32 +128,37 @@ class Playback:
             return False
         return ahead.feed in self._program.latched and ahead.stamp_ns <= self._position_ns
 
-    def _before_time(self, now: int) -> _Out:
+    def _before_time(self, now: int) -> Out:
         """It leaves before time goes on, or what is due then would wait behind a map."""
         assert self._reader is not None
-        messages = self._reader.take(self._position_ns, 1)
-        return _Out(messages, self._stamps.deltas_ns(messages, lambda _: now))
+        messages = self._reader.ready(self._position_ns, 1)
+        self._reader.take(1)
+        return Out(messages, self._stamps.deltas_ns(messages, lambda _: now))
 
-    def _together(self, ahead: DueMessage, now: int) -> _Out:
-        """What is due, one message at least: to take up a lock and a wait for each would make those behind it late."""
+    def _together(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
+        """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
         assert self._reader is not None
-        until_ns = self._clock.position_at(now + TOGETHER_NS)
+        until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
         if self._longest_ns:
             until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
-        messages = self._reader.take(until_ns, MOST_TOGETHER)
+        return self._reader.ready(until_ns, MOST_TOGETHER)
+
+    def _leaving(self, messages: Sequence[DueMessage], now: int) -> Out:
+        assert self._reader is not None
+        self._reader.take(len(messages))
         self._bound_ns = messages[-1].stamp_ns
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
-        return _Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
+        return Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
     def _ahead(self) -> DueMessage | Gap:
         """The next message that is one; those without data are counted."""
         assert self._reader is not None
         while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
-            self._reader.pop()
+            self._reader.take(1)
             self._skipped[ahead.feed] += 1
         return ahead
 
-    def _taken_jump(self) -> _Jump | None:
+    def _taken_jump(self) -> Jump | None:
         jump, self._jump = self._jump, None
         return jump
 
@@ -196,7 +168,7 @@ class Playback:
             return ahead.stamp_ns
         return self._program.last_ns + self._program.gap_ns if self._options.loop else self._bound_ns
 
-    def _at_end(self) -> _Tick | None:
+    def _at_end(self) -> Tick | None:
         if self._options.loop:
             self._begin_again()
             return None
@@ -220,18 +192,18 @@ class Playback:
         self._clock.stop_at(position_ns)
         self._stamps.forget()
         self._ended = False
-        self._jump = _Jump(position_ns + self._stamps.shift_ns, standing or [])
-        self._changed.notify_all()
+        self._jump = Jump(position_ns + self._stamps.shift_ns, standing or [])
+        self._notify()
 
-    def _tick(self) -> _Tick:
-        return _Tick(self._position_ns + self._stamps.shift_ns)
+    def _tick(self) -> Tick:
+        return Tick(self._position_ns + self._stamps.shift_ns)
 
-    def _act(self, action: _Out | _Tick | _Jump) -> None:
+    def _act(self, action: Action) -> None:
         """Send, without the lock: a slow subscriber may make it take long."""
         try:
-            if isinstance(action, _Tick):
+            if isinstance(action, Tick):
                 self._sink.clock(action.stamp_ns)
-            elif isinstance(action, _Jump):
+            elif isinstance(action, Jump):
                 self._tell_of(action)
             else:
                 self._send(action)
@@ -240,15 +212,15 @@ class Playback:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _tell_of(self, jump: _Jump) -> None:
+    def _tell_of(self, jump: Jump) -> None:
         """Of what stands only what is different at the new place is sent again."""
         self._sink.jump(jump.stamp_ns)
         for message in jump.standing:
             if self._stands.get(message.feed) != message.data:
                 self._stands[message.feed] = message.data
-                self._send(_Out([message], [0]))
+                self._send(Out([message], [0]))
 
-    def _send(self, out: _Out) -> None:
+    def _send(self, out: Out) -> None:
         publish, restamps, published = self._sink.publish, self._program.restamps, self._published
         self._lag_ns = out.last_lag_ns
         for (feed, _, data), delta_ns in zip(out.messages, out.deltas_ns, strict=True):
@@ -279,7 +251,7 @@ class Playback:
         """The subscribers are there: begin."""
         with self._changed:
             self._held = False
-            self._changed.notify_all()
+            self._notify()
 
     def pause(self) -> None:
         """Stand still."""
@@ -287,13 +259,13 @@ class Playback:
             self._settle()
             self._clock.stop_at(self._position_ns)
             self._paused = True
-            self._changed.notify_all()
+            self._notify()
 
     def resume(self) -> None:
         """Go on."""
         with self._changed:
             self._paused = False
-            self._changed.notify_all()
+            self._notify()
 
     def toggle_paused(self) -> None:
         """Pause or go on."""
@@ -311,7 +283,7 @@ class Playback:
             self._clock.set_rate(rate, self._position_ns)
             if self._reader is not None:
                 self._reader.pace(rate)
-            self._changed.notify_all()
+            self._notify()
         return True
 
     def seek(self, stamp_ns: int) -> bool:
@@ -341,7 +313,7 @@ class Playback:
         """End playing."""
         with self._changed:
             self._stopped = True
-            self._changed.notify_all()
+            self._notify()
 
     def _step(self, *, goes_round: bool) -> bool:
         with self._changed:
@@ -352,9 +324,9 @@ class Playback:
             self._bound_ns = message.stamp_ns
             self._clock.stop_at(message.stamp_ns)
             assert self._reader is not None
-            self._reader.pop()
+            self._reader.take(1)
             now = self._time.now()
-            out = _Out([message], self._stamps.deltas_ns([message], lambda _: now))
+            out = Out([message], self._stamps.deltas_ns([message], lambda _: now))
             tick, jump = self._tick(), self._taken_jump()
             self._busy = True
         if jump is not None:
@@ -378,6 +350,11 @@ class Playback:
             else:
                 self._time.wait(self._changed, None)
         return None
+
+    def _notify(self) -> None:
+        """Wake who waits: what was to be next may not be."""
+        self._asked += 1
+        self._changed.notify_all()
 
     def _settle(self) -> None:
         """Wait until what is being sent has left."""

@@ -1,7 +1,9 @@
 """Time as playing knows it: the machine's, the play head's, and the times that messages carry when they leave."""
 
+import ctypes
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Condition
 from typing import Protocol
 
@@ -11,7 +13,9 @@ from fieldplay_player.works import DueMessage
 
 Now = Callable[[], int]
 
-WAKING_NS = 50_000  # what it takes to go on after a wait, about
+WAKING_NS = 120_000  # what it takes to go on after a wait, about: so much earlier it is woken, and spins
+
+PR_SET_TIMERSLACK = 29
 
 
 class Time(Protocol):
@@ -37,7 +41,17 @@ class SystemTime:
         return time.time_ns()
 
     def wait(self, changed: Condition, until_ns: int | None) -> None:
-        changed.wait(None if until_ns is None else max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S)
+        if until_ns is None:
+            changed.wait()
+        elif not changed.wait(max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S):
+            while self.now() < until_ns:
+                pass
+
+
+def wake_exactly() -> None:
+    """Let the system wake this thread when it asked to be, not up to 50 us later with others to save power."""
+    with suppress(OSError, AttributeError):  # a system without it
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
 class PlayerClock:

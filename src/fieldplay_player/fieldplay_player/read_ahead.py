@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ from enum import Enum
 from threading import Condition, RLock
 from types import TracebackType
 
-from fieldplay_player.works import DueMessage, Heavy, Run, Work
+from fieldplay_player.works import LARGE_BYTES, DueMessage, Heavy, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
 AHEAD_NS = 1_000_000_000  # of playing that lies ready, as far as the limit of bytes allows
 REFILLS = 8  # times in what lies ready that the thread that reads on is woken
-LARGE = 20_000  # bytes of a message behind which none is taken with it
 READERS = 2  # one that reads, and one that may still be ending when another begins
 
 Check = Callable[[], None]
@@ -98,8 +97,7 @@ class ReadAhead:
         self._changed = workers.changed
         self._room = Condition(workers.lock)
         self._queue: deque[DueMessage | _Pending] = deque()
-        self._head: DueMessage | None = None
-        self._head_cost = 0
+        self._hand: list[DueMessage] = []  # what was shown, and not taken yet
         self._needed: tuple[int, int] | None = None
         self._wanted = False
         self._closed = False
@@ -109,36 +107,31 @@ class ReadAhead:
 
     def peek(self) -> DueMessage | Gap:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
-        if self._head is None:
-            return self._next()
-        return self._head
+        return self._hand[0] if self._hand else self._next()
 
-    def pop(self) -> None:
-        """Take away the message that peek gave."""
-        self._head = None
-        self._release(self._head_cost)
+    def ready(self, until_ns: int, most: int) -> Sequence[DueMessage]:
+        """The message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
+        hand, queue = self._hand, self._queue
+        while len(hand[-1].data or b"") < LARGE_BYTES and len(hand) < most and queue:
+            entry = queue[0]
+            if entry.stamp_ns > until_ns or entry.data is None:
+                break  # also one that is yet to be made, or cannot be
+            queue.popleft()
+            hand.append(entry if isinstance(entry, DueMessage) else entry.message())
+        count = 1
+        while count < len(hand) and count < most and hand[count].stamp_ns <= until_ns:
+            count += 1
+        return hand[:count]
+
+    def take(self, count: int) -> None:
+        """Take away so many of what was shown."""
+        taken, self._hand = self._hand[:count], self._hand[count:]
+        self._release(sum(map(_cost, taken)))
 
     def pace(self, rate: float) -> None:
         """At which rate it is taken: so much of the archive's time is read ahead that it is a second then."""
         self._ahead_ns = round(AHEAD_NS * rate)
         self._room.notify_all()
-
-    def take(self, until_ns: int, most: int) -> list[DueMessage]:
-        """Take away the message that peek gave, and what lies ready up to a time, at most so many, to a large one."""
-        assert self._head is not None
-        message, cost = self._head, self._head_cost
-        taken, freed = [message], cost
-        while cost < LARGE and len(taken) < most and self._queue:
-            entry = self._queue[0]
-            if entry.stamp_ns > until_ns or entry.data is None:
-                break  # also one that is yet to be made, or cannot be
-            self._queue.popleft()
-            cost = _cost(entry) if isinstance(entry, DueMessage) else entry.cost
-            taken.append(DueMessage(entry.feed, entry.stamp_ns, entry.data))
-            freed += cost
-        self._head = None
-        self._release(freed)
-        return taken
 
     def close(self) -> None:
         """Put an end to the reading, and forget what lies ready; does not wait for the threads."""
@@ -149,7 +142,7 @@ class ReadAhead:
                 if isinstance(entry, _Pending) and entry.future is not None:
                     entry.future.cancel()
             self._queue.clear()
-            self._head = None
+            self._hand = []
             self._room.notify_all()
 
     def _next(self) -> DueMessage | Gap:
@@ -160,15 +153,13 @@ class ReadAhead:
             self._wanted = True
             return Gap.WAITING
         entry = self._queue[0]
-        if isinstance(entry, DueMessage):
-            self._head, self._head_cost = entry, _cost(entry)
-        elif entry.future is None:
-            self._head, self._head_cost = entry.message(), entry.cost
-        else:
+        if isinstance(entry, _Pending) and entry.future is not None:
             self._wanted = True
             return Gap.WAITING
+        message = entry if isinstance(entry, DueMessage) else entry.message()
         self._queue.popleft()
-        return self._head
+        self._hand.append(message)
+        return message
 
     def _read(self, open_works: OpenWorks) -> None:
         """What the reading thread does."""
@@ -215,7 +206,7 @@ class ReadAhead:
         """Whether bytes of a time may be read: so little lies ready, and not for so long a time."""
         if not self.held:
             return True
-        oldest = self._head if self._head is not None else self._queue[0] if self._queue else None
+        oldest = self._hand[0] if self._hand else self._queue[0] if self._queue else None
         is_near = oldest is None or stamp_ns - oldest.stamp_ns <= self._ahead_ns
         return is_near and self.held + cost <= self._workers.limit
 

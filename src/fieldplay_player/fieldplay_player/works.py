@@ -14,7 +14,8 @@ from fieldplay_messages.feeds.payloads import Payloads
 from fieldplay_messages.feeds.timeline import Piece, Stretch
 
 PER_PART = 512
-LARGE = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
+LARGE_BYTES = 20_000  # of a message that is sent alone; for less it costs more to let Python's lock go and get it back
+LARGE_TYPES = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
 
 
 class DueMessage(NamedTuple):
@@ -44,7 +45,7 @@ def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[]
     The numbers of the feeds are their places. At equal times pictures and clouds come last: small ones need not wait
     until these are copied. check is called before each span is loaded: it may raise to end this.
     """
-    order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE)
+    order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE_TYPES)
     moving = [replace(feed, spans=()) if feed.standing else feed for feed in (feeds[number] for number in order)]
     for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
         pieces = [replace(piece, source=order[piece.source]) for piece in stretch.pieces]

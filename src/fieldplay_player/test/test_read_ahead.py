@@ -30,7 +30,7 @@ def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | Gap:
         while (ahead := reader.peek()) is Gap.WAITING:
             assert workers.changed.wait(PATIENCE_S), "nothing comes"
         if isinstance(ahead, DueMessage):
-            reader.pop()
+            reader.take(1)
         return ahead
 
 
@@ -101,9 +101,10 @@ def test_what_lies_ready_up_to_a_time_is_taken_together_to_a_large_message() -> 
         with workers.changed:
             for until_ns, most in ((2, 2), (3, 9), (3, 9), (9, 9)):
                 reader.peek()
-                taken.append([message.stamp_ns for message in reader.take(until_ns, most)])
+                taken.append([message.stamp_ns for message in reader.ready(until_ns, most)])
+                reader.take(len(taken[-1]))
             assert reader.peek() == DueMessage(0, 4, None)
-            reader.pop()
+            reader.take(1)
     assert taken == [[1, 2], [2, 3], [3], [4]]
     assert reader.held == 0
 

@@ -1,4 +1,4 @@
-"""Large messages handed to the middleware as the bytes that they are, copied once, while other threads go on.
+"""Messages handed to the middleware as the bytes that they are, the large ones while other threads go on.
 
 rclpy's publish copies the bytes first, and keeps the lock of Python while the middleware copies them again. rcl itself
 takes them where they lie. For small ones rclpy's is the faster, and does where rcl's library has no such function.
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from rclpy.publisher import Publisher
 
 LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
-LARGE = 20_000  # bytes; for less it costs more to let the lock go and to get it back
 
 Send = Callable[[bytes], None]
 
@@ -33,7 +32,16 @@ class _Message(ctypes.Structure):
 
 
 def sender_of(publisher: Publisher) -> Send:
-    """What sends the bytes of a message; called by one thread at a time."""
+    """What sends the bytes of a small message, without rclpy's questions whether it is one and is still there.
+
+    The publisher's handle is to be held meanwhile.
+    """
+    send: Send = getattr(publisher.handle, "publish_raw", publisher.publish)
+    return send
+
+
+def sender_of_large(publisher: Publisher) -> Send:
+    """What sends the bytes of a large message, copied once; called by one thread at a time."""
     copying: Send = publisher.publish
     try:
         function = ctypes.CDLL(LIBRARY)[FUNCTION]
@@ -44,12 +52,10 @@ def sender_of(publisher: Publisher) -> Send:
     place = ctypes.byref(message)
 
     def send(data: bytes) -> None:
-        failed = len(data) < LARGE
-        if not failed:
-            message.buffer, message.length, message.capacity = data, len(data), len(data)
-            with publisher.handle:
-                failed = function(publisher.handle.pointer, place, None) != 0
-            message.buffer = None
+        message.buffer, message.length, message.capacity = data, len(data), len(data)
+        with publisher.handle:
+            failed = function(publisher.handle.pointer, place, None) != 0
+        message.buffer = None
         if failed:
             copying(data)  # which says why where it cannot
 
