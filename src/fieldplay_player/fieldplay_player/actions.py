@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import DueMessage, Run
+from fieldplay_player.works import Data, DueMessage, Run
 
 
 class Sink(Protocol):
     """Where the messages go. It must not call the playback."""
 
-    def publish(self, feed: int, data: bytes) -> None:
+    def publish(self, feed: int, data: Data) -> None:
         """Send a message of a feed."""
 
     def clock(self, stamp_ns: int) -> None:

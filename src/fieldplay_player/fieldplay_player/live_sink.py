@@ -21,11 +21,12 @@ from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
+from fieldplay_messages.feeds.payloads import LARGE_BYTES
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.nodes.serialized_publisher import sender_of, sender_of_large
 from fieldplay_player.options import Awaited
 from fieldplay_player.qos_overrides import Offer, Override, offer_of
-from fieldplay_player.works import LARGE_BYTES, LARGE_TYPES
+from fieldplay_player.works import LARGE_TYPES, Data
 
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
@@ -69,8 +70,11 @@ class LiveTopics:
                 stack.enter_context(publisher.handle)
             yield
 
-    def publish(self, feed: int, data: bytes) -> None:
-        (self._send if len(data) < LARGE_BYTES else self._send_large)[feed](data)
+    def publish(self, feed: int, data: Data) -> None:
+        if isinstance(data, bytes) and len(data) < LARGE_BYTES:
+            self._send[feed](data)
+        else:
+            self._send_large[feed](data)
 
     def clock(self, stamp_ns: int) -> None:
         if self._clock is not None:

@@ -222,7 +222,7 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
 
     Where a signal has come already, as `interrupted` tells, nothing is played.
     """
-    with open_dataset(path, dataset, options.selection.parameters) as archive:
+    with seldom_collected(), open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
         options = replace(options, selection=replace(options.selection, namespace=namespace))
         if options.skip_gaps_s is None:
@@ -249,7 +249,6 @@ def _run(player: Player, interrupted: Event) -> int:
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
         player.playback.stop()
     with (
-        seldom_collected(),
         ServiceThread(player),
         player.topics.held(),
         ThreadPoolExecutor(1, "play", wake_exactly) as thread,

@@ -13,7 +13,7 @@ from fieldplay_player.works import DueMessage
 
 Now = Callable[[], int]
 
-WAKING_NS = 120_000  # what it takes to go on after a wait, about: so much earlier it is woken, and spins
+WAKING_NS = 80_000  # what it takes to go on after a wait, about: so much earlier it is woken, and spins
 
 PR_SET_TIMERSLACK = 29
 

@@ -10,7 +10,8 @@ from enum import Enum
 from threading import Condition, RLock
 from types import TracebackType
 
-from fieldplay_player.works import LARGE_BYTES, DueMessage, Heavy, Run, Work
+from fieldplay_messages.feeds.payloads import LARGE_BYTES
+from fieldplay_player.works import Data, DueMessage, Heavy, Run, Work
 
 OVERHEAD = 200  # bytes that Python needs for a message beside its data
 GUESSES = 16  # so many messages of unknown size are thought to fill the limit
@@ -44,8 +45,8 @@ class _Pending:
     feed: int
     stamp_ns: int
     cost: int
-    future: "Future[bytes | None] | None"
-    data: bytes | None = None
+    future: "Future[Data | None] | None"
+    data: Data | None = None
     error: BaseException | None = None
 
     def message(self) -> DueMessage:
@@ -215,7 +216,7 @@ class ReadAhead:
         if self._needed is not None and self._has_room(self._needed[0], self._needed[1] + self._ahead_ns // REFILLS):
             self._room.notify_all()
 
-    def _made(self, entry: _Pending, future: "Future[bytes | None]") -> None:
+    def _made(self, entry: _Pending, future: "Future[Data | None]") -> None:
         """A worker is done: now the size of the message is known."""
         with self._changed:
             entry.future = None

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.feeds.batches import made_messages, message_stretches
 from fieldplay_messages.feeds.feed import Feed, SpanMessages
-from fieldplay_messages.feeds.payloads import Payloads
+from fieldplay_messages.feeds.payloads import Payloads, PiecePayloads
 from fieldplay_messages.feeds.timeline import Piece, Stretch
 
 PER_PART = 512
-LARGE_BYTES = 20_000  # of a message that is sent alone; for less it costs more to let Python's lock go and get it back
 LARGE_TYPES = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
+
+
+Data = bytes | memoryview  # of a message
 
 
 class DueMessage(NamedTuple):
@@ -23,7 +25,7 @@ class DueMessage(NamedTuple):
 
     feed: int
     stamp_ns: int
-    data: bytes | None
+    data: Data | None
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Heavy:
 
     feed: int
     stamp_ns: int
-    make: Callable[[], bytes | None]
+    make: Callable[[], Data | None]
 
 
 Run = list[DueMessage]
@@ -83,7 +85,7 @@ def _works_of_part(part: Stretch[SpanMessages]) -> Iterator[Work]:
 
 
 def _heavy(piece: Piece[SpanMessages], row: int, stamp_ns: int) -> Heavy:
-    def make() -> bytes | None:
+    def make() -> Data | None:
         payloads, kept = piece.loaded.payloads(piece.rows[row : row + 1])
         return _bytes(payloads)[0] if kept.all() else None
 
@@ -103,8 +105,10 @@ def _light(part: Stretch[SpanMessages]) -> tuple[Run, NDArray[np.intp]]:
     return run, np.flatnonzero(there)
 
 
-def _bytes(payloads: Payloads) -> list[bytes]:
-    """The messages one by one, cut out of one buffer into which all are put."""
+def _bytes(payloads: Payloads) -> Sequence[Data]:
+    """The messages one by one, as they are or cut out of one buffer into which all are put."""
+    if isinstance(payloads, PiecePayloads):
+        return payloads.whole()
     ends = np.cumsum(payloads.size)
     buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
     payloads.place(buffer, ends - payloads.size)

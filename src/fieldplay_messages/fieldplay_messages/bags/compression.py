@@ -28,16 +28,16 @@ def compressed(data: memoryview, compression: Compression) -> tuple[bytes | memo
     return data, ""
 
 
-def decompressed(compression: str, stored: memoryview, size: int) -> bytes:
+def decompressed(compression: str, stored: memoryview, size: int) -> bytes | memoryview:
     """The bytes before compression, at most `size` of them, or as many as can be made of what is there."""
     try:
         if compression == "":
-            return bytes(stored)
+            return stored
         if compression == "zstd":
-            made: bytes = zstd.ZstdDecompressor().decompress(bytes(stored), max_length=size)
+            made: bytes = zstd.ZstdDecompressor().decompress(stored, max_length=size)
             return made
         if compression == "lz4":
-            made = LZ4.LZ4FrameDecompressor().decompress(bytes(stored), max_length=size)
+            made = LZ4.LZ4FrameDecompressor().decompress(stored, max_length=size)
             return made
     except (zstd.ZstdError, RuntimeError, EOFError) as error:
         raise ArchiveError(f"{compression}: {error}") from None

@@ -134,19 +134,15 @@ class McapReader:
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         plain = self._plain_of(block)
-        data = None if plain is not None else memoryview(self._blocks[block])
+        data = memoryview(b"" if plain is not None else self._blocks[block])
         for offset in offsets:
             try:
-                if plain is not None:
-                    op, length, content = self._read_at(offset, plain)
-                elif data is not None:
-                    op, length = HEAD.unpack_from(data, offset)
-                    content = data[offset + HEAD.size : offset + HEAD.size + length]
+                message = self._read_at(offset, plain) if plain is not None else _message_at(offset, data)
             except struct.error:
-                op, length, content = 0, 1, memoryview(b"")
-            if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
+                message = None
+            if message is None:
                 raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
-            yield bytes(content[MESSAGE_HEAD.size :])
+            yield message
 
     def _plain_of(self, block: int) -> _Plain | None:
         """Where the records of a block that is not compressed lie; it is looked at as a whole the first time."""
@@ -164,14 +160,16 @@ class McapReader:
                 raise ArchiveError(f"the chunk at byte {block} cannot be unpacked: {error}") from None
         return self._plain[block]
 
-    def _read_at(self, offset: int, plain: _Plain) -> tuple[int, int, memoryview]:
-        """The record at a place: what it is, how long it should be, and its content as far as there is one."""
+    def _read_at(self, offset: int, plain: _Plain) -> bytes | None:
+        """The message at a place; a large one is read by itself, so that it need not be copied."""
         begin, end = plain.begin + offset, plain.begin + plain.size
         data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - begin), 0), begin))
         op, length = HEAD.unpack_from(data)
-        if len(data) < HEAD.size + length <= end - begin:
-            return op, length, memoryview(os.pread(self._file.fileno(), length, begin + HEAD.size))
-        return op, length, data[HEAD.size : HEAD.size + length]
+        if op == MESSAGE and len(data) < HEAD.size + length <= end - begin:
+            head = HEAD.size + MESSAGE_HEAD.size
+            message = os.pread(self._file.fileno(), HEAD.size + length - head, begin + head)
+            return message if len(message) == HEAD.size + length - head else None
+        return _message_at(0, data)
 
     def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
         """The records of the file as far as they are whole, of a chunk also where its end is missing."""
@@ -206,7 +204,7 @@ class McapReader:
             return b""
         return os.pread(self._file.fileno(), record.there, record.begin)
 
-    def _chunk_bytes(self, record: _Record) -> bytes:
+    def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
         return chunk_bytes(memoryview(self._content(record)), is_cut=record.there < record.length)
 
     def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
@@ -298,10 +296,19 @@ class McapReader:
                 except BROKEN:
                     continue
 
-    def _unpacked(self, place: int) -> bytes:
+    def _unpacked(self, place: int) -> bytes | memoryview:
         try:
             _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, place))
             content = os.pread(self._file.fileno(), min(length, self._size), place + HEAD.size)
             return chunk_bytes(memoryview(content), is_cut=len(content) < length)
         except BROKEN as error:
             raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {error}") from None
+
+
+def _message_at(offset: int, data: memoryview) -> bytes | None:
+    """The message at a place of a chunk, if one is there and whole."""
+    op, length = HEAD.unpack_from(data, offset)
+    content = data[offset + HEAD.size : offset + HEAD.size + length]
+    if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
+        return None
+    return bytes(content[MESSAGE_HEAD.size :])

@@ -145,7 +145,7 @@ def texts_at(content: memoryview, place: int) -> dict[str, str]:
     return found
 
 
-def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes:
+def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes | memoryview:
     """The records in a chunk; of one that is cut, as many bytes as there are."""
     *_, size, checksum = CHUNK_HEAD.unpack_from(content)
     compression, place = text_at(content, CHUNK_HEAD.size)

@@ -165,7 +165,7 @@ class Ros1Bag(Bag):
             end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
             if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
                 raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
-            yield chunk[begin + 4 : end]
+            yield bytes(chunk[begin + 4 : end])
 
     def tell_damaged(self, block: int, message: str) -> None:
         self.report(Defect(file=self.name, kind="damaged_chunk", message=message, byte=block))

@@ -97,12 +97,12 @@ class StorageReader(Protocol):
 class UnpackedBlocks:
     """Blocks of a file, unpacked when they are needed; the last ones are kept. Several threads may use it."""
 
-    def __init__(self, unpack: Callable[[int], bytes]) -> None:
+    def __init__(self, unpack: Callable[[int], bytes | memoryview]) -> None:
         self._unpack = unpack
-        self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._kept: OrderedDict[int, bytes | memoryview] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __getitem__(self, place: int) -> bytes:
+    def __getitem__(self, place: int) -> bytes | memoryview:
         with self._lock:
             if place in self._kept:
                 self._kept.move_to_end(place)

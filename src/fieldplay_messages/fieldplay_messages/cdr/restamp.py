@@ -16,7 +16,8 @@ HEADER, TF = "std_msgs/msg/Header", "tf2_msgs/msg/TFMessage"
 TIME = struct.Struct("<iI")
 BODY = len(CDR_LITTLE_ENDIAN)  # alignment counts from here
 
-Restamp = Callable[[bytes, int], bytes]
+Message = bytes | memoryview
+Restamp = Callable[[Message, int], bytes]
 
 
 def restamp_of_type(msgtype: str, definitions: Fields | None = None) -> Restamp | None:
@@ -36,12 +37,12 @@ def begins_with_header(msgtype: str, definitions: Fields | None = None) -> bool:
     return bool(members) and members[0][1] == (Nodetype.NAME, HEADER)
 
 
-def moved_header(message: bytes, delta_ns: int) -> bytes:
+def moved_header(message: Message, delta_ns: int) -> bytes:
     """The message with another time in its first eight bytes."""
     return b"".join((message[:BODY], _moved(message, BODY, delta_ns), message[BODY + TIME.size :]))
 
 
-def moved_transforms(message: bytes, delta_ns: int) -> bytes:
+def moved_transforms(message: Message, delta_ns: int) -> bytes:
     """A TFMessage with the times of all its transforms moved."""
     data = np.frombuffer(message, np.uint8)[None].copy()
     for _, layout in _transforms().groups(data):
@@ -60,6 +61,6 @@ def _transforms() -> Decoder:
     return Decoder(TF, strict=False)
 
 
-def _moved(message: bytes, place: int, delta_ns: int) -> bytes:
+def _moved(message: Message, place: int, delta_ns: int) -> bytes:
     seconds, nanoseconds = TIME.unpack_from(message, place)
     return TIME.pack(*divmod(seconds * NS_PER_S + nanoseconds + delta_ns, NS_PER_S))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay_messages.errors import BagError
 
+LARGE_BYTES = 20_000  # of a message: for less it costs more to let Python's lock go and to get it back
 BytesLike = bytes | bytearray | memoryview | NDArray[np.generic]
 
 
@@ -73,8 +74,15 @@ class PiecePayloads:
         for pieces, begin in zip(self._messages, offset.tolist(), strict=True):
             for piece in pieces:
                 end = begin + len(piece)
-                view[begin:end] = piece
+                if len(piece) < LARGE_BYTES:
+                    view[begin:end] = piece
+                else:
+                    target[begin:end] = np.frombuffer(piece, np.uint8)  # other threads go on meanwhile
                 begin = end
+
+    def whole(self) -> list[bytes | memoryview]:
+        """The messages as they are, each copied only where it is in pieces; large ones in memory of their own."""
+        return [_whole(pieces, size) for pieces, size in zip(self._messages, self._size.tolist(), strict=True)]
 
     def part(self, start: int, stop: int) -> "PiecePayloads":
         part = PiecePayloads(())
@@ -113,6 +121,16 @@ def _pieces(message: BytesLike | Sequence[BytesLike]) -> Sequence[BytesLike]:
     if isinstance(message, bytes | bytearray | memoryview | np.ndarray):
         return (message,)
     return message
+
+
+def _whole(pieces: Sequence[memoryview], size: int) -> bytes | memoryview:
+    if len(pieces) == 1 and isinstance(data := pieces[0].obj, bytes) and len(data) == size:
+        return data
+    if size < LARGE_BYTES:
+        return b"".join(pieces)
+    buffer, message = np.empty(size, np.uint8), PiecePayloads((pieces,))
+    message.place(buffer, np.zeros(1, np.int64))
+    return buffer.data
 
 
 def _flat(piece: BytesLike) -> memoryview:

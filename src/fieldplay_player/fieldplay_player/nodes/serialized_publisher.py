@@ -7,11 +7,13 @@ takes them where they lie. For small ones rclpy's is the faster, and does where 
 import ctypes
 from collections.abc import Callable
 
+import numpy as np
 from rclpy.publisher import Publisher
 
 LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
 
 Send = Callable[[bytes], None]
+SendLarge = Callable[[bytes | memoryview], None]
 
 
 class _Allocator(ctypes.Structure):
@@ -24,7 +26,7 @@ class _Message(ctypes.Structure):
     """rcl_serialized_message_t."""
 
     _fields_ = [
-        ("buffer", ctypes.c_char_p),
+        ("buffer", ctypes.c_void_p),
         ("length", ctypes.c_size_t),
         ("capacity", ctypes.c_size_t),
         ("allocator", _Allocator),
@@ -40,9 +42,12 @@ def sender_of(publisher: Publisher) -> Send:
     return send
 
 
-def sender_of_large(publisher: Publisher) -> Send:
+def sender_of_large(publisher: Publisher) -> SendLarge:
     """What sends the bytes of a large message, copied once; called by one thread at a time."""
-    copying: Send = publisher.publish
+
+    def copying(data: bytes | memoryview) -> None:
+        publisher.publish(bytes(data))
+
     try:
         function = ctypes.CDLL(LIBRARY)[FUNCTION]
     except (OSError, AttributeError):
@@ -51,11 +56,11 @@ def sender_of_large(publisher: Publisher) -> Send:
     message = _Message()
     place = ctypes.byref(message)
 
-    def send(data: bytes) -> None:
-        message.buffer, message.length, message.capacity = data, len(data), len(data)
+    def send(data: bytes | memoryview) -> None:
+        message.buffer = np.frombuffer(data, np.uint8).ctypes.data
+        message.length = message.capacity = len(data)
         with publisher.handle:
             failed = function(publisher.handle.pointer, place, None) != 0
-        message.buffer = None
         if failed:
             copying(data)  # which says why where it cannot
 

@@ -142,7 +142,7 @@ class CloudDecoder:
         points["x"], points["y"], points["z"] = xyz.T
         intensity = next((name for name in INTENSITY_NAMES if name in fields), None)
         points["intensity"] = cloud[intensity] if intensity else 0.0
-        rings = cloud["ring"] if "ring" in fields else _ring(_elevation_deg(xyz), self._elevations)
+        rings = cloud["ring"] if "ring" in fields else _ring(xyz, self._elevations)
         points["ring"] = rings
         if time is not None:
             points["time"] = time
@@ -243,9 +243,8 @@ def ring_from_elevation(
     lasers = np.sort(np.asarray(elevations_deg, np.float64).ravel())
     if not len(lasers) or not np.isfinite(lasers).all():
         raise ValueError(f"expected the elevations of one laser or more in degrees, got {lasers.tolist()}")
-    elevation = _elevation_deg(xyz)
-    ring = _ring(elevation, lasers)
-    return ring, np.abs(elevation - lasers[ring]) > FAR_FROM_LASER_DEG
+    ring = _ring(xyz, lasers)
+    return ring, np.abs(_elevation_deg(xyz) - lasers[ring]) > FAR_FROM_LASER_DEG
 
 
 def _elevation_deg(xyz: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -255,9 +254,17 @@ def _elevation_deg(xyz: NDArray[np.floating]) -> NDArray[np.floating]:
     return elevation
 
 
-def _ring(elevation_deg: NDArray[np.floating], lasers: NDArray[np.float64]) -> NDArray[np.uint16]:
-    """The place (n,) of the nearest laser among those of rising elevation, for each elevation (n,)."""
-    return np.searchsorted((lasers[1:] + lasers[:-1]) / 2, elevation_deg).astype(np.uint16)
+def _ring(xyz: NDArray[np.floating], lasers: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """The place of the nearest laser among those of rising elevation, for each of the points (n, 3).
+
+    By the slopes half-way between them: that saves the arc tangents, which take twice as long as all the rest.
+    """
+    x, y, z = np.asarray(xyz).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = z / np.sqrt(x * x + y * y)
+    bounds = np.tan(np.deg2rad((lasers[1:] + lasers[:-1]) / 2)).astype(slope.dtype)
+    ring: NDArray[np.uint16] = np.searchsorted(bounds, slope).astype(np.uint16)
+    return ring
 
 
 def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArray[np.float32] | None:
