@@ -1,6 +1,8 @@
 """The play head against a monotonic clock that the test sets."""
 
-from fieldplay_player.player_time import PlayerClock
+from threading import Condition, Thread
+
+from fieldplay_player.player_time import PlayerClock, SystemTime
 
 START = 1_656_931_512_000_000_000
 
@@ -80,3 +82,21 @@ def test_stopped_it_keeps_its_place() -> None:
     clock.stop_at(clock.position_ns)
     now.ns += 10_000
     assert clock.position_ns == START + 500
+
+
+def test_a_wait_ends_at_its_time_and_not_before_or_with_a_notification() -> None:
+    system, changed = SystemTime(), Condition()
+    with changed:
+        for wait_ns in (-1_000_000, 0, 30_000, 3_000_000):
+            until_ns = system.now() + wait_ns
+            system.wait(changed, until_ns)
+            assert system.now() >= until_ns
+        ended_ns = system.now() + 3600 * 1_000_000_000
+        Thread(target=notify, args=(changed,)).start()
+        system.wait(changed, ended_ns)
+        assert system.now() < ended_ns
+
+
+def notify(changed: Condition) -> None:
+    with changed:
+        changed.notify_all()

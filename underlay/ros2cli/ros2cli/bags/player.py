@@ -24,10 +24,12 @@ from fieldplay_player.live_sink import message_class, profile
 from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.options import READ_AHEAD_MB, PlayOptions
 from fieldplay_player.playback import Playback
+from fieldplay_player.player_time import wake_exactly
 from fieldplay_player.program import Program, reader_of_feeds
 from fieldplay_player.qos_overrides import Override, offer_of, overrides_from_file
 from fieldplay_player.read_ahead import Workers
 from fieldplay_player.services import offer_services
+from fieldplay_player.works import Data
 from ros2cli.bags.opening import Ending, bag_node, opened_bag
 
 NAME = "rosbag2_player"
@@ -90,7 +92,7 @@ def play(playing: Playing) -> int:
 
 def _run(node: Node, playback: Playback, ending: Ending, delay_s: float) -> None:
     """Play in one thread, answer in others, and watch for signals here."""
-    with ServiceThread(node), ThreadPoolExecutor(1, "play") as thread:
+    with ServiceThread(node), ThreadPoolExecutor(1, "play", wake_exactly) as thread:
         if ending.asked.wait(delay_s):
             return
         future = thread.submit(playback.run)
@@ -164,9 +166,9 @@ class _Sink:
         self._publishers = [self._by_topic[feed.topic] for feed in feeds]
         self._clock = node.create_publisher(Clock, "/clock", QoSProfile(depth=1)) if with_clock else None
 
-    def publish(self, feed: int, data: bytes) -> None:
+    def publish(self, feed: int, data: Data) -> None:
         """Send a message as it lies in the bag."""
-        self._publishers[feed].publish(data)
+        self._publishers[feed].publish(bytes(data))
 
     def jump(self, stamp_ns: int) -> None:
         """Whom a bag's messages go to sees a jump by their times, and by /clock."""
