@@ -275,7 +275,7 @@ def build(kind: type[T], data: Any, where: str) -> T:
     for name in data:
         if name not in known:
             raise ArchiveError(f"{where}.{name}: there is no such entry; expected one of {', '.join(sorted(known))}")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     values = {}
     for name, item in known.items():
         if name in data:
@@ -286,6 +286,11 @@ def build(kind: type[T], data: Any, where: str) -> T:
         return kind(**values)
     except ValueError as error:
         raise ArchiveError(f"{where}: {error}") from None
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _value(hint: Any, data: Any, where: str) -> Any:

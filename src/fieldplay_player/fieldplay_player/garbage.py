@@ -11,7 +11,6 @@ THRESHOLDS = (50_000, 20, 100)  # playing leaves some hundred objects a second
 def seldom_collected() -> Iterator[None]:
     """What there is by now is never looked at again, and what comes so seldom that nothing is late for it."""
     before = gc.get_threshold()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
     try:
