@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -55,7 +56,9 @@ def wake_exactly() -> None:
 
     Else it comes up to 50 us later, with others to save power.
     """
-    with suppress(OSError, AttributeError):  # a system without it
+    if sys.platform != "linux":
+        return
+    with suppress(OSError, AttributeError):  # a C library without it
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     with suppress(OSError):  # no right to it
         os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
