@@ -21,7 +21,8 @@ def value_of_yaml(text: str | bytes) -> Any:
             node = loader.get_single_node()
             if node is None:
                 return None
-            if ("&" if isinstance(text, str) else b"&") in text:  # no alias without it
+            has_names = "&" in text if isinstance(text, str) else b"&" in text
+            if has_names:  # else there is no alias either
                 require_small(node)
             return loader.construct_document(node)
         finally:
