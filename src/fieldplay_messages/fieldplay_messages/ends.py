@@ -32,14 +32,15 @@ class _Times(ctypes.Structure):
 
 
 @contextmanager
-def letting_go(within_s: float = ENDING_S) -> Iterator[None]:
+def letting_go(within_s: float = ENDING_S, *, is_last: bool = True) -> Iterator[None]:
     """What stands within has so long: then the process says where its threads stand, and ends; all is done but this.
 
-    The exit code is that of a failure where an error is on its way; a signal's exception is none.
+    The exit code is that of a failure where an error is on its way; a signal's exception is none. Where this is not the
+    last that there is to do, to end here is a failure.
     No thread of Python could do so: rclpy holds its lock while it waits for the middleware. So a timer of the system
     calls `_exit`; where there is none, the end is that of faulthandler, with 1.
     """
-    timer = ExitTimer(FAILED if isinstance(sys.exc_info()[1], Exception) else DONE)
+    timer = ExitTimer(DONE if is_last and not isinstance(sys.exc_info()[1], Exception) else FAILED)
     faulthandler.dump_traceback_later(within_s, exit=not timer.exists, file=sys.__stderr__ or sys.stderr)
     timer.start(within_s + LAST_S)
     try:

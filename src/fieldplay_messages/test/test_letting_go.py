@@ -36,6 +36,10 @@ def test_an_error_on_its_way_is_not_told_as_well_done() -> None:
     assert (ended.returncode, "in wait_for_ever" in ended.stderr) == (1, True)
 
 
+def test_an_end_in_the_middle_of_the_work_is_not_told_as_well_done() -> None:
+    assert run(STUCK.replace("0.2", "0.2, is_last=False")).returncode == 1
+
+
 def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
     ended = run(STUCK.replace("with letting_go", "ExitTimer._create = lambda self: -1\nwith letting_go"))
     assert ended.returncode == 1

@@ -18,6 +18,7 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.interrupts import Interrupted, interrupts_held
 from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,15 +88,15 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
     namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
     show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
     backlog = Backlog(LIVE_BYTES)
-    with way_out(chosen, stream) as started, interrupts_held() as stop_if_wanted:
+    heard = listening(backlog, chosen.topics, letting_go)  # ends last: all else is done then
+    with heard as listener, way_out(chosen, stream) as started, interrupts_held() as stop_if_wanted:
         try:
-            with listening(backlog, chosen.topics) as listener:
-                while started is None or started.process.poll() is None:
-                    stop_if_wanted()
-                    messages = backlog.take(LIVE_WAIT_S)
-                    show.know(listener.topics)
-                    if messages:
-                        show.take(messages)
+            while started is None or started.process.poll() is None:
+                stop_if_wanted()
+                messages = backlog.take(LIVE_WAIT_S)
+                show.know(listener.topics)
+                if messages:
+                    show.take(messages)
         except Interrupted:
             pass
         finally:

@@ -2,24 +2,24 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbag2_interfaces.srv import Resume
 
 from fieldplay_bringup.demo.heard import Heard
+from fieldplay_kinematics.nodes.node_thread import spun
+from fieldplay_messages.ends import letting_go
 
 QUEUE = 2000
 SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete
 PATIENCE_S = 60.0
-NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
 class Audience:
@@ -70,28 +70,6 @@ def message_class(msgtype: str) -> Any:
     return getattr(import_module(f"{package}.msg"), name)
 
 
-@contextmanager
-def listening(topics: Mapping[str, str], latched: frozenset[str]) -> Iterator[Audience]:
+def listening(topics: Mapping[str, str], latched: frozenset[str]) -> AbstractContextManager[Audience]:
     """A listener at work."""
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = rclpy.create_node("demo", context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    listener = Audience(node, topics, latched)
-    ends = threading.Event()
-
-    def listen() -> None:
-        while not ends.is_set():
-            executor.spin_once(NOTICE_S)
-
-    thread = threading.Thread(target=listen)
-    thread.start()
-    try:
-        yield listener
-    finally:
-        ends.set()
-        thread.join()
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
+    return spun("demo", lambda node: Audience(node, topics, latched), partial(letting_go, is_last=False))

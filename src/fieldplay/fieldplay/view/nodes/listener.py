@@ -1,21 +1,19 @@
 """A node that hears all topics that a view shows, foreign ones too, and never makes a publisher wait."""
 
 import re
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from fieldplay.view.backlog import Backlog, LiveMessage
 from fieldplay.view.recording import is_shown
+from fieldplay_kinematics.nodes.node_thread import spun
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE
@@ -23,7 +21,6 @@ from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE
 LARGE = (CLOUD, IMAGE, COMPRESSED)
 FEW, MANY = 4, 200
 LOOK_EVERY_S = 0.5
-NOTICE_S = 0.1
 
 
 class Listener:
@@ -33,17 +30,15 @@ class Listener:
         self._node, self._backlog, self._wanted = node, backlog, re.compile(wanted)
         self._heard: dict[Topic, Any] = {}
         self.left: dict[str, str] = {}
-        self._looked_s = 0.0
+        self.look()
+        node.create_timer(LOOK_EVERY_S, self.look)
 
     @property
     def topics(self) -> list[Topic]:
         return list(self._heard)
 
     def look(self) -> None:
-        """Find what is new, now and then."""
-        if time.monotonic() - self._looked_s < LOOK_EVERY_S:
-            return
-        self._looked_s = time.monotonic()
+        """Find what is new."""
         for name, msgtypes in self._node.get_topic_names_and_types():
             for msgtype in msgtypes:
                 topic = Topic(name, msgtype)
@@ -81,28 +76,8 @@ def message_class(msgtype: str) -> Any:
     return getattr(import_module(f"{package}.msg"), name)
 
 
-@contextmanager
-def listening(backlog: Backlog, wanted: str) -> Iterator[Listener]:
+def listening(
+    backlog: Backlog, wanted: str, ending: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> AbstractContextManager[Listener]:
     """A listener at work, in a thread of its own."""
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context)
-    node = rclpy.create_node("fieldplay_view", context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    listener, ends = Listener(node, backlog, wanted), threading.Event()
-
-    def listen() -> None:
-        while not ends.is_set():
-            listener.look()
-            executor.spin_once(NOTICE_S)
-
-    thread = threading.Thread(target=listen, daemon=True)
-    thread.start()
-    try:
-        yield listener
-    finally:
-        ends.set()
-        thread.join()
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
+    return spun("fieldplay_view", lambda node: Listener(node, backlog, wanted), ending)
