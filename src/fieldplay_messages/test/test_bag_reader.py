@@ -206,3 +206,19 @@ def test_a_bag_in_several_files_is_read_as_one(tmp_path: Path) -> None:
     assert all(
         [stamp for stamp, _ in messages] == sorted(stamp for stamp, _ in messages) for messages in found.values()
     )
+
+
+@pytest.mark.parametrize("offset", [1 << 62, 1 << 64 - 1, 5000])
+def test_an_index_that_points_anywhere_costs_its_message_and_is_told(offset: int, tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", 8)
+    (file,) = bag.glob("*.mcap")
+    content, place = bytearray(file.read_bytes()), len(MAGIC)
+    while (op := HEAD.unpack_from(content, place)[0]) != MESSAGE_INDEX:
+        place += HEAD.size + HEAD.unpack_from(content, place)[1]
+    assert op == MESSAGE_INDEX
+    begin = place + HEAD.size + 2 + 4 + 8  # behind channel, length and the first time
+    content[begin : begin + 8] = min(offset, (1 << 64) - 1).to_bytes(8, "little")
+    file.write_bytes(content)
+    found, defects = at_random(bag)
+    assert len(found["/value"]) == 4 and defects
+    assert all("expected a message at byte" in str(defect) for defect in defects)

@@ -137,3 +137,16 @@ def test_a_message_that_is_cut_is_told_with_its_time(tmp_path: Path) -> None:
     assert [defect.kind for defect in defects] == ["damaged_message"] * 2
     assert all(time in defect.message for time, defect in zip(times, defects, strict=True))
     bag.close()
+
+
+def test_of_a_bag_of_ros_1_no_more_is_read_than_there_is(tmp_path: Path) -> None:
+    for number, content in enumerate((b"abc", b"defgh")):
+        (tmp_path / f"x.bag.{number}").write_bytes(content)
+    parts = Parts([tmp_path / "x.bag.0", tmp_path / "x.bag.1"])
+    assert parts.read_at(2, 1 << 45) == b"cdefgh" and parts.read_at(9, 1 << 45) == b""
+    with parts.open() as file:
+        file.seek(1)
+        assert file.read(1 << 45) == b"bcdefgh" and file.read(1) == b""
+        file.seek(6)
+        assert file.read() == b"gh"
+    parts.close()

@@ -162,6 +162,8 @@ class McapReader:
 
     def _read_at(self, offset: int, plain: _Plain) -> bytes | None:
         """The message at a place; a large one is read by itself, so that it need not be copied."""
+        if offset >= plain.size:
+            return None
         begin, end = plain.begin + offset, plain.begin + plain.size
         data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - begin), 0), begin))
         op, length = HEAD.unpack_from(data)

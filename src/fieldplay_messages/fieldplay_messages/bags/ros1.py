@@ -51,6 +51,7 @@ class Parts:
 
     def read_at(self, place: int, size: int) -> bytes:
         """The bytes from a place on, fewer at the end."""
+        size = min(size, max(self.size - place, 0))  # what a damaged bag claims is no reason to take memory
         found = b""
         while len(found) < size and place < self.size:
             index = bisect_right(self._begins, place) - 1
@@ -62,7 +63,7 @@ class Parts:
 
     def open(self, *_: object) -> io.BufferedReader:
         """A file to read and seek in, from the beginning of the first part to the end of the last."""
-        return io.BufferedReader(_PartsFile(self), BUFFER_SIZE)
+        return _PartsReader(_PartsFile(self), BUFFER_SIZE)
 
     def exists(self) -> bool:
         return True
@@ -71,9 +72,19 @@ class Parts:
         self._files.close()
 
 
+class _PartsReader(io.BufferedReader):
+    """Takes memory for what there is, whatever is asked for."""
+
+    raw: "_PartsFile"
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self.raw.size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
 class _PartsFile(io.RawIOBase):
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._parts, self.size = parts, parts.size
         self._place = 0
 
     def readable(self) -> bool:
