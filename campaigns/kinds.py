@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from campaigns import archives
+from campaigns.bags import Bags
 from campaigns.descriptions import Descriptions
 from campaigns.frame import Inputs
 from campaigns.labels import Labels
@@ -22,6 +23,7 @@ KINDS: Mapping[str, Callable[[], Inputs]] = {
     "rasters": Rasters,
     "labels": Labels,
     "descriptions": Descriptions,
+    "bags": Bags,
     "archive-ameds": archives.ameds,
     "archive-ida": archives.ida,
     "archive-acfr": archives.acfr,
