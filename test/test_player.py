@@ -33,7 +33,7 @@ from fieldplay_archive.outlets.selection import Selection
 from helpers.foreign_bags import stored, write_ros1, write_ros2
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 NS_PER_S = 10**9
 START = 1656931512
 FIX, INFO = "/ameds/gnss/fix", "/ameds/main_cam/camera_info"

@@ -10,7 +10,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
