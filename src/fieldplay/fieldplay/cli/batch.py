@@ -40,6 +40,7 @@ from fieldplay.cli.arguments import add_json, count
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.slam.methods import load_methods
 from fieldplay_messages.errors import UsageError
+from fieldplay_messages.yaml_text import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
 LOCK = ".batch.lock"
@@ -178,8 +179,8 @@ def _listed(path: Path) -> list[str]:
 def _described(path: Path) -> Work:
     """What a YAML file tells: a step is a word, or a word with a list or a line of options."""
     try:
-        told: Any = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        told: Any = value_of_yaml(path.read_bytes())
+    except (OSError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: {error}") from None
     if not isinstance(told, dict) or not {"archives"} <= told.keys() <= {"archives", "steps", "methods"}:
         got = ", ".join(map(str, told)) if isinstance(told, dict) else type(told).__name__
@@ -189,7 +190,7 @@ def _described(path: Path) -> Work:
             raise UsageError(f"{path}: {key}: expected a list, got {type(value).__name__}")
     work = Work(archives=[str(path.parent / str(name)) for name in told["archives"]])
     for step in told.get("steps", ()):
-        for name, words in (step if isinstance(step, dict) else {step: []}).items():
+        for name, words in (step if isinstance(step, dict) else {str(step): []}).items():
             work.steps[_step(str(name), str(path))] = shlex.split(words) if isinstance(words, str) else _texts(words)
     work.methods = _texts(told.get("methods"))
     return work
