@@ -55,15 +55,23 @@ def ending_of(arguments: list[str]) -> Ending:
     with tempfile.TemporaryFile() as out:
         started = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
         until = time.monotonic() + KILLED_S
+        most_kb = 0
         while not (ended := os.wait4(started.pid, os.WNOHANG))[0]:
+            most_kb = max(most_kb, _peak_kb(started.pid))
             if time.monotonic() > until:
                 started.kill()
-            time.sleep(0.05)
+            time.sleep(0.02)
         _, status, used = ended
         started.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read().decode("utf-8", "backslashreplace")
-    return Ending(started.returncode, used.ru_utime, used.ru_maxrss, text)
+    return Ending(started.returncode, used.ru_utime, most_kb, text)
+
+
+def _peak_kb(pid: int) -> int:
+    """The most memory that a process has had by now: what wait4 tells of begins with that of its parent."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def _rows() -> str:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fieldplay.cli.main import main
-from fieldplay_messages.bags.metadata import LOADER
+from fieldplay_messages.yaml_text import LOADER
 
 Spoil = Callable[[Path], object]
 Found = dict[str, Any]

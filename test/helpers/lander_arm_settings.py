@@ -5,7 +5,7 @@ from typing import Any
 import yaml
 
 from fieldplay_archive.datasets import dataset_files
-from fieldplay_archive.spec import LOADER
+from fieldplay_messages.yaml_text import LOADER
 
 
 def described() -> dict[str, Any]:

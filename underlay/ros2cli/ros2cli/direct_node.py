@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -20,6 +21,7 @@ from ros2cli.discovery import ALL_FOUND, FIRST_FOUND, Patience, wait_until_settl
 
 NODE_NAME_PREFIX = "_ros2cli"
 _STEP_S = 0.05
+_TOLD_S = 0.1  # within which Python hears of the Ctrl-C that has shut rclpy down already, and raises it
 _NAME_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"
 
 
@@ -68,6 +70,7 @@ def direct_node(*, use_sim_time: bool = False, suffix: str | None = None, name: 
             # What is called in the moment of the shutdown fails in ways of its own.
             if rclpy.ok():
                 raise
+            time.sleep(_TOLD_S)
             raise SystemExit(signal.SIGTERM) from None
 
 
