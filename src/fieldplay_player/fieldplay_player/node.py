@@ -249,6 +249,7 @@ def _run(player: Player, interrupted: Event) -> int:
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
         player.playback.stop()
     with (
+        seldom_collected(),  # once more: what the opening has made is not looked at either
         ServiceThread(player),
         player.topics.held(),
         ThreadPoolExecutor(1, "play", wake_exactly) as thread,
