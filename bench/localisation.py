@@ -18,7 +18,7 @@ from fieldplay_fusion.pipeline.run import load_pipeline
 from fieldplay_kinematics.transforms import vector_from_rotation
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
-from helpers.solid_scenes import any_pose, body, scene
+from fieldplay_testing.solid_scenes import any_pose, body, scene
 
 POSES, WITHOUT = 20, 10
 

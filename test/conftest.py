@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fieldplay_samples.sample import SampleOptions
+from fieldplay_testing.tiny_ameds import FEW_PICTURES, TinyAmeds
 from helpers.browser import BROWSERS, MISSING, Browser
 from helpers.sampled import Sampled, sampled
-from helpers.tiny_ameds import FEW_PICTURES, TinyAmeds
 
 pytest.register_assert_rewrite("helpers.launched_tests")  # so that its assertions tell what differs
 

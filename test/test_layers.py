@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[1] / "src"
+TESTING = "fieldplay_testing"
 LIBRARY = {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"}
 MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_interfaces": set(),
@@ -24,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_samples": set(),
     "fieldplay": {*LIBRARY, "fieldplay_player", "fieldplay_samples"},
     "fieldplay_bringup": {*LIBRARY, "fieldplay", "fieldplay_player", "fieldplay_samples"},
+    TESTING: {*LIBRARY, "fieldplay", "fieldplay_player"},  # each module what those have whose tests use it
 }
 ROS_FILES = (
     "/nodes/",
@@ -95,6 +97,21 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
     for path in modules(package):
         ours = {name for name in imported_packages(path) if name.startswith("fieldplay")}
         assert ours <= MAY_IMPORT[package] | {package}, path
+
+
+@pytest.mark.parametrize("package", sorted(MAY_IMPORT))
+def test_so_do_its_tests_with_what_they_share(package: str) -> None:
+    """Else they would not run where only the packages are built that its package.xml names."""
+    below = MAY_IMPORT[package] | {package, TESTING}
+    for path in (SRC / package / "test").glob("*.py"):
+        ours = {name for name in reached_packages(path) if name.startswith("fieldplay")}
+        assert ours <= below, path
+
+
+def reached_packages(path: Path) -> set[str]:
+    """What a test imports, itself and by the modules that it shares with others."""
+    shared = {SRC / TESTING / f"{name.replace('.', '/')}.py" for name in imported_names(path) if TESTING in name}
+    return imported_packages(path).union(*(reached_packages(other) for other in shared if other.is_file()))
 
 
 def test_no_folders_import_each_other_in_a_circle() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_bringup"
-FOLDERS = ("config", "launch", "urdf")  # links to the workspace's
+FOLDERS = ("config", "launch", "urdf")  # two are links to those of fieldplay_messages
 
 
 def files_to_install() -> list[tuple[str, list[str]]]:

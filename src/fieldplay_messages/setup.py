@@ -1,6 +1,9 @@
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_messages"
+DESCRIPTIONS = [str(path.relative_to(NAME)) for path in sorted(Path(NAME, "installed").rglob("*")) if path.is_file()]
 
 setup(
     name=NAME,
@@ -12,7 +15,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
     ],
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", *DESCRIPTIONS]},
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from rosbag2_interfaces import srv
 
-from helpers.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
 from helpers.written import key, numbers
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription

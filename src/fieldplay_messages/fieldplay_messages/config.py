@@ -8,7 +8,7 @@ from pathlib import Path
 def config_folders() -> Iterator[Path]:
     """The folders `config` that may be there, `urdf` beside each: those of ROS packages, then that of this package.
 
-    In the source the last one is a link to the workspace's, in a wheel it is a copy.
+    The workspace's own `config` and `urdf` are links to those of this package.
     """
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         yield Path(prefix, "share", "fieldplay_bringup", "config")

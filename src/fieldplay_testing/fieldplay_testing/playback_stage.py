@@ -10,7 +10,7 @@ from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import Playback
 from fieldplay_player.program import Program
 from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import DueMessage
+from fieldplay_player.works import Data, DueMessage
 
 MS = 1_000_000
 S = 1000 * MS
@@ -73,7 +73,8 @@ class ListSink:
     clocks: list[tuple[int, int]] = field(default_factory=list)
     order: list[object] = field(default_factory=list)
 
-    def publish(self, feed: int, data: bytes) -> None:
+    def publish(self, feed: int, data: Data) -> None:
+        data = bytes(data)
         self.sent.append((self.time.ns, data))
         self.order.append(data)
         self.time.ns += self.slow.get(data, 0)

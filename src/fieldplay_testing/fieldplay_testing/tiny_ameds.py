@@ -1,6 +1,7 @@
 """A small archive of AMEDS with known numbers, written by hand here: nothing in it comes from the code under test."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,11 @@ WHEEL_ANGLES = [  # roll, pitch, yaw of wheels that have turned by 1, 2, 3, 4 ra
 ]  # fmt: skip
 
 
+def at_rest(row: Sequence[object]) -> Callable[[float], Sequence[object]]:
+    """The same row at any time."""
+    return lambda _: row
+
+
 @dataclass
 class TinyAmeds:
     """The archive's folder, and how long it is."""
@@ -34,7 +40,7 @@ class TinyAmeds:
     root: Path
     seconds: int = 2
 
-    def write(self, name: str, rate_hz: int, row: object) -> None:
+    def write(self, name: str, rate_hz: int, row: Callable[[float], Sequence[object]]) -> None:
         """A table without a header; row(t) gives what stands behind the time."""
         lines = []
         for index in range(self.seconds * rate_hz):
@@ -68,7 +74,7 @@ class TinyAmeds:
         )
         for arm in ("Main", "Aux"):
             self.write(f"{arm}ArmJointAngles.csv", 1, lambda t: [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
-            self.write(f"{arm}CamPoseEstimate.csv", 1, lambda t, pose=CAMERA_POSES[arm]: pose)
+            self.write(f"{arm}CamPoseEstimate.csv", 1, at_rest(CAMERA_POSES[arm]))
         self.write_pictures("MainCam", 30, (1080, 1920))
         self.write_pictures("AuxCam", 30, (720, 1280))
         self.write_pictures("MainAuxCamProjected", 15, (720, 1280))

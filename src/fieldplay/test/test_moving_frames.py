@@ -23,6 +23,7 @@ from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
 from fieldplay_player.program import program_of_archive
+from fieldplay_testing.message_bytes import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TF, ODOMETRY = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry"
@@ -113,11 +114,8 @@ def messages_of(archive: Archive, selection: Selection) -> list[tuple[Feed, int,
     feeds = feeds_of_archive(archive, selection)
     found = []
     for batch in batches(feeds, range(len(feeds)), window_of(archive, selection)):
-        ends = np.cumsum(batch.payloads.size)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        batch.payloads.place(buffer, ends - batch.payloads.size)
-        for channel, stamp, end, size in zip(batch.channel, batch.stamp_ns, ends, batch.payloads.size, strict=True):
-            found.append((feeds[channel], int(stamp), buffer[end - size : end].tobytes()))
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
+            found.append((feeds[channel], int(stamp), data))
     return found
 
 

@@ -8,8 +8,6 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.sources.bag import BatchDecoder
-from fieldplay.sources.source import RecordBatch
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -59,11 +57,6 @@ def message_batch(topic: str, messages: Iterable[Stamped]) -> Batch:
     stamp_ns = np.array([stamp for stamp, _ in listed], np.int64)
     parts = parts_of_lengths(stamp_ns, [serialized(message) for _, message in listed])
     return batch_of_messages(Topic(topic, listed[0][1].__msgtype__), stamp_ns, parts)
-
-
-def batch(topic: str, messages: Iterable[Stamped], decoder: BatchDecoder | None = None) -> RecordBatch:
-    """The same as records, as a source gives them."""
-    return (decoder or BatchDecoder()).decoded(message_batch(topic, messages))
 
 
 def write_bag(path: Path, messages: Iterable[tuple[str, int, Any]], *, plugin: str = "mcap", **silent: str) -> Path:

@@ -1,16 +1,18 @@
 """The settings of the lander's arm as its dataset's description has them."""
 
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fieldplay_archive.datasets import dataset_files
+from fieldplay_messages.config import config_folders
 from fieldplay_messages.yaml_text import LOADER
 
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    found: dict[str, Any] = yaml.load(dataset_files()["ida"].read_text("utf-8"), LOADER)
+    files = (folder / "datasets" / "ida.yaml" for folder in config_folders())
+    found: dict[str, Any] = yaml.load(next(filter(Path.is_file, files)).read_text("utf-8"), LOADER)
     return found
 
 

@@ -8,7 +8,8 @@ from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel, roots_of
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
-from helpers.messages_by_hand import START_NS, batch, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, transform, transforms
+from fieldplay_testing.records_by_hand import batch
 
 SECOND = 10**9
 LEVEL = (0.0, 0.0, 0.0, 1.0)

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from fieldplay_kinematics.transforms import rotation_from_quaternion
+from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 SENSOR = np.array([0.0, -4.0, 2.5])  # above the ground; it is the origin of the clouds
@@ -54,8 +53,8 @@ def body(random: np.random.Generator, count: int = 6000) -> Surface:
 
 
 def any_turn(random: np.random.Generator) -> Array:
-    quaternion = random.normal(size=4)
-    return rotation_from_quaternion(quaternion / np.linalg.norm(quaternion))
+    turn: Array = Rotation.from_quat(random.normal(size=4)).as_matrix()
+    return turn
 
 
 def any_pose(random: np.random.Generator) -> Array:

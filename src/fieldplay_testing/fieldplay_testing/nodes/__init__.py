@@ -1,0 +1,1 @@
+"""Those who listen to nodes and feed them."""

@@ -1,0 +1,56 @@
+"""How a run of tests begins, for the conftest.py of each package and of the workspace.
+
+It talks to itself alone: its own ROS domain on this machine, logs, caches; and finds itself soon.
+"""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Domains above 101 use ports that Linux may give to any program.
+FIRST_DOMAIN, LAST_DOMAIN = 1, 101
+LOCK_PORT = 21_400
+BEGUN = pytest.StashKey[bool]()
+
+
+def reserve_domain() -> tuple[int, socket.socket]:
+    """A domain that no other run on this machine uses, and the socket that holds it for as long as it is open."""
+    size = LAST_DOMAIN - FIRST_DOMAIN + 1
+    start = os.getpid() * 7
+    for attempt in range(size):
+        domain = FIRST_DOMAIN + (start + attempt) % size
+        lock = socket.socket()
+        try:
+            lock.bind(("127.0.0.1", LOCK_PORT + domain))
+        except OSError:
+            lock.close()
+        else:
+            return domain, lock
+    raise RuntimeError("every ROS domain is in use on this machine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A hook of pytest: once in a run, however many of its conftest.py have it."""
+    if config.stash.get(BEGUN, False):
+        return
+    config.stash[BEGUN] = True
+    settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
+    settings.load_profile("unhurried")
+    domain, lock = reserve_domain()
+    logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
+    cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")
+    os.environ.update(
+        ROS_DOMAIN_ID=str(domain),
+        ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+        ROS_LOG_DIR=logs.name,
+        FIELDPLAY_CACHE=cache.name,
+        RCUTILS_COLORIZED_OUTPUT="0",
+        FASTRTPS_DEFAULT_PROFILES_FILE=str(Path(__file__).with_name("quick_discovery.xml")),
+    )
+    config.add_cleanup(lock.close)
+    config.add_cleanup(logs.cleanup)
+    config.add_cleanup(cache.cleanup)
