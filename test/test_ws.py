@@ -166,6 +166,15 @@ def test_a_setup_within_its_own_environment_writes_the_whole_environment(workspa
     assert "export PATH=" + str(programs).replace(" ", "\\ ") + "${" in (install.parent / "setup.bash").read_text()
 
 
+def test_nodes_are_found_by_this_machine_alone_unless_more_is_asked_for(workspace: Path) -> None:
+    steps_of_setup(workspace)
+    environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
+    shown = ("exec", "sh", "-c", "echo $ROS_AUTOMATIC_DISCOVERY_RANGE")
+    assert run(workspace / "ws", *shown, **environment).stdout == "LOCALHOST\n"
+    environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
+    assert run(workspace / "ws", *shown, **environment).stdout == "SUBNET\n"
+
+
 def test_what_is_set_up_is_found_while_another_setup_holds_the_lock(workspace: Path) -> None:
     steps_of_setup(workspace)
     environment = {"FIELDPLAY_PYTHON": str(workspace.parent / "python"), "WS_TEST_LOG": str(workspace.parent / "log")}
