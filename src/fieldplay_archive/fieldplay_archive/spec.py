@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 OPTIONAL = re.compile(r"\([^()]*\)\?|(?<!\\)[^)\\*+?]\?")
 ONE_OF = re.compile(r"\(([^()|]*)(?:\|[^()]*)?\)")
+LARGEST_WHOLE = 10**300  # of whole numbers that are taken for others
 ANYTHING = re.compile(r"(?:\.|\\[dwDWS])[*+]")
 T = TypeVar("T", bound="DataclassInstance")
 
@@ -245,7 +246,7 @@ def _require_patterns(**patterns: Iterable[str]) -> None:
         for text in texts:
             try:
                 re.compile(text)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:
                 raise ValueError(f"{key}: expected a regular expression, got '{text}': {error}") from None
 
 
@@ -305,7 +306,7 @@ def _value(hint: Any, data: Any, where: str) -> Any:
         return _tuple(arguments, data, where)
     if origin is not None and issubclass(origin, Mapping):
         return _mapping(arguments, data, where)
-    if hint is float and isinstance(data, int) and not isinstance(data, bool):
+    if hint is float and isinstance(data, int) and not isinstance(data, bool) and abs(data) < LARGEST_WHOLE:
         return float(data)
     if not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
         raise ArchiveError(f"{where}: expected {hint.__name__}, got {_shown(data)}")

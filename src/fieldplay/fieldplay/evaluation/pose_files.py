@@ -1,5 +1,6 @@
 """Trajectories in files: those of TUM, of KITTI, of EuRoC in csv, and the truth of our samples."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_fusion.evaluation.pose_topics import Way
-from fieldplay_fusion.evaluation.trajectories import Stamps, trajectory_from_rows
+from fieldplay_fusion.evaluation.trajectories import Stamps, tells_rotation, trajectory_from_rows
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.stamps import NS_PER_S, ns_from_texts
@@ -58,9 +59,13 @@ class _Table:
     def seconds(self) -> Stamps:
         """The first column as times: seconds, or nanoseconds where there are too many digits for these."""
         wholes = np.char.partition(self.rows[:, 0], ".")[:, 0]
-        if all(len(text) >= NS_DIGITS for text in wholes.tolist()):
-            return self.whole_ns(wholes)
-        return self._seconds(self.rows[:, 0])
+        are_long = [len(text) >= NS_DIGITS for text in wholes.tolist()]
+        if 2 * sum(are_long) <= len(are_long):
+            return self._seconds(self.rows[:, 0])
+        if not all(are_long):
+            row = are_long.index(False)
+            raise self.fault(row, f"expected nanoseconds as in most rows, got '{self.rows[row, 0]}'")
+        return self.whole_ns(wholes)
 
     def whole_ns(self, texts: NDArray[np.str_]) -> Stamps:
         """Texts (n,) as nanoseconds."""
@@ -186,18 +191,21 @@ def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lamb
     trajectory = trajectory_from_rows(times, rows[:, :3], rows[:, 3:])
     if not len(trajectory):
         raise table.fault(0, f"expected numbers, got '{' '.join(table.rows[0].tolist())[:60]}': no row holds a pose")
-    for line in _left_out(table, times, rows):
+    for line in _left_out(table, times, rows, are_turned=trajectory.has_orientation):
         tell(line)
     return Way(topic=str(path), parent="", child="", trajectory=trajectory)
 
 
-def _left_out(table: _Table, times: Stamps, rows: Array) -> Iterator[str]:
-    """What is told of rows that hold no pose, and of those whose time another one has."""
-    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+def _left_out(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) -> Iterator[str]:
+    """What is told of rows that hold no pose, no rotation where others do, and of those whose time another one has."""
+    is_pose = np.isfinite(rows).all(axis=1)
+    if are_turned:
+        is_pose &= tells_rotation(rows[:, 3:])
+    bad = np.flatnonzero(~is_pose)
     if len(bad):
         verb = "is" if len(bad) == 1 else "are"
         yield f"{table.path}, row {table.lines[int(bad[0])]}: no pose; {len(bad)} of {len(times)} rows {verb} left out"
-    good = np.flatnonzero(np.isfinite(rows).all(axis=1))
+    good = np.flatnonzero(is_pose)
     again = np.setdiff1d(np.arange(len(good)), np.unique(times[good], return_index=True)[1])
     if len(again):
         line = table.lines[int(good[again[0]])]
@@ -218,21 +226,25 @@ def _form_of(table: _Table, name: str) -> _Form:
 
 def _table_of(path: Path, times: Path | None = None) -> _Table:
     try:
-        text = path.read_text("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: cannot be read: {getattr(error, 'strerror', '') or 'it is no text'}") from None
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    sign = "\n" if "\n" in text else "\r"
+    lines = [(number, line) for number, line in enumerate(text.split(sign), start=1) if line.strip()]
     lines = [(number, line) for number, line in lines if not line.lstrip().startswith(COMMENT)]
-    has_commas = bool(lines) and "," in lines[0][1]
+    for number, line in lines:
+        if "\0" in line:  # which NumPy takes for the end of a text
+            raise ArchiveError(f"{path}, row {number}: expected text, got a zero byte")
+    has_commas = 2 * sum("," in line for _, line in lines) > len(lines)
     delimiter = "," if has_commas else None
     numbered = [(number, [cell.strip() for cell in line.split(delimiter)]) for number, line in lines]
     names = numbered.pop(0)[1] if numbered and not any(map(_is_number, numbered[0][1])) else []
     if not numbered:
         raise ArchiveError(f"{path}: no pose in it; expected {TOLD}")
+    width = Counter(len(cells) for _, cells in numbered).most_common(1)[0][0]
     for number, cells in numbered:
-        if len(cells) != len(numbered[0][1]):
-            width = len(numbered[0][1])
-            raise ArchiveError(f"{path}, row {number}: expected {width} columns as in the first, got {len(cells)}")
+        if len(cells) != width:
+            raise ArchiveError(f"{path}, row {number}: expected {width} columns as in most rows, got {len(cells)}")
     rows = np.array([cells for _, cells in numbered])
     numbers = [number for number, _ in numbered]
     return _Table(path=path, rows=rows, lines=numbers, names=names, has_commas=has_commas, times=times)

@@ -228,7 +228,7 @@ class ZipFiles(Files):
         super().__init__(self._zip.table)
 
     def open(self, name: str) -> io.BufferedReader:
-        return io.BufferedReader(SeekableMember(self.path, self._zip.member(name)), READ_SIZE)
+        return io.BufferedReader(SeekableMember(self.path, self._member(name)), READ_SIZE)
 
     def read(self, name: str) -> bytes:
         try:
@@ -237,7 +237,13 @@ class ZipFiles(Files):
             raise ArchiveError(f"cannot be read from the zip: {error}") from None
 
     def size(self, name: str) -> int:
-        return self._zip.member(name).file_size
+        return self._member(name).file_size
+
+    def _member(self, name: str) -> zipfile.ZipInfo:
+        try:
+            return self._zip.member(name)
+        except ZIP_FAULTS as error:
+            raise ArchiveError(f"'{name}' in the zip cannot be read: {error}") from None
 
     def close(self) -> None:
         listed = _listed.get()

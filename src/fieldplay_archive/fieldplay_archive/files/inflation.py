@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from fieldplay_messages.bags.compression import BOMB, LARGEST_GAIN, MUCH
 from fieldplay_messages.errors import ArchiveError
 
 READ_SIZE = 1 << 16
 FIRST_SPACING = 1 << 22  # of points, in plain bytes: some 15 ms of inflating; it doubles whenever there are too many
 MOST_POINTS = 64  # each holds the decoder's window of some 40 kB
-LARGEST_GAIN, MUCH = 500, 1 << 26  # what unpacks to so many times its size, and to so many bytes, is meant ill
-BOMB = f"its data unpack to more than {LARGEST_GAIN} times their size: what follows is not read"
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 LOCAL_SIGNATURE = b"PK\x03\x04"
 

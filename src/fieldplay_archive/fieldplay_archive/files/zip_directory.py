@@ -13,8 +13,8 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
-from fieldplay_archive.files.inflation import BOMB, LARGEST_GAIN, MUCH
 from fieldplay_archive.files.names import NameTable
+from fieldplay_messages.bags.compression import BOMB, LARGEST_GAIN, MUCH
 
 END = struct.Struct("<4s4H2IH")
 END_SIGNATURE = b"PK\x05\x06"
@@ -36,6 +36,7 @@ class ZipDirectory:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
+        self._size = os.fstat(self._file.fileno()).st_size
         try:
             self._records, self._before = self._directory()
             names, ends = self._members()
@@ -62,6 +63,8 @@ class ZipDirectory:
         with closing(zipfile.ZipFile(io.BytesIO(_zip_of(b"", record)))) as alone:
             (member,) = alone.infolist()
         member.header_offset += self._before
+        if not 0 <= member.header_offset < self._size:
+            raise zipfile.BadZipFile(f"expected the member at byte {member.header_offset}, which the file has not")
         return member
 
     def read(self, name: str) -> bytes:
@@ -83,8 +86,8 @@ class ZipDirectory:
         return self._records[begin:end]
 
     def _read(self, begin: int, size: int) -> bytes:
-        """Of a place of the file, without moving in it."""
-        return os.pread(self._file.fileno(), size, begin)
+        """Of a place of the file, without moving in it, and no more than it can have."""
+        return os.pread(self._file.fileno(), min(size, self._size), begin)
 
     def _members(self) -> tuple[list[str], list[int]]:
         """The names of all records, and where each ends; folders are among them."""
@@ -105,10 +108,9 @@ class ZipDirectory:
 
     def _directory(self) -> tuple[bytes, int]:
         """The bytes of all records, and how many bytes stand before the zip in its file."""
-        size = os.fstat(self._file.fileno()).st_size
-        place, length, offset = self._end(size)
+        place, length, offset = self._end(self._size)
         before = place - length - offset
-        if length > place or before < 0:
+        if length > place:  # `before` is less than 0 where bytes are missing: the members behind these are there
             raise zipfile.BadZipFile("Bad offset for central directory")
         records = self._read(place - length, length)
         return records, before

@@ -25,6 +25,9 @@ LARGEST = 512 << 20  # bytes of a segment as unpacked: one that is larger cannot
 LONGEST = 1 << 20
 SAMPLE_FORMATS = {"u": 1, "i": 2, "f": 3}
 SHORT, LONG = 3, 4
+BIG_TIFF = 43  # where others have 42
+SEGMENT_TAGS = (273, 279, 324, 325)  # where strips and tiles lie, and how long they are
+MOST_SEGMENTS, MOST_ENTRIES = 1 << 21, 1 << 12
 # What tifffile raises for damage
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error, EOFError, OSError,
           RuntimeError, MemoryError, zlib.error, lzma.LZMAError)  # fmt: skip
@@ -199,9 +202,26 @@ def open_raster(file: BinaryIO) -> Iterator[Raster]:
     """The first picture of a GeoTIFF, as long as the file is open; ArchiveError tells why it is none."""
     with ExitStack() as until_closed:
         with told():
+            _require_few_segments(file)
             file.seek(0)
             raster = _raster(until_closed.enter_context(tifffile.TiffFile(file)), file)
         yield raster
+
+
+def _require_few_segments(file: BinaryIO) -> None:
+    """ArchiveError where the first directory tells of too many strips or tiles: tifffile makes a number of each."""
+    file.seek(0)
+    head = file.read(16)
+    order = ">" if head[:2] == b"MM" else "<"
+    is_big = struct.unpack_from(f"{order}H", head, 2)[0] == BIG_TIFF
+    (place,) = struct.unpack_from(f"{order}Q", head, 8) if is_big else struct.unpack_from(f"{order}I", head, 4)
+    entry = struct.Struct(f"{order}HHQ8x" if is_big else f"{order}HHI4x")
+    file.seek(place)
+    (count,) = struct.unpack(f"{order}Q" if is_big else f"{order}H", file.read(8 if is_big else 2))
+    for _ in range(min(count, MOST_ENTRIES)):
+        code, _, values = entry.unpack(file.read(entry.size))
+        if code in SEGMENT_TAGS and values > MOST_SEGMENTS:
+            raise ArchiveError(f"expected at most {MOST_SEGMENTS} strips or tiles, got {values}")
 
 
 def _raster(opened: tifffile.TiffFile, file: BinaryIO) -> Raster:

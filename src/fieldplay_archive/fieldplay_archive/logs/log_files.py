@@ -54,7 +54,10 @@ class LogFiles:
 
     @contextmanager
     def _taken(self, name: str, reader: Hashable) -> Iterator[BinaryIO]:
-        file = self._take((name, reader)) or open_log_file(self._files, name)
+        try:
+            file = self._take((name, reader)) or open_log_file(self._files, name)
+        except ArchiveError as error:
+            raise ArchiveError(f"{name}: {error}") from None
         try:
             yield file
         except (ArchiveError, OSError):

@@ -4,15 +4,17 @@ They are begun before the parser's own threads are: a process that has these can
 """
 
 import copyreg
+import os
 import pickle
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from contextvars import ContextVar
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -43,7 +45,7 @@ class Parsers:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._pool = ProcessPoolExecutor(count, get_context("fork"), _deaf)
+        self._pool = ProcessPoolExecutor(count, get_context("fork"), _begin)
 
     def start(self) -> None:
         """Begin all processes now."""
@@ -107,10 +109,19 @@ def parsers_started(count: int) -> Iterator[None]:
         found.stop()
 
 
-def _deaf() -> None:
-    """Who began the process ends it; what a terminal sends to all of them is for that one."""
+def _begin() -> None:
+    """Who began the process ends it; what a terminal sends to all of them is for that one. It ends with that one."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed gives no more work, and the pool's own processes would wait for it for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _nothing() -> None:

@@ -128,7 +128,7 @@ def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
             factors=columns.factors,
         ),
         first_byte=first_byte,
-        first_line=1 + (head.count(b"\n", 0, first_byte) or first),
+        first_line=1 + (head.count(b"\n", 0, first_byte) if b"\n" in head else first),
         mapping=columns.mapping,
     )
 

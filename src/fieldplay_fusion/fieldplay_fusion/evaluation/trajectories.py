@@ -77,8 +77,7 @@ def trajectory_from_rows(
     kept = np.isfinite(position_m).all(axis=1)
     turned: Flags = np.zeros(len(stamp_ns), bool)
     if quaternion is not None:
-        turned = np.linalg.norm(np.nan_to_num(quaternion), axis=1) >= SHORTEST_QUATERNION
-        turned &= np.isfinite(quaternion).all(axis=1)
+        turned = tells_rotation(quaternion)
     has_orientation = bool((turned & kept).any())
     if has_orientation:
         kept &= turned
@@ -89,6 +88,14 @@ def trajectory_from_rows(
     poses = transform_from_rotation(rotation, position_m[kept][first])
     claims = None if std_m is None else std_m[kept][first]
     return Trajectory(stamp_ns=stamps.astype(np.int64), poses=poses, has_orientation=has_orientation, std_m=claims)
+
+
+def tells_rotation(quaternion: Array) -> Flags:
+    """Which quaternions (n, 4) are long enough, and of numbers, and not too long to be brought to length 1."""
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(np.nan_to_num(quaternion), axis=1)
+    told: Flags = (length >= SHORTEST_QUATERNION) & np.isfinite(length) & np.isfinite(quaternion).all(axis=1)
+    return told
 
 
 def places_along(positions_m: Array, step_m: float) -> NDArray[np.intp]:

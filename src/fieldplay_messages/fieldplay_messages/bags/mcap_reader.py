@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_messages.bags.compression import BOMB, LARGEST_GAIN
 from fieldplay_messages.bags.mcap_records import (
     CHANNEL,
     CHUNK,
@@ -35,6 +36,7 @@ from fieldplay_messages.errors import ArchiveError
 
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
+MUCH_IN_ALL = 1 << 29  # bytes of unpacked chunks
 USUAL = 1024  # bytes of a record, more than most small ones have
 OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
 
@@ -66,6 +68,8 @@ class _Found:
     parts: dict[int, list[NDArray[np.int64]]] = field(default_factory=dict)
 
     def add(self, number: int, entries: NDArray[np.void], block: int) -> None:
+        if not len(entries):
+            return
         stamps = np.minimum(entries["log"], LARGEST_TIME_NS).astype(np.int64)
         offsets = np.minimum(entries["offset"], LARGEST_TIME_NS).astype(np.int64)
         self.parts.setdefault(number, []).append(np.stack([stamps, np.full(len(stamps), block), offsets]))
@@ -92,6 +96,7 @@ class McapReader:
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
         self.is_cut = False
+        self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
         self._schemas: dict[int, tuple[str, str, str]] = {}
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
@@ -207,7 +212,15 @@ class McapReader:
         return os.pread(self._file.fileno(), record.there, record.begin)
 
     def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
-        return chunk_bytes(memoryview(self._content(record)), is_cut=record.there < record.length)
+        return self._plain_bytes(self._content(record), is_cut=record.there < record.length)
+
+    def _plain_bytes(self, content: bytes, *, is_cut: bool) -> bytes | memoryview:
+        """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
+        if self._made > MUCH_IN_ALL and self._made > LARGEST_GAIN * self._packed:
+            raise ArchiveError(BOMB)
+        made = chunk_bytes(memoryview(content), is_cut=is_cut)
+        self._packed, self._made = self._packed + len(content), self._made + len(made)
+        return made
 
     def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
         try:
@@ -302,7 +315,7 @@ class McapReader:
         try:
             _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, place))
             content = os.pread(self._file.fileno(), min(length, self._size), place + HEAD.size)
-            return chunk_bytes(memoryview(content), is_cut=len(content) < length)
+            return self._plain_bytes(content, is_cut=len(content) < length)
         except BROKEN as error:
             raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {error}") from None
 

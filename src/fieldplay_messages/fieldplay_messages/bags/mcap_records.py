@@ -167,6 +167,8 @@ def records_in(data: memoryview) -> Iterator[tuple[int, int, memoryview]]:
     while place + HEAD.size <= len(data):
         op, length = HEAD.unpack_from(data, place)
         begin = place + HEAD.size
+        if not op:  # of zeros a few bytes pack very many
+            raise ArchiveError(f"expected a record at byte {place} of its chunk, got zeros")
         if begin + length > len(data):
             raise ArchiveError(f"expected {length} more bytes in its chunk, got {len(data) - begin}")
         yield op, place, data[begin : begin + length]

@@ -62,8 +62,8 @@ def read_information(folder: Path) -> tuple[dict[str, Any], str]:
 
 def topics_of_information(information: dict[str, Any]) -> list[Topic]:
     """The topics that metadata list."""
-    entries = _listed_topics(information)
-    return [Topic(str(entry["name"]), str(entry["type"])) for entry in entries if {"name", "type"} <= set(entry)]
+    named = [(entry.get("name"), entry.get("type")) for entry in _listed_topics(information)]
+    return [Topic(name, kind) for name, kind in named if isinstance(name, str) and isinstance(kind, str)]
 
 
 def profiles_of_information(information: dict[str, Any]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Bags of ROS 1, also those that are cut into parts or cut off: where each message lies, and chunks read at random."""
 
+import bz2
 import io
 import os
 import re
@@ -18,6 +19,7 @@ from rosbags.interfaces.typing import RPath
 from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
+from fieldplay_messages.bags.compression import LZ4, wholly_decompressed
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
 from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
 from fieldplay_messages.errors import ArchiveError, Defect, Report
@@ -31,6 +33,7 @@ MAGIC = b"#ROSBAG V2.0\n"
 IS_MESSAGE = b"op=\x02"
 # What rosbags raises for a file that is not as it should be
 FAULTS = (ReaderError, AssertionError, ValueError, KeyError, IndexError, EOFError, OSError, struct.error, RuntimeError)
+PACKED_BY = {bz2.decompress: "bz2", LZ4.decompress: "lz4"}
 BROKEN_CHUNK = (EOFError, OSError, ValueError, RuntimeError)  # of a decompressor
 
 
@@ -189,9 +192,9 @@ class Ros1Bag(Bag):
         packed = self.parts.read_at(chunk.datapos, chunk.datasize)
         try:
             if len(packed) == chunk.datasize:
-                return chunk.decompressor(packed)
+                return _plain(chunk, packed)
             why = f"expected {chunk.datasize} bytes, got {len(packed)}"
-        except BROKEN_CHUNK as error:
+        except (ArchiveError, *BROKEN_CHUNK) as error:
             why = str(error)
         raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {why}")
 
@@ -286,6 +289,12 @@ def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int
     return place
 
 
+def _plain(chunk: Chunk, packed: bytes) -> bytes:
+    """What a chunk holds, unpacked within limits, which rosbags has none of."""
+    compression = PACKED_BY.get(chunk.decompressor, "")
+    return wholly_decompressed(compression, packed) if compression else chunk.decompressor(packed)
+
+
 class _Growing(dict[int, list[IndexData]]):
     def __missing__(self, number: int) -> list[IndexData]:
         self[number] = []
@@ -296,8 +305,8 @@ def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tu
     """The connections that a chunk tells of; those of a damaged one are not known."""
     file.seek(chunk.datapos)
     try:
-        content = chunk.decompressor(file.read(chunk.datasize))
-    except BROKEN_CHUNK:
+        content = _plain(chunk, file.read(chunk.datasize))
+    except (ArchiveError, *BROKEN_CHUNK):
         return
     reader.bio = inner = io.BytesIO(content)
     while inner.tell() < len(content):

@@ -1,5 +1,6 @@
 """Topics of bags as streams of messages as they lie there; records are made of them where these are wanted."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,10 +14,12 @@ from fieldplay_messages.cdr.record_decoder import SINGLE, FramedRecord, RecordDe
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.feed import SingleMessages
 from fieldplay_messages.records import Record
+from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
 
 ROWS, HEAVY_ROWS = 256, 64  # messages of a span at most
 SPAN_BYTES = 4 << 20  # that a span of small ones has
+AT_ONCE_NS = NS_PER_S // 4  # of which small ones are read together
 HEAVY_BYTES = 1 << 14  # from here on messages are read one by one
 
 
@@ -84,11 +87,15 @@ class SerializedStream:
         return Serialized(stamp_ns=stamp_ns, msgtype=self.msgtype, load=load, heavy=self._heavy)
 
     def _read(self, index: int) -> Callable[[int], bytes]:
-        """All of a span at once."""
-        messages = self._topic.messages(index)
+        """Some at a time: of a rare topic a span may reach over all of the bag, and only a moment is wanted."""
+        parts: dict[int, list[bytes | None]] = {}
+        count = _at_once(self.spans[index])
 
         def load(row: int) -> bytes:
-            data = messages[row]
+            number, place = divmod(row, count)
+            if number not in parts:
+                parts[number] = self._topic.messages(index, slice(number * count, (number + 1) * count))
+            data = parts[number][place]
             if data is None:
                 raise ArchiveError(f"{self._name}: a message that cannot be read")
             return data
@@ -108,6 +115,11 @@ class SerializedStream:
                 raise
 
         return load
+
+
+def _at_once(span: Span) -> int:
+    """How many messages of a span are read together."""
+    return max(math.ceil(span.count * AT_ONCE_NS / max(span.last_ns - span.first_ns, AT_ONCE_NS)), 1)
 
 
 def rows_of_topic(bag: Bag, name: str, *, at_once: bool = False) -> tuple[int, bool]:

@@ -24,6 +24,9 @@ MSG_FORMS, IDL_FORMS = {"ros1msg", "ros2msg"}, {"ros2idl", "omgidl"}
 IDL_BEGIN = "=" * 80 + "\n"
 
 
+ALL = slice(None)
+
+
 class TopicReader(Protocol):
     """A topic's messages in the order of their times, span by span; safe to call from several threads."""
 
@@ -124,9 +127,10 @@ class BagTopic:
     def stamps(self, index: int) -> NDArray[np.int64]:
         return self._places.stamp_ns[_part(index, self._rows)]
 
-    def messages(self, index: int) -> list[bytes | None]:
+    def messages(self, index: int, chosen: slice = ALL) -> list[bytes | None]:
+        """Of a span, or of some rows of it."""
         part = _part(index, self._rows)
-        blocks, offsets = self._places.block[part], self._places.offset[part]
+        blocks, offsets = self._places.block[part][chosen], self._places.offset[part][chosen]
         found: list[bytes | None] = [None] * len(blocks)
         order = np.argsort(blocks, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(blocks) else ():

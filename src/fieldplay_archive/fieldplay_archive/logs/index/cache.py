@@ -9,12 +9,14 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay_archive.logs.index.file_index import Blocks, FileIndex, LogColumn, StreamPart
 from fieldplay_messages.errors import UserError
@@ -25,8 +27,10 @@ SMALLEST = 4 << 20  # bytes of a log whose index is kept
 MOST = 500  # indexes are kept; then the oldest go
 LISTS = ("samples", "logged")
 COLUMN = ("count", "end", "step", "is_constant", "is_cut")
-FAULTS = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
+FAULTS = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
 FLAGS = (NotImplementedError, RuntimeError)  # of a damaged zip: a packing that is not known, or a password
+HEADS = (MemoryError, OverflowError, SyntaxError, TokenError)  # of a damaged head of an array
+UNREADABLE = (*FAULTS, *FLAGS, *HEADS)
 
 
 def cache_folder() -> Path:
@@ -40,10 +44,16 @@ def cache_folder() -> Path:
 
 def kept_index(path: Path) -> FileIndex | None:
     """The index of a log as it is now; None if none is kept."""
-    with suppress(*FAULTS, *FLAGS), index_place(path).open("rb") as file, np.load(file, allow_pickle=False) as data:
+    with (
+        suppress(*UNREADABLE),
+        index_place(path).open("rb") as file,
+        np.load(file, allow_pickle=False) as data,
+    ):
+        arrays = {name: data[name] for name in data.files if name not in ("head", "sum")}
         head = json.loads(bytes(data["head"]).decode())
-        if head["key"] == state_of_log(path):
-            return _index(head, data)
+        is_whole = bytes(data["sum"]) == _sum(data["head"], arrays)
+        if is_whole and head["key"] == state_of_log(path):
+            return _index(head, arrays)
     return None
 
 
@@ -79,8 +89,18 @@ def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
         "parts": [_head(p) for p in index.parts],
     }
     text = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    own_sum = np.frombuffer(_sum(text, arrays), np.uint8)
     with whole(place) as path:
-        np.savez(path, **{"head": text, **arrays})
+        np.savez(path, **{"head": text, "sum": own_sum, **arrays})
+
+
+def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
+    """Of all that is kept: an index with another number in it would let a log say what it does not."""
+    found = hashlib.sha256(head.tobytes())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.digest()
 
 
 def _clear_away(folder: Path) -> None:
@@ -104,7 +124,7 @@ def _arrays(index: FileIndex) -> Iterator[tuple[str, Any]]:
             yield f"{number}_column_{place}", column.begins
 
 
-def _index(head: dict[str, Any], data: Any) -> FileIndex:
+def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:
     parts = []
     for number, own in enumerate(head["parts"]):
         columns = {

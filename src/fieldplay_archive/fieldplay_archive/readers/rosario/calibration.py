@@ -20,6 +20,7 @@ LEFT, RIGHT, IMU, BASE, GPS = "left_camera", "right_camera", "imu", "base_link",
 MODELS = {"radtan": ("plumb_bob", 5), "equidistant": ("equidistant", 4)}
 TURN_ERROR = 1e-2  # a matrix that is further from a rotation than this is none
 OPENCV_BEGIN = b"%YAML"
+MOST_PX = 65_535  # no picture is wider or higher
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,7 +88,7 @@ class _Entries:
             return None
         try:
             found = np.array(value, float).reshape(-1)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = np.zeros(0)
         if len(found) not in sizes or not np.isfinite(found).all():
             expected = " or ".join(map(str, sizes))
@@ -123,10 +124,9 @@ class _Entries:
             return None
         name, count = MODELS[model]
         fx, fy, cx, cy = map(float, intrinsics)
-        if min(fx, fy, *size) <= 0:
-            self.fault(
-                "bad_value", f"{part}: expected focal lengths and a resolution above 0, got {_shown(intrinsics)}"
-            )
+        if min(fx, fy, *size) <= 0 or max(size) > MOST_PX:
+            wanted = f"focal lengths and a resolution above 0, this up to {MOST_PX}"
+            self.fault("bad_value", f"{part}: expected {wanted}, got {_shown(intrinsics)} and {_shown(size)}")
             return None
         return Camera(
             width=int(size[0]), height=int(size[1]), fx=fx, fy=fy, cx=cx, cy=cy, distortion_model=name,

@@ -23,6 +23,7 @@ NUMBERS = ("sentence", "latitude", "longitude", "quality", "hdop", "altitude", "
 DIALECT = Dialect(("time", *NUMBERS), " ")
 LINE = r"^\s*(?<time>[^\s,]+)(?:\s[^$]*)?\$(?<body>[^*]*)\*(?<sum>[0-9A-Fa-f]{2})\s*$"
 FEWEST_FIELDS = {"GGA": 12, "RMC": 9}
+CHECKED = {"quality": 6, "hdop": 8, "altitude": 9, "separation": 11, "speed": 7, "course": 8}  # fields with numbers
 LARGEST_DEG = {"latitude": 90, "longitude": 180}
 
 
@@ -107,6 +108,7 @@ def _shown(column: str) -> polars.Expr:
 def _rows(parts: polars.DataFrame, faults: polars.DataFrame) -> ParsedRows:
     """The sentences as numbers; one that is not what it should be is a fault."""
     stamp_ns, is_time = ns_from_texts(np.array(parts["time"].cast(polars.Binary).to_list(), dtype=np.bytes_))
+    is_time &= ~parts["time"].str.contains("\0", literal=True).to_numpy()  # NumPy takes zero bytes for a text's end
     frame = parts.with_columns(is_time=polars.Series(is_time, dtype=polars.Boolean)).with_columns(**_columns())
     frame = frame.with_columns(fault=_first_fault())
     good = frame["fault"].is_null().to_numpy()
@@ -172,7 +174,7 @@ def _first_fault() -> polars.Expr:
     got = polars.format("expected more fields of {}, got {}", "kind", polars.col("fields").list.len())
     no_time = polars.format("column time: expected a time in seconds, got '{}'", _shown("time"))
     faults = [(~polars.col("is_time"), _fault("not_a_number", no_time)), (few, _fault("short_row", got))]
-    for name, index in {"quality": 6, "hdop": 8, "altitude": 9, "speed": 7, "course": 8}.items():
+    for name, index in CHECKED.items():
         of = "RMC" if name in ("speed", "course") else "GGA"
         said = (polars.col("kind") == of) & ((_text(index) != "") | polars.lit(name == "quality"))
         faults.append((said & _number(index).is_null(), _fault("not_a_number", _no_number(name, index))))
