@@ -11,6 +11,7 @@ from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
+from fieldplay_messages.ends import ENDS_WITH
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.yaml_text import value_of_yaml
 from fieldplay_player.dds_profile import use_profile
@@ -90,7 +91,7 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
     if not os.path.exists(_place(values)):
         raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
     share = Path(get_package_share_directory("fieldplay_bringup"))
-    started = [*_fast_dds(), _player(spec, values, share)]
+    started = [*_environment(), _player(spec, values, share)]
     if values["kinematics"]:
         started += _kinematics(spec, values)
     if values["overlay"]:
@@ -136,9 +137,9 @@ def _place(values: Values) -> str:
     return os.path.abspath(os.path.expanduser(str(values["archive"])))
 
 
-def _fast_dds() -> list[LaunchDescriptionEntity]:
-    profile = use_profile()
-    return [SetEnvironmentVariable("FASTRTPS_DEFAULT_PROFILES_FILE", str(profile))] if profile else []
+def _environment() -> list[LaunchDescriptionEntity]:
+    fast_dds = [SetEnvironmentVariable(name, value) for name, value in use_profile().items()]
+    return [*fast_dds, SetEnvironmentVariable(ENDS_WITH, str(os.getpid()))]
 
 
 def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:

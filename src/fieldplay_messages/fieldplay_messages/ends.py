@@ -1,7 +1,9 @@
-"""A bound for the end of a program: the middleware may never let go of the network while others come and go."""
+"""Ends of programs: bounded, as the middleware may never let go of the network; and with that of what started them."""
 
 import ctypes
 import faulthandler
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ ENDING_S = 4.0  # a launch asks a second time after 5 s, and kills after 10 s
 LAST_S = 0.2  # for what is said of it
 DONE, FAILED = 0, 1
 CLOCK_MONOTONIC, SIGEV_THREAD = 1, 2
+PR_SET_PDEATHSIG = 1
+ENDS_WITH = "FIELDPLAY_ENDS_WITH"  # the process whose end is to be that of all that it starts
 
 
 class _Event(ctypes.Structure):
@@ -75,3 +79,17 @@ class ExitTimer:
         leave = ctypes.cast(self._libc._exit, ctypes.c_void_p)
         event = _Event(value=self._code, notify=SIGEV_THREAD, function=leave.value)
         return int(self._libc.timer_create(CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(self._id)))
+
+
+def end_with_launch() -> None:
+    """Have SIGINT come when the launch that started this process is gone, as it does where the launch ends in order.
+
+    Whoever kills a launch would leave its programs behind, a player that plays again and again for ever.
+    """
+    launch = os.environ.get(ENDS_WITH, "")
+    if sys.platform != "linux" or not launch.isdecimal():
+        return
+    if os.getppid() == int(launch):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+    if not os.path.exists(f"/proc/{launch}"):
+        signal.raise_signal(signal.SIGINT)

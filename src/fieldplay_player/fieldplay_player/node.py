@@ -26,7 +26,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_messages.bags.channels import Qos
-from fieldplay_messages.ends import letting_go
+from fieldplay_messages.ends import end_with_launch, letting_go
 from fieldplay_messages.errors import UsageError, UserError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
@@ -190,6 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _on_signal(partial(_interrupt, interrupted))
     use_profile()
     try:
+        end_with_launch()
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         return _play_what_is_given(interrupted)
     except (UserError, OSError) as error:
@@ -250,18 +251,18 @@ def _run(player: Player, interrupted: Event) -> int:
         player.playback.stop()
     with (
         seldom_collected(),  # once more: what the opening has made is not looked at either
-        ServiceThread(player),
         player.topics.held(),
         ThreadPoolExecutor(1, "play", wake_exactly) as thread,
     ):
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
-        done.wait()
-        playing.result()
-        player.say_end()
-        is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
-        if not is_received and not interrupted.is_set():
-            player.get_logger().warning("a subscriber has not taken the last messages")
+        with ServiceThread(player):  # only now: an answer waits until playing has begun
+            done.wait()
+            playing.result()
+            player.say_end()
+            is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
+            if not is_received and not interrupted.is_set():
+                player.get_logger().warning("a subscriber has not taken the last messages")
     return DONE
 
 

@@ -45,7 +45,8 @@ class Playback:
         self._longest_ns = round((options.skip_gaps_s or 0.0) * NS_PER_S)
         self._next_tick_ns = self._lag_ns = 0
         self._paused, self._held = options.paused, options.waits
-        self._stopped = self._busy = self._ended = False
+        self._stopped = self._ended = False
+        self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
         self._asked = 0  # how often something was asked for that changes what is due, and when
         self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
         self._published = [0] * len(program.restamps)
@@ -58,17 +59,17 @@ class Playback:
 
     def run(self) -> None:
         """Play to the end, or until stop."""
-        for message in self._program.standing:
-            self._act(Out([message], [0]))
+        standing = self._program.standing
         try:
             with self._changed:
                 self._move_to(self._program.first_ns)
                 self._jump = None
+            self._act(Out(standing, [0] * len(standing)))
             while (action := self._next()) is not None:
                 self._act(action)
         finally:
             with self._changed:
-                self._stopped = True
+                self._stopped, self._busy = True, False
                 if self._reader is not None:
                     self._reader.close()
                 self._changed.notify_all()
@@ -118,7 +119,7 @@ class Playback:
         asked, messages = self._asked, self._together(ahead, due_ns)
         self._time.wait(self._changed, due_ns)
         now = self._time.now()
-        if self._asked != asked or now < due_ns - TOGETHER_NS:
+        if self._asked != asked or now < due_ns:  # woken for something else: less is due now
             return None
         return self._leaving(messages, now)
 
@@ -172,7 +173,7 @@ class Playback:
         if self._options.loop:
             self._begin_again()
             return None
-        self._clock.stop_at(self._position_ns)
+        self._clock.stop_at(self._bound_ns)  # the last message may have left a little early
         self._ended = self._paused = True
         self._stopped = self._options.on_end == "exit"
         return self._tick() if self._tick_ns else None

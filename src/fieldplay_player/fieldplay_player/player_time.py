@@ -15,6 +15,7 @@ from fieldplay_player.works import DueMessage
 
 Now = Callable[[], int]
 
+MOST_WAITED_S = 3600.0  # at once: threads cannot wait for a century, which is a second at the lowest rate
 WAKING_NS = 80_000  # what it takes to go on after a wait, about: so much earlier it is woken, and spins
 
 PR_SET_TIMERSLACK = 29
@@ -31,7 +32,7 @@ class Time(Protocol):
         """Nanoseconds since 1970."""
 
     def wait(self, changed: Condition, until_ns: int | None) -> None:
-        """Wait, with the lock held, for a notification, no longer than until a monotonic time."""
+        """Wait, with the lock held, for a notification, no longer than until a monotonic time; it may end before."""
 
 
 class SystemTime:
@@ -46,7 +47,9 @@ class SystemTime:
     def wait(self, changed: Condition, until_ns: int | None) -> None:
         if until_ns is None:
             changed.wait()
-        elif not changed.wait(max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S):
+            return
+        wait_s = max(until_ns - WAKING_NS - self.now(), 0) / NS_PER_S
+        if not changed.wait(min(wait_s, MOST_WAITED_S)) and wait_s <= MOST_WAITED_S:
             while self.now() < until_ns:
                 pass
 

@@ -13,7 +13,7 @@ from fieldplay_messages.feeds.feed import Feed, SpanMessages
 from fieldplay_messages.feeds.payloads import Payloads, PiecePayloads
 from fieldplay_messages.feeds.timeline import Piece, Stretch
 
-PER_PART = 512
+FIRST_PART, PER_PART = 64, 512  # messages that are made together: few at first, so that the first soon is there
 LARGE_TYPES = {f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "PointCloud2", "PointCloud")}
 
 
@@ -49,11 +49,13 @@ def works(feeds: Sequence[Feed], first_ns: int, last_ns: int, check: Callable[[]
     """
     order = sorted(range(len(feeds)), key=lambda number: feeds[number].msgtype in LARGE_TYPES)
     moving = [replace(feed, spans=()) if feed.standing else feed for feed in (feeds[number] for number in order)]
+    count = FIRST_PART
     for stretch in message_stretches(moving, first_ns, last_ns, before_span=check):
         pieces = [replace(piece, source=order[piece.source]) for piece in stretch.pieces]
-        numbered = replace(stretch, pieces=pieces)
-        for begin in range(0, len(stretch.stamp_ns), PER_PART):
-            yield from _works_of_part(numbered.part(begin, min(begin + PER_PART, len(stretch.stamp_ns))))
+        numbered, begin = replace(stretch, pieces=pieces), 0
+        while begin < len(stretch.stamp_ns):
+            yield from _works_of_part(numbered.part(begin, min(begin + count, len(stretch.stamp_ns))))
+            begin, count = begin + count, min(2 * count, PER_PART)
 
 
 def messages_of_span(feed: Feed, number: int, index: int) -> Run:

@@ -5,14 +5,16 @@ OUT is a folder, or `OUT.zip` with one folder inside. Beside it stand `OUT.truth
 A dataset may have further truth of its own, `OUT.<name>.npz`.
 """
 
+import fcntl
+import glob
 import importlib
 import math
+import os
 import pkgutil
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -34,6 +36,7 @@ STORED = (".jpg", ".png", ".mp4")  # compressed as they are
 MOMENT = (2022, 7, 4, 10, 0, 0)
 READABLE = 0o644 << 16
 FAST = 1
+PARTIAL = ".{}.partial-"  # and the number of a process
 Value = bool | int | float | str
 SHORTEST_S, LONGEST_S = 2.0, 3600.0
 
@@ -107,6 +110,7 @@ def write_sample(
     writer = _writer(dataset)
     options = _complete(writer, dataset, options or SampleOptions())
     places = places_of(Path(out), zipped=options.zip)
+    _clear_away(places.archive)
     record = record_at(places)
     if record is not None and _as_asked(record, dataset, options) and is_intact(record, places):
         return SampleResult(path=places.archive, truth=places.truth, reused=True)
@@ -120,9 +124,7 @@ def write_sample(
         write_truth(scratch / "truth", truth)
         (scratch / "beside").mkdir()
         write_arrays(scratch / "beside", truth)
-        _take_over(scratch, places, dataset=dataset, options=options)
-        for name in set(record.beside if record is not None else ()) - set(truth.arrays):
-            places.beside(name).unlink(missing_ok=True)
+        _take_over(scratch, places, record, dataset=dataset, options=options)
     return SampleResult(path=places.archive, truth=places.truth, reused=False)
 
 
@@ -166,18 +168,50 @@ def _typed(name: str, value: Value, default: Value) -> Value:
     return type(default)(number)
 
 
+def _clear_away(archive: Path) -> None:
+    """Remove what killed processes have left beside an archive."""
+    for left in archive.parent.glob(f"{glob.escape(PARTIAL.format(archive.name))}*"):
+        with suppress(FileNotFoundError), _locked(left) as is_ours:
+            if is_ours:
+                shutil.rmtree(left, ignore_errors=True)
+
+
 @contextmanager
 def _folder_beside(archive: Path) -> Iterator[Path]:
-    """A folder on the same disk, gone in the end whatever happens."""
-    scratch = Path(tempfile.mkdtemp(prefix=f".{archive.name}.", dir=archive.parent))
+    """A folder `.<name>.partial-<pid>` on the same disk, gone in the end whatever happens, locked until then."""
+    scratch = archive.with_name(PARTIAL.format(archive.name) + str(os.getpid()))
     try:
-        yield scratch
+        scratch.mkdir()
+    except FileExistsError:
+        raise SampleError(f"{archive} is being written already") from None
+    try:
+        with _locked(scratch):
+            yield scratch
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _take_over(scratch: Path, places: SamplePlaces, *, dataset: str, options: SampleOptions) -> None:
-    """Move what was made to its place, the archive last."""
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder; whether no other process does."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    is_ours = False
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = True
+        yield is_ours
+    finally:
+        os.close(descriptor)
+
+
+def _take_over(
+    scratch: Path, places: SamplePlaces, before: SampleRecord | None, *, dataset: str, options: SampleOptions
+) -> None:
+    """Move what was made to its place, the archive last.
+
+    The record goes before all that it tells of: what is there without its archive is made anew wherever this ends.
+    """
     made = scratch / "content"
     beside = sorted((scratch / "beside").iterdir())
     if places.archive.suffix == ".zip":
@@ -194,12 +228,14 @@ def _take_over(scratch: Path, places: SamplePlaces, *, dataset: str, options: Sa
         beside={path.stem: digest_of_path(path) for path in beside},
     )
     write_record(scratch / "record", record)
-    if places.archive.is_dir():
-        shutil.rmtree(places.archive)
+    if places.archive.exists():
+        places.archive.replace(scratch / "replaced")
+    for name in set(before.beside if before is not None else ()) - set(record.beside):
+        places.beside(name).unlink(missing_ok=True)
+    (scratch / "record").replace(places.record)
     (scratch / "truth").replace(places.truth)
     for path in beside:
         path.replace(places.beside(path.stem))
-    (scratch / "record").replace(places.record)
     made.replace(places.archive)
 
 

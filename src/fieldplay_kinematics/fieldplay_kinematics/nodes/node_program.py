@@ -12,7 +12,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from fieldplay_messages.ends import DONE, letting_go
+from fieldplay_messages.ends import DONE, end_with_launch, letting_go
 from fieldplay_messages.errors import UserError
 
 FAILED = 1
@@ -42,6 +42,7 @@ def run(make_node: Callable[[], Node]) -> int:
     received: list[int] = []
     for number in SIGNALS:
         signal.signal(number, lambda got, _: received.append(got))
+    end_with_launch()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         return _spin(make_node, received)

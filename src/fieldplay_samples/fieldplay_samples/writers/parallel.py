@@ -7,10 +7,11 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import cv2
@@ -41,10 +42,10 @@ def run_tasks(
             work(state, task)
             done()
         return
-    with TemporaryDirectory() as folder:
-        shared = Path(folder, "shared")
-        shared.write_bytes(pickle.dumps((work, state, kept_reliefs())))
-        _run_in_processes(shared, tasks, count, done)
+    with TemporaryFile() as shared:  # has no name, so that nothing of it stays whatever happens
+        pickle.dump((work, state, kept_reliefs()), shared)
+        shared.flush()
+        _run_in_processes(Path(f"/proc/{os.getpid()}/fd/{shared.fileno()}"), tasks, count, done)
 
 
 def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Callable[[], None]) -> None:
@@ -63,10 +64,19 @@ def _run_in_processes(shared: Path, tasks: Sequence[Any], count: int, done: Call
 
 def _begin(shared: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts speaks to the caller, who ends the pool
+    threading.Thread(target=_end_with_caller, daemon=True).start()
     cv2.setNumThreads(1)  # the processes share the processors
     work, state, reliefs = pickle.loads(Path(shared).read_bytes())
     keep_reliefs(reliefs)
     _worker[:] = work, state
+
+
+def _end_with_caller() -> None:
+    """A caller that was killed gives no more tasks, and the pool's own processes would wait for them for ever."""
+    caller = multiprocessing.parent_process()
+    assert caller is not None
+    caller.join()
+    os._exit(1)
 
 
 def _do(task: Any) -> None:
