@@ -27,11 +27,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("bags/campaigns"), help="where inputs that failed are put")
     parser.add_argument("--replay", type=Path, nargs="+", default=[], help="look at these files instead")
     chosen = parser.parse_args()
+    made = {kind: KINDS[kind]() for kind in chosen.kinds}
     faulthandler.enable(os.fdopen(os.dup(2), "w"))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of each picture, for which pages do not suffice
     failed = 0
-    for kind in chosen.kinds:
-        inputs = KINDS[kind]()
+    for kind, inputs in made.items():
         limit_memory(MORE_MEMORY)
         for path in chosen.replay:
             words: Counter[str] = Counter()

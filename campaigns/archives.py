@@ -13,11 +13,11 @@ import fieldplay
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, LINES, XML_PARTS, YAML_PARTS, changed, with_parts
 from fieldplay_messages.errors import ArchiveError, UserError
+from fieldplay_testing.tiny_ameds import TinyAmeds
+from fieldplay_testing.tiny_sherpatt import write_archive
 from helpers.tiny_acfr import TinyAcfr
-from helpers.tiny_ameds import TinyAmeds
 from helpers.tiny_ida import TinyIda
 from helpers.tiny_rosario import TinyRosario
-from helpers.tiny_sherpatt import write_archive
 
 MOST_ALIKE = 2  # files of a folder that only their numbers tell apart: of many pictures so many stay
 TEXTS = (".csv", ".txt", ".log", ".xml", ".yaml", ".tab", ".tum")
@@ -91,7 +91,8 @@ class Archive(Inputs):
             digests, _ = self._opened()
         except ArchiveError:
             digests = {}
-        path.write_bytes(self._contents[name])
+        finally:
+            path.write_bytes(self._contents[name])
         topics = self._whole.keys() | digests.keys()
         return {topic for topic in topics if digests.get(topic) != self._whole.get(topic)}
 

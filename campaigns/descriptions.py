@@ -12,7 +12,7 @@ from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError, Defect
 
 BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
-NAMES = ("ElevationMapping", "MapLocalisation", "VisualSlamStereo", "PointCloudModelLocalisation")
+NAMES = ("ElevationMapping", "HapticScanning", "MapLocalisation")  # small ones: PyYAML is slow
 
 
 class Descriptions(Inputs):

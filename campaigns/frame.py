@@ -19,7 +19,6 @@ from fieldplay_messages.errors import UserError
 
 OURS = "fieldplay"
 BYTES_A_S = 100_000
-HANGS_S = 30
 TWICE_EVERY = 8  # how often an input is looked at a second time
 MOST_KEPT = 3  # inputs of one fault
 
@@ -40,6 +39,7 @@ class Inputs(Protocol):
 
     suffix: str
     slow_s: float = 1.0  # that an input may take, and as long again for each 100 kB of it
+    hangs_s: float = 30.0  # after which it counts as one without an end
 
     def mutated(self, draw: random.Random) -> bytes:
         """An input that was changed."""
@@ -120,7 +120,7 @@ def _judge(summary: Summary, inputs: Inputs, data: bytes, index: int) -> None:
 def fault_of(inputs: Inputs, data: bytes, *, is_twice: bool, word: Counter[str]) -> tuple[str, str] | None:
     """What is wrong with what becomes of an input, short and in full; None where nothing is."""
     try:
-        with _ended_at_last():
+        with _ended_at_last(inputs.hangs_s):
             found = _found(inputs, data)
             word[found.word] += 1
             if is_twice and _found(inputs, data) != found:
@@ -150,12 +150,12 @@ def _short(error: BaseException) -> str:
 
 
 @contextmanager
-def _ended_at_last() -> Iterator[None]:
+def _ended_at_last(within_s: float) -> Iterator[None]:
     def late(_: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"no end within {HANGS_S} s")
+        raise TimeoutError(f"no end within {within_s:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, HANGS_S)
+    signal.setitimer(signal.ITIMER_REAL, within_s)
     try:
         yield
     finally:

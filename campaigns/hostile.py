@@ -4,6 +4,7 @@
 """
 
 import argparse
+import bz2
 import os
 import struct
 import subprocess
@@ -13,15 +14,28 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, which tests have too
 
 from campaigns.frame import say
+from fieldplay_messages.bags import mcap_records as records
+from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.compression import LZ4, MUCH_HELD
+from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.errors import STEERING
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
+from fieldplay_testing.tiny_sherpatt import write_archive
 
+zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 MOST_KB, MOST_S, KILLED_S = 500_000, 10.0, 120.0
 START = 1_656_931_512
-GB = 1 << 30
+GB, ZEROS = 1 << 30, bytes(1 << 24)
 RETURNED = (0, 1, 2)
 OWN_SIGNS = {"\n", "\t"}
 Case = Callable[[Path], list[str]]
@@ -228,12 +242,112 @@ def report_of_names(folder: Path) -> list[str]:
     return ["report", names_that_steer(folder)[1], str(folder / "report.html")]
 
 
+def _bag_of_a_chunk(folder: Path, compression: str, packed: bytes, size: int) -> list[str]:
+    """An MCAP file of one chunk, which claims what it unpacks to."""
+    chunk = records.chunk_head((1, 2), size=size, crc=0, compression=compression, stored=len(packed)) + packed
+    parts = [records.MAGIC, records.header("ros2", ""), chunk, records.data_end()]
+    (folder / "a.mcap").write_bytes(b"".join(parts))
+    return ["check", str(folder / "a.mcap")]
+
+
+def _of_zeros(packer: Any, size: int) -> bytes:
+    """So many zeros as a packer has them."""
+    return b"".join([packer.compress(ZEROS) for _ in range(size // len(ZEROS))] + [packer.flush()])
+
+
+def chunk_of_4_gb_by_zstd(folder: Path) -> list[str]:
+    """An MCAP chunk of zeros."""
+    return _bag_of_a_chunk(folder, "zstd", _of_zeros(zstd.ZstdCompressor(), 4 * GB), 4 * GB)
+
+
+def chunk_of_4_gb_by_lz4(folder: Path) -> list[str]:
+    """The same by lz4, which makes more of it."""
+    packer = LZ4.LZ4FrameCompressor()
+    return _bag_of_a_chunk(folder, "lz4", packer.begin() + _of_zeros(packer, 4 * GB), 4 * GB)
+
+
+def chunks_of_zeros(folder: Path) -> list[str]:
+    """A thousand MCAP chunks of as many zeros as a chunk may hold, each of which could be nine million records."""
+    packed = zstd.compress(bytes(MUCH_HELD))
+    chunk = records.chunk_head((1, 2), size=MUCH_HELD, crc=0, compression="zstd", stored=len(packed)) + packed
+    parts = [records.MAGIC, records.header("ros2", ""), *[chunk] * 1000, records.data_end()]
+    (folder / "a.mcap").write_bytes(b"".join(parts))
+    return ["check", str(folder / "a.mcap")]
+
+
+def _bag_of_ros1(folder: Path, compression: str, packed: bytes, size: int) -> list[str]:
+    """A bag of ROS 1 without an index at its end, so that its chunk must be looked into."""
+
+    def record(fields: Mapping[bytes, bytes], data: bytes) -> bytes:
+        pairs = [name + b"=" + value for name, value in fields.items()]
+        head = b"".join(struct.pack("<I", len(pair)) + pair for pair in pairs)
+        return struct.pack("<I", len(head)) + head + struct.pack("<I", len(data)) + data
+
+    number = struct.pack("<I", 1)
+    first = {b"op": b"\3", b"index_pos": bytes(8), b"conn_count": number, b"chunk_count": number}
+    chunk = {b"op": b"\5", b"compression": compression.encode(), b"size": struct.pack("<I", size % (1 << 32))}
+    index = {b"op": b"\4", b"ver": number, b"conn": bytes(4), b"count": number}
+    data = [record(first, bytes(4096)), record(chunk, packed), record(index, bytes(12))]
+    (folder / "a.bag").write_bytes(b"#ROSBAG V2.0\n" + b"".join(data))
+    return ["check", str(folder / "a.bag")]
+
+
+def ros1_chunk_of_a_gb_by_bz2(folder: Path) -> list[str]:
+    """A kilobyte that is a gigabyte."""
+    return _bag_of_ros1(folder, "bz2", _of_zeros(bz2.BZ2Compressor(), GB), GB)
+
+
+def ros1_chunk_of_4_gb_by_lz4(folder: Path) -> list[str]:
+    """The same by lz4."""
+    packer = LZ4.LZ4FrameCompressor()
+    return _bag_of_ros1(folder, "lz4", packer.begin() + _of_zeros(packer, 4 * GB), 4 * GB)
+
+
+def database_of_20_gb(folder: Path) -> list[str]:
+    """A bag's database that is packed as a whole, and would fill the disk."""
+    bag = folder / "bag"
+    bag.mkdir()
+    (bag / "a.db3.zstd").write_bytes(zstd.compress(b"SQLite format 3\0" + bytes(1 << 26)) * (20 * GB >> 26))
+    return ["check", str(bag)]
+
+
+def messages_of_4_gb(folder: Path) -> list[str]:
+    """Messages of a bag that are packed one by one."""
+    bag, text = folder / "bag", "std_msgs/msg/String"
+    packed = np.frombuffer(_of_zeros(zstd.ZstdCompressor(), 4 * GB), np.uint8)
+    with BagWriter(bag) as writer:
+        number = writer.add_channel(channel_of_type("/a", text))
+        writer.write(messages_of_channel(number, np.arange(9), PiecePayloads([packed] * 9)))
+    told = bag / "metadata.yaml"
+    told.write_text(told.read_text().replace('compression_mode: ""', "compression_mode: MESSAGE"))
+    return ["check", str(bag)]
+
+
+def geotiff_of_a_billion_tiles(folder: Path) -> list[str]:
+    """A heightmap of 2^19 x 2^19 pixels in tiles of 16 x 16, whose places are a hole of the file."""
+    side, tiles = 1 << 19, 1 << 30
+    place = {324: 4096, 325: 4096, 33550: 512, 33922: 544}
+    entries = [(256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 32), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1),
+               (322, 3, 1, 16), (323, 3, 1, 16), (324, 4, tiles, 0), (325, 4, tiles, 0), (339, 3, 1, 3),
+               (33550, 12, 3, 0), (33922, 12, 6, 0)]  # fmt: skip
+    data = b"II" + struct.pack("<HHHQQ", 43, 8, 0, 16, len(entries))
+    for code, kind, count, value in entries:
+        data += struct.pack("<HHQQ", code, kind, count, place.get(code, value))
+    data = data.ljust(512, b"\0") + struct.pack("<4d", 0.5, 0.5, 0, 0) + struct.pack("<6d", 0, 0, 0, 400, 900, 0)
+    write_archive(folder / "archive")
+    with (folder / "archive" / "surface.tif").open("wb") as file:
+        file.write(data)
+        file.truncate(4096 + 4 * tiles)
+    return ["check", str(folder / "archive")]
+
+
 CASES: Mapping[str, Case] = {
     case.__name__: case
     for case in (
         zip_of_10_gb, zip_of_a_million_files, packed_log_of_10_gb, line_of_4_gb, time_of_a_megabyte, nested_log,
         nested_metadata, aliases, picture_of_100000_squared, cloud_of_10_12_points, names_that_steer, zip_that_leaves,
-        report_of_names,
+        report_of_names, chunk_of_4_gb_by_zstd, chunk_of_4_gb_by_lz4, chunks_of_zeros, ros1_chunk_of_a_gb_by_bz2,
+        ros1_chunk_of_4_gb_by_lz4, database_of_20_gb, messages_of_4_gb, geotiff_of_a_billion_tiles,
     )
 }  # fmt: skip
 

@@ -44,7 +44,8 @@ def _scan(row: int) -> dict[str, Any]:
     return {"time": {"microseconds": START_US + row * STEP_US}, "start_angle": -1.5, "ranges": ranges, "remission": []}
 
 
-def _plain() -> dict[str, Any]:
+def plain_log() -> dict[str, Any]:
+    """Streams with their metadata."""
     found: dict[str, Any] = {}
     streams = {
         STATES: ("/base/samples/RigidBodyState_m", [_state(row) for row in range(COUNT)]),
@@ -100,7 +101,7 @@ class MessagePackLogs(Inputs):
     suffix = "msg"
 
     def __init__(self) -> None:
-        self._bases = [_base(_plain()), _base(_flattened())]
+        self._bases = [_base(plain_log()), _base(_flattened())]
 
     def mutated(self, draw: random.Random) -> bytes:
         base = draw.choice(self._bases)

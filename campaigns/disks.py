@@ -1,0 +1,141 @@
+"""Disks and archives that fail while a command runs: full, read-only, unreadable, changed, cut, removed."""
+
+import errno
+import json
+import os
+import random
+import shutil
+from typing import Any
+
+from campaigns.frame import Found, Inputs, WrongError
+from campaigns.shim import FILL, NAMES, READS, REFUSE, WAIT, WRITES, Request
+from campaigns.stage import Ended, Meddle, Stage, files_below
+
+FULL, READ_ONLY, UNWRITABLE, UNREADABLE, CHANGED = "full", "read-only", "unwritable", "unreadable", "changed"
+CHANGES = ("cut", "emptied", "removed", "other", "longer", "all removed")
+REFUSED = 1
+TOLD = "fieldplay: "
+CRASHES = ("Traceback", "Error:", "Exception")  # of Python's own
+
+
+class Disks(Inputs):
+    """An input says what fails and where, as JSON."""
+
+    suffix = "json"
+    slow_s = hangs_s = 900.0
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self._pristine = stage.archive.with_name("pristine")
+        shutil.copytree(self.stage.archive, self._pristine)
+        stage.reset()
+        stage.run(stage.command.words(stage), request=Request(kinds=READS))
+        self._reads = stage.shim.counts[2]
+
+    def mutated(self, draw: random.Random) -> bytes:
+        writes, names, _ = self.stage.counts
+        ill = draw.choice([FULL, FULL, READ_ONLY, UNWRITABLE, *[UNREADABLE, CHANGED] * bool(self._reads)])
+        told: dict[str, Any] = {"ill": ill}
+        if ill == FULL:
+            told["at"] = int(self.stage.bytes * draw.random() ** draw.choice([1, 1, 3]))
+        elif ill in (READ_ONLY, UNWRITABLE):
+            told["at"] = 1 + draw.randrange(names if ill == READ_ONLY else max(writes, 1))
+        else:
+            told["at"] = 1 + draw.randrange(self._reads)
+        if ill in (UNWRITABLE, UNREADABLE):
+            told["is_once"] = draw.random() < 0.5
+        if ill == CHANGED:
+            told |= {"change": draw.choice(CHANGES), "file": draw.random()}
+        return json.dumps(told).encode()
+
+    def look(self, data: bytes) -> Found:
+        told = json.loads(data)
+        stage = self.stage
+        stage.reset()
+        try:
+            ended = stage.run(stage.command.words(stage), self._change(told), _request(told))
+            if told["ill"] in (UNREADABLE, CHANGED):
+                self._judge_read(ended)
+            else:
+                self._judge_written(ended)
+        finally:
+            self._restore()
+        stage.judge_again()
+        return Found("refused" if ended.code == REFUSED else "done", 0)
+
+    def _change(self, told: dict[str, Any]) -> Meddle:
+        def meddle(leader: int) -> bool:
+            if not self.stage.shim.waiting:
+                return False
+            self._changed(told)
+            self.stage.shim.let_go()
+            return True
+
+        return meddle
+
+    def _changed(self, told: dict[str, Any]) -> None:
+        files = [path for _, path in files_below(self.stage.archive)]
+        path = files[int(told["file"] * len(files))]
+        data = path.read_bytes()
+        if told["change"] == "all removed":
+            shutil.rmtree(self.stage.archive)
+        elif told["change"] == "removed":
+            path.unlink()
+        elif told["change"] == "longer":
+            path.write_bytes(data + data[-len(data) // 3 :])
+        else:
+            os.truncate(path, len(data) // 2 if told["change"] == "cut" else 0)
+            if told["change"] == "other":
+                path.write_bytes(data.translate(bytes.maketrans(b"123456", b"234561")))
+
+    def _restore(self) -> None:
+        if self.stage.was_changed():
+            shutil.rmtree(self.stage.archive, ignore_errors=True)
+            shutil.copytree(self._pristine, self.stage.archive)
+
+    def _judge_written(self, ended: Ended) -> None:
+        """What could not be written is told, and nothing is half there or left behind."""
+        stage = self.stage
+        left = stage.judge_left()
+        if left:
+            raise WrongError(f"something is left behind: {left[0]}")
+        if ended.code == stage.ended.code:
+            if lost := [name for name in stage.wanted if name not in stage.files() and not name.startswith("cache/")]:
+                raise WrongError(f"it ends well without an output: {lost[0]}")
+            return
+        _require_told(ended)
+
+    def _judge_read(self, ended: Ended) -> None:
+        """What could not be read is told; what is there is not half of something."""
+        stage = self.stage
+        found = stage.files()
+        if left := [name for name in found if ".partial-" in name or ".replaced-" in name]:
+            raise WrongError(f"something is left behind: {left[0]}")
+        if ended.code != stage.ended.code:
+            _require_told(ended)
+            if more := [name for name in found if stage.earlier.get(name) != found[name] and name[:6] != "cache/"]:
+                raise WrongError(f"an output though it was refused: {more[0]}")
+        elif found != stage.wanted and not (ended.told or "problem" in ended.printed or "fault" in ended.printed):
+            raise WrongError("another output, and nothing is told of why")
+        elif "Traceback" in ended.told:
+            raise WrongError(f"a traceback: {ended.told}")
+
+
+def _request(told: dict[str, Any]) -> Request:
+    once = bool(told.get("is_once"))
+    return {
+        FULL: Request(kinds=WRITES | NAMES, action=FILL, at=told["at"]),
+        READ_ONLY: Request(kinds=NAMES, action=REFUSE, at=told["at"], error=errno.EROFS),
+        UNWRITABLE: Request(kinds=WRITES, action=REFUSE, at=told["at"], error=errno.EIO, is_once=once),
+        UNREADABLE: Request(kinds=READS, action=REFUSE, at=told["at"], error=errno.EIO, is_once=once),
+        CHANGED: Request(kinds=READS, action=WAIT, at=told["at"]),
+    }[told["ill"]]
+
+
+def _require_told(ended: Ended) -> None:
+    """Our own error in one line, and the exit code that goes with it."""
+    lines = [line for line in ended.told.splitlines() if line.startswith(TOLD)]
+    if ended.code != REFUSED:
+        raise WrongError(f"ends with {ended.code}: {ended.told}")
+    if not lines or any(word in line for word in CRASHES for line in ended.told.splitlines()):
+        raise WrongError(f"not told in words of ours: {ended.told}")
