@@ -12,10 +12,10 @@ from fieldplay.cli.main import main
 from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_testing.tiny_ameds import TinyAmeds
 from helpers import tiny_acfr as tiny
 from helpers.archive_messages import messages_of
 from helpers.tiny_acfr import LASERS, TinyAcfr
-from helpers.tiny_ameds import TinyAmeds
 from helpers.tiny_rosario import TinyRosario
 from helpers.written import numbers
 

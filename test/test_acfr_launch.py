@@ -12,8 +12,8 @@ import pytest
 
 import launch_testing
 import launch_testing.asserts
+from fieldplay_testing.nodes.audience import Audience
 from helpers import launched_tests as launched
-from helpers.audience import Audience
 from helpers.tiny_acfr import START, TinyAcfr
 from helpers.written import derived_messages
 from launch import LaunchDescription

@@ -17,7 +17,7 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
-from helpers.audience import Audience
+from fieldplay_testing.nodes.audience import Audience
 from helpers.tiny_acfr import TinyAcfr
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription

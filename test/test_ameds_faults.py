@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fieldplay_testing.tiny_ameds import FEW_PICTURES as PICTURES
 from helpers.broken import Spoil, checked, content, counts_of, line, lines, run, zip_of
-from helpers.tiny_ameds import FEW_PICTURES as PICTURES
 
 START = 1656931512
 EVERY = 10**9  # messages: all of a topic

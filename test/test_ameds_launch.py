@@ -13,9 +13,9 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
+from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from helpers import launched_tests as launched
-from helpers.audience import Audience
-from helpers.tiny_ameds import START, TinyAmeds
 from helpers.written import derived_messages
 from launch import LaunchDescription
 

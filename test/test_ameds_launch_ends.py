@@ -19,10 +19,10 @@ from rosbag2_interfaces import srv
 import launch_testing
 import launch_testing.asserts
 import launch_testing.markers
-from helpers.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
+from fieldplay_testing.tiny_ameds import TinyAmeds
 from helpers.launch_ending import TELLS_ITS_PLACE, assert_it_ends, said
 from helpers.launched_tests import find_all
-from helpers.tiny_ameds import TinyAmeds
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch.events import matches_action

@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 
 import launch_testing
 import launch_testing.asserts
+from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from helpers import launched_tests as launched
-from helpers.audience import Audience
-from helpers.tiny_ameds import START, TinyAmeds
 from launch import LaunchDescription
 
 TRUTH = "/ameds/gnss/odom"

@@ -1,6 +1,8 @@
 """Campaigns run, and find nothing in the moment that they have here; what they found once has tests of its own."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from campaigns.kinds import KINDS
 
 from fieldplay_messages.errors import ArchiveError
 
-MOMENT_S = 0.3
+MOMENT_S = 0.1
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,3 +65,9 @@ def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
 def test_names_that_are_meant_ill_are_told_in_words() -> None:
     ending, fault = judged(names_that_steer)
     assert (fault, ending.code) == ("", 1)
+
+
+def test_a_few_kills_and_failing_disks_do_no_harm(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "campaigns.kills", "index", "--kills", "3", "--faults", "3", "--keep", str(tmp_path)]
+    ended = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+    assert ended.returncode == 0 and ended.stdout.count("3 inputs") == 2, ended.stdout

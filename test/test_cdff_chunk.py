@@ -9,7 +9,7 @@ import msgpack
 import pytest
 
 from fieldplay.cdff import cuts
-from helpers.cdff_by_hand import BEGIN_US, Run, numbered, read_log, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, read_log, runner, states, write_log
 
 FLAT = {
     "/a.x/time/microseconds": [BEGIN_US, BEGIN_US + 1000, BEGIN_US + 2000],

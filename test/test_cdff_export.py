@@ -12,7 +12,7 @@ import pytest
 
 from fieldplay.cdff import log_tables
 from fieldplay.tables import table
-from helpers.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 JOINTS = [
     (

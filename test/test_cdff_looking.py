@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from fieldplay_archive.logs.index import cache as index_cache
-from helpers.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
+from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.logs.types.rows import SampleRows, no_numbers
 from fieldplay_archive.logs.types.table import TYPES, SampleType
 from fieldplay_messages.records import Record, Temperature
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.sherpatt_messages import defects_of, messages_of
 
 ZERO_DEG_C_IN_K = 273.15

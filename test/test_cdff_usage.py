@@ -6,9 +6,9 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from helpers import tiny_sherpatt as tiny
-from helpers.cdff_by_hand import Run, runner, states, write_log
-from helpers.descriptions_by_hand import FORM_2
+from fieldplay_testing import tiny_sherpatt as tiny
+from fieldplay_testing.cdff_by_hand import Run, runner, states, write_log
+from fieldplay_testing.descriptions_by_hand import FORM_2
 
 NOWHERE = Path("/proc/self")  # nobody can write there, not even root
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fieldplay.cli.main import main
+from fieldplay.cli.main import main, make_parser
 from fieldplay.cli.terminal import ProgressBar
 
 START_NS = 1656931512 * 10**9
@@ -326,6 +326,12 @@ def test_progress_elsewhere_is_a_line_every_ten_seconds() -> None:
         "checking  50%  200 rows, 10/s, 20 s left",
         "checking  75%  300 rows, 10/s, 10 s left",
     ]
+
+
+def test_play_passes_over_gaps_only_where_it_is_told_to() -> None:
+    parser = make_parser("play")
+    assert parser.parse_args(["play", "archive"]).skip_gaps is None
+    assert parser.parse_args(["play", "archive", "--skip-gaps", "7.5"]).skip_gaps == 7.5
 
 
 def test_help_names_every_command_and_option(call: Call) -> None:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,11 @@ from fieldplay_archive.formats.pcd import cloud_from_pcd, pcd_from_cloud
 from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.feeds.messages import Messages
+from fieldplay_testing.tiny_sherpatt import write_archive
 from helpers.sampled import Sampled
 from helpers.tiny_acfr import TinyAcfr
 from helpers.tiny_ida import TinyIda
 from helpers.tiny_rosario import TinyRosario
-from helpers.tiny_sherpatt import write_archive
 
 Stored = list[tuple[str, int, bytes]]
 
@@ -248,3 +249,15 @@ def test_files_of_workers_move_apart(tmp_path: Path) -> None:
             os._exit(0 if file.read(10) == bytes(range(40, 50)) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert file.read(1) == bytes([40])
+
+
+def test_those_that_parse_end_with_a_program_that_is_killed() -> None:
+    """They hold its output open for as long as they live."""
+    script = (
+        "import os, signal\n"
+        "from fieldplay_archive.tables.parsers import parsers_started\n"
+        "with parsers_started(2):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=60)
+    assert ended.returncode == -signal.SIGKILL

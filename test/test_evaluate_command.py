@@ -19,10 +19,10 @@ from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
+from fieldplay_testing.walks import drifted, transforms, wander
 from helpers.sampled import Sampled
 from helpers.tiny_acfr import TinyAcfr
 from helpers.tiny_rosario import TinyRosario
-from helpers.walks import drifted, transforms, wander
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:

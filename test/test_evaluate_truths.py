@@ -23,8 +23,8 @@ from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.errors import ArchiveError
+from fieldplay_testing.walks import headings, transforms
 from helpers.sampled import Sampled
-from helpers.walks import headings, transforms
 
 BEGIN_NS = 1_656_928_800_123_456_789
 
@@ -232,7 +232,15 @@ def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
         ("a.tum", "", "no pose in it; expected a sample's truth.csv, EuRoC"),
         ("a.tum", "# nothing\n", "no pose in it"),
         ("a.tum", "1 2 3\n", "got 3 columns"),
-        ("a.tum", "1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0\n", "row 2: expected 8 columns as in the first, got 7"),
+        ("a.tum", "1 0 0 0 0 0 0 1\n2 0 0 0 0 0 0\n", "row 2: expected 8 columns as in most rows, got 7"),
+        ("a.tum", "1 0 0\n2 0 0 0 0 0 0 1\n3 0 0 0 0 0 0 1\n", "row 1: expected 8 columns as in most rows, got 3"),
+        ("a.tum", "1 0 0 0\x0c0 0 0 1\n2 0 0 0 0 0 0 1\nx 0 0 0 0 0 0 1\n", "row 3: expected seconds, got 'x'"),
+        ("a.tum", "1 0 0 0 0 0 0 1\n2 0\0\0 0 0 0 0 0 1\n", "row 2: expected text, got a zero byte"),
+        (
+            "a.tum",
+            f"{10**18} 0 0 0 0 0 0 1\n123 0 0 0 0 0 0 1\n{10**18 + 9} 0 0 0 0 0 0 1\n",
+            "row 2: expected nanoseconds as in most rows, got '123'",
+        ),
         ("a.tum", "1 0 0 0 0 0 0 1\nx 0 0 0 0 0 0 1\n", "row 2: expected seconds, got 'x'"),
         ("a.tum", "1 0 0 0 0 0 0 1\n2 0 y 0 0 0 0 1\n", "row 2: expected a number, got 'y'"),
         ("a.csv", "15,0,0,0,1,0,0,0\n1.5,0,0,0,1,0,0,0\n", "row 2: expected whole nanoseconds, got '1.5'"),
@@ -286,6 +294,9 @@ def test_rows_without_a_pose_are_told_and_the_others_count(tmp_path: Path) -> No
     assert way_of_file(path, tell=told.append).trajectory.stamp_ns.tolist() == [10**9, 3 * 10**9]
     path.write_text("1 0 0 0 0 0 0 1\n2 1 nan 0 0 0 0 1\n2 1 0 0 0 0 0 1\n2 9 0 0 0 0 0 1\n")
     assert way_of_file(path, tell=told.append).trajectory.positions_m[:, 0].tolist() == [0, 1]
+    path.write_text("1 0 0 0 0 0 0 1\n2 1 0 0 0 0 0 0\n3 2 0 0 1e300 1e300 0 1\n4 3 0 0 0 0 1 1\n")
+    assert way_of_file(path, tell=told.append).trajectory.positions_m[:, 0].tolist() == [0, 3]
+    assert told.pop() == f"{path}, row 2: no pose; 2 of 4 rows are left out"
     assert told == [
         f"{path}, row 3: no pose; 2 of 4 rows are left out",
         f"{path}, row 2: no pose; 1 of 4 rows is left out",

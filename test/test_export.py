@@ -21,11 +21,11 @@ from fieldplay_archive.formats.ply import ply_from_cloud
 from fieldplay_messages.cdr.clouds import rows_of_cloud
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Pixels
+from fieldplay_testing.tiny_sherpatt import write_archive
 from helpers.bag_messages import messages_of_bag
 from helpers.foreign_bags import write_ros1
 from helpers.read_back import cells_of_message
 from helpers.tiny_rosario import TinyRosario
-from helpers.tiny_sherpatt import write_archive
 
 Export = Callable[..., dict[str, dict[str, Any]]]
 BYTES = {"data"}

@@ -16,7 +16,7 @@ from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.box import truth_of
-from helpers.solid_scenes import block
+from fieldplay_testing.solid_scenes import block
 
 PAIRS = 4
 SETTINGS = {"scene": "box", "circle_deg_s": 14.0, "image_rate_hz": 1.0, "lidar_columns": 30, "color_every": 100}

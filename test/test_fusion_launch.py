@@ -20,7 +20,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.cli.main import main
 from fieldplay_fusion.products.store import ProductStore
-from helpers.audience import Audience
+from fieldplay_testing.nodes.audience import Audience
 from helpers.stereo_bags import CHAIN, SETTINGS, STAMPS_NS, pair, write_bag
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription

@@ -23,6 +23,7 @@ from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_messages import records
 from fieldplay_messages.streams import Stream
 from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_testing.message_bytes import messages_of_span
 from helpers.written import derived_messages, numbers
 
 POSES = ("tcp", "tcp_pot", "tcp_deflected", "tcp_error")
@@ -49,13 +50,8 @@ def derived(archive: Archive, selection: Selection) -> dict[str, list[Any]]:
     for feed in feeds_of_archive(archive, selection):
         if feed.stream == "derived":
             for index in range(len(feed.spans)):
-                stamps, messages = feed.load(index)
-                payloads, _ = messages.payloads(np.arange(len(stamps)))
-                ends = np.cumsum(payloads.size)
-                buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
-                payloads.place(buffer, ends - payloads.size)
-                parts = np.split(buffer, ends[:-1]) if len(ends) else []
-                found[feed.topic] += [TYPES.deserialize_cdr(part.tobytes(), feed.msgtype) for part in parts]
+                messages = messages_of_span(feed, index)
+                found[feed.topic] += [TYPES.deserialize_cdr(data, feed.msgtype) for _, data in messages]
     return found
 
 

@@ -19,7 +19,7 @@ from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID
 from fieldplay_kinematics.transforms import rotation_from_fixed_xyz
 from fieldplay_kinematics.urdf_chain import fixed_transforms, link_poses_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
-from helpers.lander_arm_settings import arm_settings
+from fieldplay_testing.lander_arm_settings import arm_settings
 from helpers.robot_models import displays_of_topics, offered_qos, parents_by_ros, shapes_of, view_of
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from fieldplay_archive.outlets.frame_trees import roots_of_feeds
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
 from fieldplay_samples.sample import SampleOptions, write_sample
-from helpers.tiny_ameds import START, TinyAmeds
+from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from helpers.tiny_rosario import TinyRosario
 
 Told = Callable[..., str]

@@ -12,7 +12,7 @@ from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_player import node
 from fieldplay_player.options import PlayOptions
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 
 class Terminal(io.StringIO):

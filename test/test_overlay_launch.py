@@ -17,7 +17,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.projection.projection import Wanted, projected
 from fieldplay_archive.datasets import open_dataset
-from helpers.audience import Audience
+from fieldplay_testing.nodes.audience import Audience
 from helpers.tiny_acfr import TinyAcfr
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription

@@ -16,8 +16,8 @@ from fieldplay.projection.projection import Projected, Wanted, projected
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
 from fieldplay_samples.sensors.camera_rays import camera_from_numbers, pixels_from_points
+from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from helpers.sampled import Sampled
-from helpers.tiny_ameds import START, TinyAmeds
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import pytest
 
 from fieldplay.batch.results import page_of
 from fieldplay.cli.main import main
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from helpers.browser import DESK, PHONE, Browser, Shown
-from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
 SMALLEST_TEXT = 11.0  # pixels
 SECOND = 10**9

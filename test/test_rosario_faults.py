@@ -138,9 +138,15 @@ FAULTS = {
     "a calibration with too few numbers": Fault(
         calibration(lambda entries: entries["cam0"].__setitem__("intrinsics", [1.0, 2.0])), YAML, "bad_value",
         "cam0.intrinsics: expected 4 numbers, got [1.0, 2.0]"),
+    "a calibration with a number beyond all numbers": Fault(
+        calibration(lambda entries: entries["cam0"].__setitem__("intrinsics", [10**400, 2.0, 3.0, 4.0])), YAML,
+        "bad_value", "cam0.intrinsics: expected 4 numbers, got [1000000000"),
     "a calibration with a focal length of 0": Fault(
         calibration(lambda entries: entries["cam0"].__setitem__("intrinsics", [0.0, 300.0, 300.0, 200.0])), YAML,
         "bad_value", "cam0: expected focal lengths and a resolution above 0"),
+    "a calibration of a picture wider than any": Fault(
+        calibration(lambda entries: entries["cam0"].__setitem__("resolution", [1e308, 376])), YAML,
+        "bad_value", "a resolution above 0, this up to 65535, got "),
     "a calibration that is cut": Fault(
         content("../calibration01.yaml", lambda data: b"cam0: {T_cam_imu: [[1"), YAML, "unreadable_calibration",
         "expected YAML:"),

@@ -25,7 +25,7 @@ from fieldplay_fusion.orchestration.plan import plan_file
 from fieldplay_fusion.products.product import ProductQuery
 from fieldplay_fusion.products.store import ProductStore
 from fieldplay_samples.sample import SampleOptions, write_sample
-from helpers.audience import Audience
+from fieldplay_testing.nodes.audience import Audience
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -13,7 +13,7 @@ from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.errors import ArchiveError
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.sherpatt_messages import (
     Messages,
     defects_of,

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from helpers import tiny_sherpatt as tiny
-from helpers.cdff_by_hand import Run, runner
-from helpers.packed_by_asn1tools import BUFFERS, packed_sample
+from fieldplay_testing import tiny_sherpatt as tiny
+from fieldplay_testing.cdff_by_hand import Run, runner
+from fieldplay_testing.packed_by_asn1tools import BUFFERS, packed_sample
 from helpers.sherpatt_messages import defects_of, messages_of, notes_of, raw_of, stamp_ns
 
 US_PER_S = 1_000_000

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.sherpatt_messages import defects_of, messages_of, notes_of
 
 Change = Callable[[dict[str, Any]], None]

@@ -10,7 +10,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.player_state import beginning
 from fieldplay_player.program import program_of_archive
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 NO_TRUTH = "evaluation: not computed, as it compares wheel_odom with dgps/odom, and there is no dgps/odom"
 NO_ESTIMATE = NO_TRUTH.removesuffix("dgps/odom") + "wheel_odom"

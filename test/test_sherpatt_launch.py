@@ -15,8 +15,8 @@ import pytest
 import launch_testing
 import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
+from fieldplay_testing.nodes.audience import Audience
 from helpers import launched_tests as launched
-from helpers.audience import Audience
 from helpers.written import derived_messages, key, numbers
 from launch import LaunchDescription
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.broken import checked
 
 CAMERA = "/task.camera"

@@ -9,7 +9,7 @@ import pytest
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_messages.errors import ArchiveError
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.sherpatt_messages import defects_of
 
 BODY = "sherpaTT_body"

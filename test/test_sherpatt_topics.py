@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fieldplay_archive.datasets import open_dataset
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 from helpers.sherpatt_messages import messages_of
 
 ROS_NAME = re.compile(r"[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")

@@ -21,9 +21,9 @@ from fieldplay.slam.environments import environment_of, is_ready, methods_folder
 from fieldplay.slam.methods import load_method, method_files
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_messages.errors import UserError
-from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
-from helpers.walks import headings
-from helpers.walks import transforms as poses_of
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.walks import headings
+from fieldplay_testing.walks import transforms as poses_of
 
 SCANS, SCAN_NS, POINTS = 30, 10**8, 3000
 ROOM_M = np.array([14.0, 10.0, 6.0])

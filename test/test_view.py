@@ -14,12 +14,12 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.feeds import pictures
-from helpers import tiny_sherpatt
+from fieldplay_testing import tiny_sherpatt
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.tiny_ameds import TinyAmeds
 from helpers.archive_messages import messages_of
-from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from helpers.rerun_recordings import CHECKS, CURVES, blueprints_of, check_topic, entities_of, texts_of
 from helpers.tiny_acfr import TinyAcfr
-from helpers.tiny_ameds import TinyAmeds
 from helpers.tiny_ida import TinyIda
 from helpers.tiny_rosario import TinyRosario
 

@@ -23,7 +23,7 @@ from fieldplay.view import viewer
 from fieldplay.view.backlog import Backlog, LiveMessage
 from fieldplay.view.live import LiveShow
 from fieldplay.view.nodes.listener import listening
-from helpers.messages_by_hand import START_NS, make, serialized, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, serialized, stamped, transform, transforms, write_bag
 from helpers.rerun_recordings import entities_of
 
 SECOND = 10**9

@@ -98,7 +98,7 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
     sources = {
         path.relative_to(package.parent).as_posix()
         for package in ROOT.glob("src/*/fieldplay*")
-        if package.parent.name != "fieldplay_bringup"
+        if package.parent.name not in ("fieldplay_bringup", "fieldplay_testing")
         for path in package.rglob("*")
         if path.is_file() and path.suffix in (".py", ".yaml", ".css", ".typed") and "installed" not in path.parts
     }

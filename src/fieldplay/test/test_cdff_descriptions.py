@@ -10,7 +10,7 @@ from fieldplay_fusion.descriptors.checks import check_description
 from fieldplay_fusion.descriptors.model import Description, End
 from fieldplay_fusion.descriptors.reader import description_of_text
 from fieldplay_messages.errors import ArchiveError, Defect
-from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 FAULTY = "faulty.yaml"
 FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())

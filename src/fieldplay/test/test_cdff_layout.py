@@ -20,7 +20,7 @@ from fieldplay.cdff.diagrams.layers import (
 from fieldplay.cdff.diagrams.layout import layout_of
 from fieldplay_fusion.descriptors.catalogue import published
 from fieldplay_fusion.descriptors.reader import description_of_text
-from helpers.descriptions_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
 
 Pairs = list[tuple[int, int]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fieldplay.cdff.replay import replay, replay_files, replay_join, replay_sequence
 from fieldplay_archive.logs.log import Entry, Log, open_log
 from fieldplay_messages.errors import ArchiveError, Defect
-from helpers.cdff_by_hand import BEGIN_US, numbered, write_log
+from fieldplay_testing.cdff_by_hand import BEGIN_US, numbered, write_log
 
 
 def opened(stack: ExitStack, path: Path) -> Log:

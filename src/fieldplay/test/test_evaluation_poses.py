@@ -9,7 +9,8 @@ from fieldplay.evaluation.ways import frames_of_word, records_of_poses
 from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import UsageError
-from helpers.messages_by_hand import START_NS, batch, make, stamped, transform
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform
+from fieldplay_testing.records_by_hand import batch
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"

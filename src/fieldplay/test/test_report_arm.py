@@ -10,7 +10,8 @@ from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Subject
-from helpers.messages_by_hand import START_NS, batch, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"

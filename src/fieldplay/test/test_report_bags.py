@@ -19,7 +19,7 @@ from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
-from helpers.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
 
 if sys.version_info >= (3, 14):
     from compression import zstd

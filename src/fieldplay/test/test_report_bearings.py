@@ -14,7 +14,8 @@ from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import RecordBatch, Subject
-from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000

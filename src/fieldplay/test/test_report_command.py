@@ -8,15 +8,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from fieldplay.cli.main import main
 from fieldplay.report.output import is_report, write_page
-from helpers.messages_by_hand import START_NS, make, write_bag
-from helpers.tiny_ameds import TinyAmeds
+from fieldplay_testing.messages_by_hand import START_NS, make, write_bag
+from fieldplay_testing.tiny_ameds import TinyAmeds
 
+LOADING = ("src", "srcset", "href", "action", "formaction", "data", "poster", "background", "ping")
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -49,6 +51,19 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
     return run
 
 
+class Loaded(HTMLParser):
+    """What a page names that a browser would follow or load, and all its tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value or "" for name, value in attrs if name.rpartition(":")[2] in LOADING]
+
+
 def shown(page: str) -> str:
     """The texts of a page, one space between them."""
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.replace("<wbr>", ""))))
@@ -75,6 +90,15 @@ def test_the_page_is_small_and_needs_nothing_else(page: str) -> None:
     assert len(page) < 2_000_000
     assert "http" not in re.sub(r'http-equiv="Content-Security-Policy"', "", page)
     assert "<script" not in page
+
+
+def test_the_page_loads_nothing_from_elsewhere(page: str) -> None:
+    found = Loaded()
+    found.feed(page)
+    links = found.links + re.findall(r"url\(['\"]?([^)]*)", page)
+    assert len(links) > 10 and [link for link in links if not link.startswith(("#", "data:"))] == []
+    assert found.tags.isdisjoint({"base", "iframe", "object", "embed", "form"}) and "@import" not in page
+    assert "Content-Security-Policy\" content=\"default-src 'none'; " in page
 
 
 def test_the_bag_of_an_archive_gives_the_same_streams(archive: Path, page: str, tmp_path: Path, call: Call) -> None:

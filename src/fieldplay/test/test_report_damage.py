@@ -10,7 +10,7 @@ import pytest
 
 from fieldplay.report.page import page_of
 from fieldplay.sources.bag import BagSource
-from helpers.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 
 SECOND = 10**9
 FIELD = "sensor_msgs/msg/PointField"

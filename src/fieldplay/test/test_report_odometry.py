@@ -16,9 +16,10 @@ from fieldplay.sources.source import Subject
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_messages.batches import Topic
-from helpers.messages_by_hand import START_NS, batch, stamped, transform, transforms
-from helpers.walks import Array, drifted, headings, wander
-from helpers.walks import transforms as poses_of
+from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.walks import Array, drifted, headings, wander
+from fieldplay_testing.walks import transforms as poses_of
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 STEP_NS = 20_000_000

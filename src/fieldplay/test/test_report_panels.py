@@ -19,7 +19,8 @@ from fieldplay.sources.source import Findings, RecordBatch, Subject
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.clouds import points_from_cloud
 from fieldplay_messages.errors import ArchiveError
-from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"

@@ -17,7 +17,8 @@ from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay_messages.cdr.record_decoder import camera_of_info
 from fieldplay_messages.errors import ArchiveError
-from helpers.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

@@ -17,7 +17,8 @@ from fieldplay.report.panels.streams import stream_sections, told_of
 from fieldplay.sources.source import Subject
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.gaps import joined_intervals, length_within, pieces_of_intervals
-from helpers.messages_by_hand import START_NS, batch, make
+from fieldplay_testing.messages_by_hand import START_NS, make
+from fieldplay_testing.records_by_hand import batch
 
 SECOND = 10**9
 DAY_S = 86_400.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fieldplay_archive.logs.packed_bits.samples import PackedForm, defined_types, types_from_data, types_of_file
 from fieldplay_archive.logs.packed_bits.values import Bits, BitsError, PackedKind, PackedReal, PackedWhole
 from fieldplay_messages.errors import ArchiveError
-from helpers.packed_by_asn1tools import CODER, of_asn1
+from fieldplay_testing.packed_by_asn1tools import CODER, of_asn1
 
 ODD = {
     "free": "int",

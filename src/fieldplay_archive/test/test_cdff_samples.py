@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay_archive.logs.types import depths, numbers, pictures, poses, table
 from fieldplay_archive.logs.types.rows import SampleRows, field
 from fieldplay_messages.errors import ArchiveError
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 START_NS = tiny.START_US * 1000
 STAMPS = np.array(tiny.times(), np.int64) * 1000

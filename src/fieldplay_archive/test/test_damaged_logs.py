@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from fieldplay_archive.files.containers import FolderFiles
 from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
+from fieldplay_archive.logs.log_files import LogFiles
 from fieldplay_archive.logs.types import table
 from fieldplay_messages.errors import ArchiveError, Defect
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
 CLOSED_AFTERWARDS = ExitStack()
@@ -219,3 +221,13 @@ def test_a_name_that_is_damaged_costs_no_sample_before_it(samples: list[Any], ot
     assert tiny.packed(logs.streams[A].samples(0, len(samples))) == tiny.packed(samples)
     assert [defect.kind for defect in defects] == ["corrupt_log"]
     assert "a stream's name: expected a text, got" in defects[0].message
+
+
+def test_a_log_that_is_gone_is_told_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "x.msg").write_bytes(b"some bytes")
+    logs = LogFiles(FolderFiles(tmp_path, pytest.fail))
+    assert logs.read("x.msg", 5, 5, reader=1) == b"bytes"
+    (tmp_path / "x.msg").unlink()
+    with pytest.raises(ArchiveError, match=r"^x\.msg: cannot be read: No such file"):
+        logs.read("x.msg", 5, 5, reader=2)
+    logs.close()

@@ -20,7 +20,7 @@ from fieldplay_messages.feeds.feed import Feed, messages_of_record
 from fieldplay_messages.feeds.paths import PATH
 from fieldplay_messages.spec import StreamSpec
 from fieldplay_messages.streams import Span
-from fieldplay_player.works import messages_of_span
+from fieldplay_testing.message_bytes import bytes_of_payloads, messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(
@@ -60,11 +60,8 @@ def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int,
     found: dict[str, list[tuple[int, bytes]]] = {feed.topic: [] for feed in feeds}
     window = Window(int(STAMPS[0]), max(first_ns, int(STAMPS[0])), None)
     for batch in batches(feeds, range(len(feeds)), window):
-        ends = np.cumsum(batch.payloads.size)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        batch.payloads.place(buffer, ends - batch.payloads.size)
-        for channel, stamp, end, size in zip(batch.channel, batch.stamp_ns, ends, batch.payloads.size, strict=True):
-            found[feeds[channel].topic].append((int(stamp), buffer[end - size : end].tobytes()))
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
+            found[feeds[channel].topic].append((int(stamp), data))
     return found
 
 
@@ -84,12 +81,8 @@ def test_the_bytes_of_a_path_are_those_of_a_known_encoder(frame: str) -> None:
     spec = StreamSpec(id="path", topic="path", type=PATH, frame=frame)
     payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(stamps)))
     assert kept.all() and len(stamps) > 10
-    buffer = np.empty(int(payloads.size.sum()), np.uint8)
-    ends = np.cumsum(payloads.size)
-    payloads.place(buffer, ends - payloads.size)
     states = [(g, count) for g in growths for count in range(g.first, len(g.kept.stamp_ns) + 1)]
-    for end, size, stamp, (growth, count) in zip(ends, payloads.size, stamps, states, strict=True):
-        data = buffer[end - size : end].tobytes()
+    for data, stamp, (growth, count) in zip(bytes_of_payloads(payloads), stamps, states, strict=True):
         path = STORE.deserialize_cdr(data, PATH)
         assert STORE.serialize_cdr(path, PATH).tobytes() == data
         assert ns_of(path.header) == stamp == growth.kept.stamp_ns[count - 1]
@@ -129,7 +122,6 @@ def test_what_begins_later_starts_at_zero_there() -> None:
 def test_a_path_is_short_and_kept_for_who_comes_late() -> None:
     feed = path_feed()
     assert (channel_of_feed(feed).qos.durability, channel_of_feed(feed).qos.depth) == ("transient_local", 1)
-    messages = messages_of_span(feed, 0, 0)
-    lengths = [len(STORE.deserialize_cdr(message.data, PATH).poses) for message in messages]
+    lengths = [len(STORE.deserialize_cdr(data, PATH).poses) for _, data in messages_of_span(feed, 0)]
     assert (lengths[0], max(lengths)) == (1, 10)
     assert len(lengths) < 40

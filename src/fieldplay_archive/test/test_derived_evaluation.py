@@ -20,7 +20,7 @@ from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
-from helpers.walks import Array, drifted, transforms, wander
+from fieldplay_testing.walks import Array, drifted, transforms, wander
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_543_311_000 * 10**9

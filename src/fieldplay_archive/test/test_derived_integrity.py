@@ -21,7 +21,8 @@ from fieldplay_messages.computation import FrameNames
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import Span
-from helpers.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
+from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
+from fieldplay_testing.message_bytes import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NUMBERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}
@@ -92,12 +93,9 @@ def derived(
     types = {feed.topic: feed.msgtype for feed in feeds}
     found: dict[str, list[tuple[int, Any]]] = {topic: [] for topic in types}
     for batch in batches(feeds, range(len(feeds)), Window(START_NS, max(first_ns, START_NS), None)):
-        ends = np.cumsum(batch.payloads.size)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        batch.payloads.place(buffer, ends - batch.payloads.size)
-        for channel, stamp, end, size in zip(batch.channel, batch.stamp_ns, ends, batch.payloads.size, strict=True):
+        for channel, stamp, data in zip(batch.channel, batch.stamp_ns, bytes_of_payloads(batch.payloads), strict=True):
             topic = feeds[channel].topic
-            message = STORE.deserialize_cdr(buffer[end - size : end].tobytes(), types[topic])
+            message = STORE.deserialize_cdr(data, types[topic])
             found[topic].append((int(stamp), message))
     return found
 

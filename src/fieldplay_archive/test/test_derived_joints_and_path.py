@@ -16,7 +16,7 @@ from fieldplay_kinematics.trail import TrailLimits
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.streams import Span
-from fieldplay_player.works import messages_of_span
+from fieldplay_testing.message_bytes import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 URDF = """<robot name="toy">
@@ -69,9 +69,8 @@ def messages(spec: DerivedSpec, stream: Cut, where: Place) -> list[tuple[int, An
     assert feed.latched == (spec is PATH_SPEC)
     found = []
     for index in range(len(stream.spans)):
-        for message in messages_of_span(feed, 0, index):
-            assert message.data is not None
-            found.append((message.stamp_ns, STORE.deserialize_cdr(message.data, feed.msgtype)))
+        for stamp_ns, data in messages_of_span(feed, index):
+            found.append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
     return found
 
 

@@ -13,7 +13,7 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay_messages import records
 from fieldplay_messages.streams import Span
-from fieldplay_player.works import messages_of_span
+from fieldplay_testing.message_bytes import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(
@@ -57,9 +57,8 @@ def derived(cuts: Sequence[int], *, first_ns: int = 0, odom_tf: bool = False) ->
     found: dict[str, list[tuple[int, Any]]] = {feed.topic: [] for feed in feeds}
     for index in range(len(cuts) + 1):
         for feed in feeds:
-            for message in messages_of_span(feed, 0, index):
-                assert message.data is not None
-                found[feed.topic].append((message.stamp_ns, STORE.deserialize_cdr(message.data, feed.msgtype)))
+            for stamp_ns, data in messages_of_span(feed, index):
+                found[feed.topic].append((stamp_ns, STORE.deserialize_cdr(data, feed.msgtype)))
     return found
 
 

@@ -9,6 +9,7 @@ from fieldplay_archive.spec import DerivedSpec
 from fieldplay_messages import records
 from fieldplay_messages.feeds.batches import Window, batches
 from fieldplay_messages.streams import HeldStream
+from fieldplay_testing.message_bytes import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 LENGTHS = {"length_m": 0.402, "width_m": 0.396, "swivel_m": 0.143, "wheel_drop_m": 0.135}
@@ -33,11 +34,8 @@ def driven(settings: dict[str, float]) -> list[tuple[float, float]]:
     feeds = [feed for feed in feeds_of_computation(spec, sources, place) if feed.rank]
     found = []
     for batch in batches(feeds, [0], Window(START_NS, START_NS, None)):
-        ends = np.cumsum(batch.payloads.size)
-        buffer = np.empty(int(ends[-1]), np.uint8)
-        batch.payloads.place(buffer, ends - batch.payloads.size)
-        for end, size in zip(ends, batch.payloads.size, strict=True):
-            message = STORE.deserialize_cdr(buffer[end - size : end].tobytes(), "nav_msgs/msg/Odometry")
+        for data in bytes_of_payloads(batch.payloads):
+            message = STORE.deserialize_cdr(data, "nav_msgs/msg/Odometry")
             found.append((message.pose.pose.position.x, message.pose.covariance[0] ** 0.5))
     return found
 

@@ -22,7 +22,7 @@ from fieldplay_archive.logs.types.numbers import imu_from_samples, joints_from_s
 from fieldplay_archive.logs.types.poses import odometry_from_states
 from fieldplay_archive.logs.types.rows import SampleRows
 from fieldplay_messages.errors import ArchiveError
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 STREAM = "/task.port"
 LONG = 3 * PER_BLOCK + 5

@@ -229,3 +229,19 @@ def test_damage_anywhere_is_told_and_nothing_else_happens() -> None:
         except ArchiveError:
             told += 1
     assert told > 100
+
+
+@pytest.mark.parametrize("is_big", [False, True])
+@pytest.mark.parametrize("tag", [324, 325])
+def test_a_directory_of_a_billion_tiles_is_refused_before_any_is_read(is_big: bool, tag: int) -> None:
+    file = Watched(written(heights(), tile=(16, 16), bigtiff=is_big).getvalue())
+    data = bytearray(file.getvalue())
+    entry = next(data.index(own) for kind in (3, 4, 16) if (own := struct.pack("<HH", tag, kind)) in data)
+    struct.pack_into("<Q" if is_big else "<I", data, entry + 4, 1 << 30)
+    file = Watched(bytes(data))
+    with (
+        pytest.raises(ArchiveError, match="expected at most 2097152 strips or tiles, got 1073741824"),
+        open_raster(file),
+    ):
+        pass
+    assert file.count < 1000

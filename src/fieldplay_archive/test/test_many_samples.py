@@ -22,7 +22,7 @@ from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_archive.logs.streams import LogStream
 from fieldplay_archive.logs.types.poses import odometry_from_states
 from fieldplay_archive.readers.sherpatt.dgps import MOST_ROWS, NEAR_NS, _paired_rows
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
 COUNT = 5000

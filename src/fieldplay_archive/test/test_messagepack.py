@@ -23,7 +23,7 @@ from fieldplay_archive.logs.messagepack.values import arrays_from_bytes, plain_f
 from fieldplay_archive.logs.types import numbers, poses
 from fieldplay_archive.logs.types.rows import AlikeRows, SampleRows
 from fieldplay_messages.errors import ArchiveError
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 MARKERS = [0, 1, 0x7F, 0x80, 0xCA, 0xCB, 0xCC, 0xCC, 0xCC, 0xCD, 0xE0, 0xFF]
 

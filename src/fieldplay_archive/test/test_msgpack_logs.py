@@ -3,6 +3,7 @@
 import os
 import random
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +21,7 @@ from fieldplay_archive.logs.index.file_index import NO_TIME
 from fieldplay_archive.logs.log import Log, open_log
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.progress import watched_opening
-from helpers import tiny_sherpatt as tiny
+from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"
 
@@ -271,6 +272,24 @@ def test_a_cache_that_cannot_be_written_or_read_does_no_harm(
         assert len(opened(folder)[0].streams[A]) == tiny.COUNT
     monkeypatch.setenv("FIELDPLAY_CACHE", str(folder / "x.msg" / "below a file"))
     assert len(opened(folder)[0].streams[A]) == tiny.COUNT
+
+
+def test_a_kept_index_with_another_number_in_it_is_made_anew(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "SMALLEST", 0)
+    tiny.write(tmp_path / "logs" / "x.msg", tiny.log_of(STREAMS))
+    opened(tmp_path / "logs")
+    (kept,) = own_cache.iterdir()
+    with np.load(kept) as data:
+        arrays = {name: data[name] for name in data.files}
+    for name in [name for name in arrays if name.endswith("_samples")]:
+        arrays[name]["begin"] = 1 << 62
+    np.savez(kept, **arrays)
+    assert same(opened(tmp_path / "logs")[0].streams[A].sample(0), STREAMS[A][1][0])
+    with zipfile.ZipFile(kept, "w") as packed:
+        packed.writestr("head.npy", b"\x93NUMPY\1\0\x10\0{'shape': (      ")
+    assert same(opened(tmp_path / "logs")[0].streams[A].sample(0), STREAMS[A][1][0])
 
 
 @pytest.mark.parametrize("flip", [(6, 0x01), (8, 0x10)], ids=["a password", "a packing that is unknown"])

@@ -38,6 +38,12 @@ def test_the_sentences_of_the_dataset_s_authors_become_numbers(end: str) -> None
     assert np.isnan([fix["speed"], fix["utc"], velocity["latitude"], velocity["quality"]]).all()
 
 
+def test_zero_bytes_behind_a_time_are_no_end_of_it() -> None:
+    rows = rows_from_log(f"1514301945.1\0\0 gps: {PLACE}\n1514301945.2 gps: {PLACE}\n".encode())
+    assert rows.line.tolist() == [1]
+    assert [(bad.line, bad.kind) for bad in rows.bad] == [(0, "not_a_number")]
+
+
 def test_hemispheres_and_talkers_are_all_understood() -> None:
     bodies = [f"{talker}GGA,0,3301.8,{ns},06052.8,{ew},1,4,1.0,0,M,0,M,," for talker, ns, ew in
               (("GP", "N", "E"), ("GN", "S", "E"), ("GL", "N", "W"))]  # fmt: skip
@@ -64,6 +70,11 @@ def test_no_fix_is_a_row_without_a_place() -> None:
     [
         (PLACE.replace("*76", "*77"), "wrong_checksum", "expected the checksum 76, got 77: '$GPGGA,152545.20"),
         (PLACE.replace("*76", "*7g"), "not_nmea", "expected a time, a label and an NMEA sentence with its checksum"),
+        (
+            sentence(PLACE[1:-3].replace("18.000", "18.0 ")),
+            "not_a_number",
+            "column separation: expected a number, got '18.0 '",
+        ),
         (PLACE.replace("*76", ""), "not_nmea", "got '1514301945.125 gps: $GPGGA"),
         ("nothing", "not_nmea", "got '1514301945.125 gps: nothing'"),
         ("$GP\u00e9GGA*00", "wrong_checksum", "got 00"),

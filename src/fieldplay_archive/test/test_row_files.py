@@ -65,6 +65,11 @@ def test_names_without_a_time_that_can_be_are_reported(timed: Timed) -> None:
     assert sorted(defects) == [("cam_0000000007.jpg", "no_time_in_name"), ("cam_x.jpg", "no_time_in_name")]
 
 
+def test_a_time_that_no_message_can_hold_is_none(timed: Timed) -> None:
+    last, beyond = f"cam_{2**31 - 1}.jpg", f"cam_{2**31}.jpg"
+    assert timed(last, beyond) == ([last], [(2**31 - 1) * S], [(beyond, "no_time_in_name")])
+
+
 def test_a_name_that_is_no_text_is_reported_like_any_other(timed: Timed) -> None:
     name = b"cam_\xff.jpg".decode("utf-8", "surrogateescape")
     assert timed(name) == ([], [], [(name, "no_time_in_name")])

@@ -48,6 +48,8 @@ def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
         ({"streams": [{"id": "imu"}]}, r"streams\[0\]: expected an entry 'topic', got none"),
         ({"detect": ["imu("]}, r"rover\.yaml: detect: expected a regular expression, got 'imu\('"),
         ({"tables": {"imu": {"files": "[", "layouts": []}}}, r"\.imu: files: expected a regular expression, got '\['"),
+        ({"detect": ["a{99999999999999}"]}, r"detect: expected a regular expression, got 'a\{9+\}': the repetition"),
+        ({"truth_max_std_m": 10**400}, r"rover\.yaml\.truth_max_std_m: expected float, got int 10000"),
         ({"leftovers": {"a(": ""}}, r"rover\.yaml: leftovers: expected a regular expression, got 'a\('"),
         ({"rows": {"cam": {"files": "*"}}}, r"rows\.cam: files: expected a regular expression, got '\*'"),
         (

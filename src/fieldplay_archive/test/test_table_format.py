@@ -36,6 +36,12 @@ def test_a_header_decides_the_order_and_unknown_columns_are_passed_over() -> Non
     assert (found.first_byte, found.first_line, found.mapping) == (head.index(b"\n") + 1, 2, "header")
 
 
+def test_a_header_that_ends_in_a_lone_carriage_return_is_in_the_line_of_the_first_row() -> None:
+    head = b"time,x\r1656931512.5,1\n1656931513.5,2\n"
+    found = format_from_head(head, TableSpec(layouts=[["time", "x"]]))
+    assert (found.first_byte, found.first_line) == (head.index(b"\r") + 1, 1)
+
+
 def test_a_header_in_other_words_is_said_and_the_position_decides() -> None:
     found = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
     assert found.dialect.columns == ("time", "x", "y")

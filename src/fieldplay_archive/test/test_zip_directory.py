@@ -2,6 +2,7 @@
 
 import io
 import random
+import tracemalloc
 import warnings
 import zipfile
 from contextlib import closing, suppress
@@ -113,6 +114,55 @@ def test_a_directory_that_would_begin_before_the_file_is_refused(path: Path) -> 
     path.write_bytes(END.pack(b"PK\x05\x06", 0, 0, 1, 1, 500, 0, 0))
     with pytest.raises(zipfile.BadZipFile, match="Bad offset"):
         ZipDirectory(path)
+
+
+def small(path: Path) -> bytearray:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a", "b"):
+            archive.writestr(name, name.encode() * 100)
+    return bytearray(path.read_bytes())
+
+
+def test_of_a_zip_that_lacks_bytes_what_stands_behind_them_is_read(path: Path) -> None:
+    data = small(path)
+    path.write_bytes(data[:50] + data[51:])
+    with open_files(path, lambda defect: None) as files:
+        assert (files.names, files.read("b")) == (["a", "b"], b"b" * 100)
+        for ask in (files.read, files.open, files.size):
+            with pytest.raises(ArchiveError, match="expected the member at byte -1, which the file has not"):
+                ask("a")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "told"),
+    [(6, 128, "zip file version 12.8"), (30, 9, "cannot be read"), (42, 0xFFFFFF, "which the file has not")],
+    ids=["a version that is not known", "an extra field that is none", "a place behind the end"],
+)
+def test_a_member_whose_record_is_damaged_is_told_however_it_is_asked_for(
+    path: Path, place: int, value: int, told: str
+) -> None:
+    data = small(path)
+    record = data.index(b"PK\x01\x02")
+    data[record + place : record + place + 3] = value.to_bytes(3, "little")
+    path.write_bytes(data)
+    with suppress(ArchiveError), open_files(path, lambda defect: None) as files:
+        for ask in (files.read, files.open, files.size):
+            with pytest.raises(ArchiveError, match=told):
+                ask("a")
+
+
+def test_a_member_that_claims_gigabytes_takes_no_memory(path: Path) -> None:
+    data = small(path)
+    record = data.index(b"PK\x01\x02")
+    data[record + 20 : record + 24] = (1 << 31).to_bytes(4, "little")
+    path.write_bytes(data)
+    tracemalloc.start()
+    try:
+        with open_files(path, lambda defect: None) as files, suppress(ArchiveError):
+            files.read("a")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_member_that_unpacks_to_far_more_than_its_size_is_refused(

@@ -13,7 +13,7 @@ from fieldplay_fusion.dfn.values import Array
 from fieldplay_fusion.pipeline.run import load_pipeline
 from fieldplay_kinematics.transforms import inverse_from_transform
 from fieldplay_messages.errors import ArchiveError, UsageError
-from helpers.painted_ground import CAMERA, GIVEN, Drive, at, pair
+from fieldplay_testing.painted_ground import CAMERA, GIVEN, Drive, at, pair
 
 STEPS = 24
 ALONG = [at(0.12 * number, 0, 0) for number in range(STEPS)]

@@ -7,7 +7,7 @@ from fieldplay_fusion.dfn.oriented_pairs import OrientedPairs, SurfaceNormals3D,
 from fieldplay_fusion.dfn.values import Array, Cloud, Features3D
 from fieldplay_fusion.pipeline.run import load_pipeline
 from fieldplay_kinematics.transforms import vector_from_rotation
-from helpers.solid_scenes import any_pose, body, scene
+from fieldplay_testing.solid_scenes import any_pose, body, scene
 
 MODEL = body(np.random.default_rng(7)).points
 SIZE_M = float(np.linalg.norm(np.ptp(MODEL, axis=0)))

@@ -8,7 +8,7 @@ from fieldplay_fusion.dfn.slam import KeyframeSlam
 from fieldplay_fusion.dfn.values import Array, Frame, FramePair
 from fieldplay_kinematics.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_messages.errors import UsageError
-from helpers.painted_ground import BASELINE_M, CAMERA, GIVEN, HEIGHT, PERIOD_NS, WIDTH, Drive, at
+from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, GIVEN, HEIGHT, PERIOD_NS, WIDTH, Drive, at
 
 
 def lap(more: int = 5, steps: int = 44, radius: float = 1.5) -> list[Array]:

@@ -10,7 +10,7 @@ from fieldplay_fusion.integrity.radar import RadarViews, mounting_from_base, nea
 from fieldplay_fusion.integrity.scans import Flags, Scans
 from fieldplay_fusion.integrity.settings import IntegritySettings, integrity_from_settings
 from fieldplay_fusion.integrity.verdicts import Integrity, filtered_ranges, integrity_from_scans
-from helpers.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
+from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 
 SETTINGS = IntegritySettings()
 SETTLED = 80  # scans after which there is something to remember

@@ -6,7 +6,7 @@ import pytest
 from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
 from fieldplay_messages.computation import JUMPED_BACK, FrameNames
 from fieldplay_messages.records import Clouds, LaserScans, Record
-from helpers.hazy_scene import LASER, RADAR, Air, Array, Yard, scans_of, turns_of
+from fieldplay_testing.hazy_scene import LASER, RADAR, Air, Array, Yard, scans_of, turns_of
 
 SECONDS = 1.0
 AIR = Yard(air=Air(dust_per_m=0.3))

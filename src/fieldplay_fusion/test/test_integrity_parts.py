@@ -17,7 +17,7 @@ from fieldplay_fusion.integrity.radar import (
 from fieldplay_fusion.integrity.scans import Scans, before, beside, joined, scans_from_messages
 from fieldplay_fusion.integrity.settings import IntegritySettings
 from fieldplay_fusion.integrity.shares import shares_of_counts, verdict_of_shares
-from helpers.hazy_scene import LASER, PORT, RADAR, Array
+from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Array
 
 SETTINGS = IntegritySettings()
 SECOND = 10**9

@@ -22,8 +22,8 @@ from fieldplay_fusion.evaluation.words import states_of_evaluation
 from fieldplay_fusion.nodes.programs import odometry_evaluation
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
-from helpers.walks import Array, drifted, transforms, wander
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.walks import Array, drifted, transforms, wander
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1_543_311_000 * 10**9

@@ -14,7 +14,7 @@ from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_fusion.nodes.overlay import Overlay
-from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 from sensor_msgs_py.point_cloud2 import create_cloud_xyz32
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

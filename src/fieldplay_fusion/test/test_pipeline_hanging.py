@@ -12,7 +12,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from fieldplay_fusion.dfn.glue import Either
 from fieldplay_fusion.nodes.pipeline_node import PipelineNode
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 CHAIN = """\
 name: Watch

@@ -7,7 +7,7 @@ import numpy as np
 
 from fieldplay_fusion.messages.outputs import OutTopics
 from fieldplay_fusion.pipeline import load_pipeline
-from helpers.painted_ground import BASELINE_M, CAMERA, GIVEN, PERIOD_NS, at, pair
+from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, GIVEN, PERIOD_NS, at, pair
 
 CAMERAS = {"left": CAMERA, "right": CAMERA}
 WAY = [at(0.08 * number, 0, 0) for number in range(10)]

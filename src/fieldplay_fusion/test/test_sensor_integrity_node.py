@@ -20,8 +20,8 @@ from fieldplay_fusion.integrity.verdicts import filtered_ranges, integrity_from_
 from fieldplay_fusion.nodes.programs import sensor_integrity
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.transforms import quaternion_from_rotation
-from helpers.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SETTINGS = IntegritySettings(window_s=0.5, report_s=0.4, least_judged=50)

@@ -31,7 +31,7 @@ from fieldplay_kinematics.transforms import (
     rotation_from_fixed_xyz,
     transform_from_rotation,
 )
-from helpers.walks import Array, drifted, headings, transforms, wander
+from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
 
 SECOND = 1_000_000_000
 STRAIGHT = np.c_[np.arange(2001) * 0.01, np.zeros((2001, 2))]

@@ -17,7 +17,7 @@ from fieldplay_fusion.evaluation.pose_errors import (
     steps_over_frames,
 )
 from fieldplay_fusion.evaluation.trajectories import Trajectory
-from helpers.walks import drifted, wander
+from fieldplay_testing.walks import drifted, wander
 
 START_S = 1_543_311_000
 TRUTH = wander(400)

@@ -8,7 +8,7 @@ from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
 from fieldplay_fusion.evaluation.memory import MOST_WAITING, PeriodReport, RunningEvaluation, Waiting
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.evaluation.words import states_of_evaluation
-from helpers.walks import Array, drifted, headings, transforms, wander
+from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
 
 SECOND = 1_000_000_000
 TRUTH = wander(2000, step_m=0.01)

@@ -14,7 +14,7 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay_kinematics.nodes.host import ComputationNode
 from fieldplay_kinematics.nodes.programs import ackermann_odometry
-from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1514301945

@@ -5,7 +5,7 @@ import pytest
 
 from fieldplay_kinematics.joint_sensors import Encoders, Potentiometers, angles_from_counts, angles_from_readings
 from fieldplay_kinematics.rotor_temperature import rotor_from_settings, rotor_temperatures
-from helpers.lander_arm_settings import described
+from fieldplay_testing.lander_arm_settings import described
 
 CONSTANTS = described()["constants"]
 ROTOR = rotor_from_settings(CONSTANTS["rotor"])

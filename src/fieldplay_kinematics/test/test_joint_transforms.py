@@ -18,7 +18,7 @@ from fieldplay_kinematics.nodes.programs import joint_transforms
 from fieldplay_kinematics.transforms import quaternion_from_rotation
 from fieldplay_kinematics.urdf_chain import transforms_from_positions
 from fieldplay_kinematics.urdf_model import model_from_text
-from helpers.node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 
 PROGRAM = Path(get_package_prefix("fieldplay_kinematics")) / "lib" / "fieldplay_kinematics" / "joint_transforms"
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -18,7 +18,7 @@ from fieldplay_kinematics.lander_arm import (
 from fieldplay_kinematics.lander_arm_closed import tool_place_from_joints
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, resolved_settings
 from fieldplay_kinematics.transforms import quaternion_from_rotation
-from helpers.lander_arm_settings import arm_settings
+from fieldplay_testing.lander_arm_settings import arm_settings
 
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))
 EXACT = lander_arm_from_settings(arm_settings(alpha_rad=[np.pi / 2, 0, 0, np.pi / 2]))

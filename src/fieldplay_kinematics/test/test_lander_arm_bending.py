@@ -17,7 +17,7 @@ from fieldplay_kinematics.lander_arm_flexure import (
 )
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
 from fieldplay_kinematics.transforms import rotation_from_vector, vector_from_rotation
-from helpers.lander_arm_settings import arm_settings
+from fieldplay_testing.lander_arm_settings import arm_settings
 
 SETTINGS = arm_settings()
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))

@@ -12,7 +12,7 @@ from fieldplay_kinematics.lander_arm_closed import (
     within_limits,
 )
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID
-from helpers.lander_arm_settings import arm_settings, described
+from fieldplay_testing.lander_arm_settings import arm_settings, described
 
 ARM = lander_arm_from_settings(arm_settings())
 LIMITS = described()["constants"]["arm_limits"]

@@ -13,8 +13,8 @@ from tf2_msgs.msg import TFMessage
 from fieldplay_kinematics.lander_arm import JOINTS, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import FRAMES, lander_model_from_settings
 from fieldplay_kinematics.nodes.programs import lander_arm_tcp
-from helpers.lander_arm_settings import arm_settings
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 START = 1548775190

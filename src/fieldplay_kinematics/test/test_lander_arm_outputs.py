@@ -18,7 +18,7 @@ from fieldplay_kinematics.lander_arm_outputs import (
     tcp_from_joints,
 )
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID
-from helpers.lander_arm_settings import arm_settings
+from fieldplay_testing.lander_arm_settings import arm_settings
 
 MODEL = lander_model_from_settings(arm_settings(dh_set="naif"))
 ANGLES = np.random.default_rng(6).uniform(-2, 2, (40, 4))

@@ -10,7 +10,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from fieldplay_kinematics.nodes.programs import odometry_path
 from fieldplay_kinematics.odometry_path import path_from_poses
 from fieldplay_kinematics.trail import TrailLimits
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 LIMITS = TrailLimits(step_m=0.5, poses=20)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -11,7 +11,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.nodes.programs import skid_steer_odometry
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
-from helpers.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 START = 1224198733
 NAN = float("nan")

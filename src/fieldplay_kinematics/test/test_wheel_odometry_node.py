@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics import robots
 from fieldplay_kinematics.nodes.programs import wheel_odometry
-from helpers.node_stage import NodeStage, ros_fixture, stage_fixture
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 START_S = 1656931512
 SETTINGS: dict[str, Any] = {

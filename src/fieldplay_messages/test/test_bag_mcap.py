@@ -11,6 +11,7 @@ from mcap.records import Channel as ChannelRecord
 from mcap.records import Chunk, Footer, Message, MessageIndex, Metadata, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 
+from fieldplay_messages.bags import mcap_reader
 from fieldplay_messages.bags.channels import Qos, channel_of_type
 from fieldplay_messages.bags.mcap_writer import LARGE
 from fieldplay_messages.bags.metadata import qos_text
@@ -70,6 +71,18 @@ def test_chunks_have_checksums_except_plain_ones_with_pictures(tmp_path: Path) -
     assert pictures.uncompressed_crc == 0
     (compressed,) = chunks_of(file_of(tmp_path / "compressed", [100, LARGE], compression="zstd"))
     assert compressed.uncompressed_crc != 0
+
+
+def test_chunks_that_together_unpack_to_far_more_than_they_are_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file_of(tmp_path, [100_000] * 20, chunk_size=200_000, compression="zstd")
+    monkeypatch.setattr(mcap_reader, "MUCH_IN_ALL", 1_000_000)
+    monkeypatch.setattr(mcap_reader, "LARGEST_GAIN", 2)
+    reader = mcap_reader.McapReader(path)
+    found = len(list(reader.messages()))
+    reader.close()
+    assert 0 < found < 20 and "unpack to more than 500 times" in reader.faults[0]
 
 
 def test_message_indexes_lead_to_their_messages(tmp_path: Path) -> None:

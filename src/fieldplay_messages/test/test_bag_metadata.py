@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from fieldplay_messages.bags.channels import Channel, Contents, Qos, channel_of_type
-from fieldplay_messages.bags.metadata import information_text, metadata_text
+from fieldplay_messages.bags.metadata import information_text, metadata_text, topics_of_information
 from fieldplay_messages.errors import BagError
 from fieldplay_messages.feeds.messages import messages_of_channel
 from fieldplay_messages.feeds.payloads import RowPayloads
@@ -138,3 +138,9 @@ def test_messages_of_unknown_channels_are_refused() -> None:
     for number in (0, 2, -1, 70_000):
         with pytest.raises(BagError, match="channels are 1 to 1"):
             contents.add(messages_of_channel(number, np.zeros(1, np.int64), RowPayloads(np.zeros((1, 4), np.uint8))))
+
+
+def test_topics_without_a_name_or_a_type_are_none() -> None:
+    told = [{"name": None, "type": "a/msg/B"}, {"name": "/a"}, {"name": "/a", "type": 5}, {"name": "/a", "type": "B"}]
+    information = {"topics_with_message_count": [{"topic_metadata": each} for each in told]}
+    assert [(topic.name, topic.msgtype) for topic in topics_of_information(information)] == [("/a", "B")]

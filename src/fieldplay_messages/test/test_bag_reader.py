@@ -1,6 +1,8 @@
 """Bags of ROS 2 at random: what each topic gives is what the bag gives from begin to end, damaged or not."""
 
+import bz2
 import random
+import struct
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -8,17 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lz4.frame import compress as lz4_compress
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
+from fieldplay_messages.bags import compression as compression_of_bags
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.mcap_records import CHUNK, HEAD, MAGIC, MESSAGE_INDEX, chunk_bytes
+from fieldplay_messages.bags.compression import zstd
+from fieldplay_messages.bags.mcap_records import CHUNK, HEAD, MAGIC, MESSAGE_INDEX, chunk_bytes, records_in
 from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.bags.writer import BagWriter, StorageName
 from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
-from fieldplay_messages.errors import Defect
+from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.feeds.messages import merged, messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
-from helpers.messages_by_hand import START_NS, STORE, make, serialized, stamped
+from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"
 Found = dict[str, list[tuple[int, bytes]]]
@@ -76,6 +81,28 @@ def test_topics_at_random_give_what_the_bag_gives_from_begin_to_end(
     found, defects = at_random(bag)
     assert (found, defects) == (in_order(bag)[0], [])
     assert {name: len(messages) for name, messages in found.items()} == {"/pose": 200, "/value": 200}
+
+
+def test_what_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MUCH", "MUCH_HELD"):
+        monkeypatch.setattr(compression_of_bags, name, 1 << 20)
+    zeros = bytes(1 << 22)
+    packed = {"zstd": zstd.compress(zeros), "lz4": lz4_compress(zeros), "bz2": bz2.compress(zeros)}
+    for name, data in packed.items():
+        with pytest.raises(ArchiveError, match=r"expected at most 10 times its \d+ bytes unpacked, got 4194304"):
+            compression_of_bags.decompressed(name, memoryview(data), 1 << 22)
+        with pytest.raises(ArchiveError, match=f"{name}: its data unpack to more than 10 times their size"):
+            compression_of_bags.wholly_decompressed(name, data)
+        with pytest.raises(ArchiveError, match=name):
+            compression_of_bags.wholly_decompressed(name, data[:-9])
+    (tmp_path / "a.zstd").write_bytes(packed["zstd"])
+    told = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a")
+    assert "more than 500 times" in told and (tmp_path / "a").stat().st_size <= 1 << 20
+
+
+def test_zeros_in_a_chunk_are_no_records() -> None:
+    with pytest.raises(ArchiveError, match="expected a record at byte 31 of its chunk, got zeros"):
+        list(records_in(memoryview(struct.pack("<BQ22s", 5, 22, b"") + bytes(900))))
 
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])

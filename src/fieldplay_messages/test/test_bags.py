@@ -1,5 +1,6 @@
 """Bags as archives: parts read as one, and streams of topics."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, parts_of_bag
+from fieldplay_messages.bags.serialized import SerializedStream
 from fieldplay_messages.bags.topic_streams import TopicNumbers
 from fieldplay_messages.bags.topics import ByHeader, topic_in_time
 from fieldplay_messages.cdr.columns import FieldNumbers
@@ -121,6 +123,33 @@ def test_single_headers_with_another_time_and_numbers_that_are_none_are_told_onc
         assert rows_of(stream) == [(0, 1.0), (10, 2.0), (30, 4.0)]
     assert sorted(defect.kind for defect in defects) == ["not_finite", "stamp_mismatch"]
     bag.close()
+
+
+def test_of_a_rare_topic_only_the_moment_that_is_wanted_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bag = bag_of(tmp_path / "a.bag", [*range(0, 60_000, 1000), *range(60_000, 60_500, 10)])
+    read: list[int] = []
+    whole = bag.read
+
+    def noted(block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        read.extend(offsets)
+        return whole(block, offsets)
+
+    stream = SerializedStream(bag, "/warmth")
+    monkeypatch.setattr(bag, "read", noted)
+    record = stream.load(0)
+    assert not read
+    assert record.load(59) == next(whole(*place_of(bag, 59)))
+    assert len(read) == 1  # 110 messages in 60.5 s: a quarter of a second has one
+    assert [record.load(row) for row in (59, 60, 61)] == [next(whole(*place_of(bag, row))) for row in (59, 60, 61)]
+    assert len(read) == 3
+    bag.close()
+
+
+def place_of(bag: Ros1Bag, row: int) -> tuple[int, list[int]]:
+    places = bag.indexed["/warmth"].places
+    return int(places.block[row]), [int(places.offset[row])]
 
 
 def test_a_message_that_is_cut_is_told_with_its_time(tmp_path: Path) -> None:

@@ -12,7 +12,16 @@ from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.columns import Decoder, numbers_of_messages
 from fieldplay_messages.cdr.layout import MessageKind, layout_of_message
 from fieldplay_messages.errors import ArchiveError
-from helpers.messages_by_hand import START_NS, STORE, make, message_batch, serialized, stamped, transform, transforms
+from fieldplay_testing.messages_by_hand import (
+    START_NS,
+    STORE,
+    make,
+    message_batch,
+    serialized,
+    stamped,
+    transform,
+    transforms,
+)
 
 STORES = {False: get_typestore(Stores.ROS1_NOETIC), True: STORE}
 POSE, JOINTS, TF = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState", "tf2_msgs/msg/TFMessage"

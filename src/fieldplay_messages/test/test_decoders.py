@@ -17,6 +17,7 @@ from fieldplay_messages.feeds.feed import messages_of_record
 from fieldplay_messages.feeds.paths import PATH
 from fieldplay_messages.records import Record, _shapes
 from fieldplay_messages.spec import StreamSpec
+from fieldplay_testing.message_bytes import bytes_of_payloads
 
 ROWS = 5
 STAMPS = 1_700_000_000_123_456_789 + np.arange(ROWS) * 50_000_000
@@ -55,9 +56,7 @@ def messages_of(record: Record, msgtype: str) -> list[bytes]:
     spec = StreamSpec(id="a", topic="a", type=msgtype, frame="here", child_frame="there")
     payloads, kept = messages_of_record(record, spec).payloads(np.arange(len(record)))
     assert kept.all()
-    data, ends = np.empty(int(payloads.size.sum()), np.uint8), np.cumsum(payloads.size)
-    payloads.place(data, ends - payloads.size)
-    return [part.tobytes() for part in np.split(data, ends[:-1])]
+    return bytes_of_payloads(payloads)
 
 
 def alike(one: Any, other: Any) -> bool:

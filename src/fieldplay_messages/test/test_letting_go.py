@@ -1,12 +1,28 @@
 """What ends a program bounds its end."""
 
 import faulthandler
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from fieldplay_messages.ends import DONE, ExitTimer, letting_go
+
+LAUNCHED = """
+import signal
+from fieldplay_messages.ends import end_with_launch
+end_with_launch()
+print("begins", flush=True)
+signal.pause()
+"""
+LAUNCH = """
+import os, subprocess, sys
+os.environ["FIELDPLAY_ENDS_WITH"] = str(os.getpid())
+started = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+print(started.pid, started.stdout.readline(), flush=True)
+os.kill(os.getpid(), 9)
+"""
 
 STUCK = """
 from threading import Lock
@@ -64,3 +80,17 @@ def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(ValueError, match="no node"), letting_go(5.0):
         raise ValueError("no node")
     assert bounds == [(5.0, False), 5.2, "stopped", "none"]
+
+
+def test_what_a_launch_has_started_ends_with_it_though_it_is_killed() -> None:
+    launch = [sys.executable, "-c", LAUNCH, LAUNCHED]
+    ended = subprocess.run(launch, capture_output=True, text=True, timeout=60, check=False)  # not before all who write
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stdout.split()[1:] == ["begins"]
+    assert "KeyboardInterrupt" in ended.stderr
+
+
+def test_what_begins_when_its_launch_is_gone_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    monkeypatch.setenv("FIELDPLAY_ENDS_WITH", gone.stdout.decode().strip())
+    assert "KeyboardInterrupt" in run(LAUNCHED).stderr

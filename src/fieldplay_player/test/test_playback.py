@@ -1,12 +1,16 @@
 """Playing in time that the test makes: waiting is a step of the clock, and what is asked for comes at its moment."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import pytest
 
 from fieldplay_player.read_ahead import Gap
 from fieldplay_player.works import DueMessage
-from helpers.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
+from fieldplay_testing.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
+
+PATIENCE_S = 30.0
 
 
 def test_messages_leave_at_their_times_after_what_is_latched() -> None:
@@ -22,8 +26,10 @@ def test_another_rate_holds_from_where_it_is() -> None:
     stage.at(150, stage.playback.set_rate, 0.5)
     stage.at(160, stage.playback.set_rate, 0.0)
     stage.at(170, stage.playback.set_rate, float("nan"))
+    stage.at(180, stage.playback.set_rate, 5e-324)  # of no time that a machine can count is it the pace
+    stage.at(190, stage.playback.set_rate, 1e300)
     assert stage.run()[1:] == [(0, b"0"), (100, b"1"), (250, b"2"), (450, b"3"), (650, b"4")]
-    assert stage.time.answers == [True, False, False]
+    assert stage.time.answers == [True, False, False, False, False]
 
 
 def test_while_paused_from_the_start_only_what_is_latched_leaves() -> None:
@@ -206,6 +212,39 @@ def test_what_is_due_within_50_microseconds_leaves_together() -> None:
     stage = Stage(messages=messages)
     stage.run()
     assert [at for at, _ in stage.sink.sent[1:]] == [0, 0, 60_000, 60_000]
+
+
+def test_woken_for_something_else_it_sends_no_more_than_is_due_then() -> None:
+    stage = Stage(messages=[DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 100 * MS, 100 * MS + 45_000)])
+    stage.time.script.append((100 * MS - 30_000, stage.playback.status))
+    stage.run()
+    assert [at for at, _ in stage.sink.sent[1:]] == [0, 100 * MS - 30_000, 100 * MS + 45_000]
+
+
+def test_at_the_end_the_play_head_is_at_the_last_message_though_that_left_early() -> None:
+    messages = [DueMessage(1, ARCHIVE + ns, b"%d" % ns) for ns in (0, 40_000)]
+    stage = Stage(messages=messages, clock_hz=10.0)
+    stage.run()
+    assert stage.sink.sent[-1] == (0, b"40000")
+    assert stage.sink.clocks[-1] == (0, 40_000)
+
+
+def test_what_is_asked_for_before_playing_has_begun_waits_and_is_done() -> None:
+    stage, begins = Stage(paused=True), Event()
+    playback, changed = stage.playback, stage.playback._changed
+
+    def early() -> tuple[bool, bool]:
+        begins.set()
+        return playback.seek(ARCHIVE + 300 * MS), playback.play_next()
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(early)
+        assert begins.wait(PATIENCE_S)
+        stage.at(10, changed.wait_for, lambda: stage.sink.sent[1:], PATIENCE_S)
+        stage.at(20, playback.stop)
+        stage.run()
+        assert asked.result(PATIENCE_S) == (True, True)
+    assert stage.sink.order == [b"static", ("jump", 300), b"3"]
 
 
 def test_the_time_of_day_is_when_a_message_is_due_and_one_for_one_time_of_the_archive() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fieldplay_player.works import DueMessage
-from helpers.playback_stage import ARCHIVE, MS, Stage
+from fieldplay_testing.playback_stage import ARCHIVE, MS, Stage
 
 
 def stage_on_the_truth(**options: Any) -> Stage:

@@ -1,8 +1,8 @@
 """The play head against a monotonic clock that the test sets."""
 
-from threading import Condition, Thread
+from threading import TIMEOUT_MAX, Condition, Thread
 
-from fieldplay_player.player_time import PlayerClock, SystemTime
+from fieldplay_player.player_time import MOST_WAITED_S, PlayerClock, SystemTime
 
 START = 1_656_931_512_000_000_000
 
@@ -95,6 +95,24 @@ def test_a_wait_ends_at_its_time_and_not_before_or_with_a_notification() -> None
         Thread(target=notify, args=(changed,)).start()
         system.wait(changed, ended_ns)
         assert system.now() < ended_ns
+
+
+class Passing(Condition):
+    """Notes for how long somebody waits, and lets the time pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waited: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout)
+        return False
+
+
+def test_a_wait_of_centuries_is_taken_in_parts_as_no_thread_can_wait_for_so_long() -> None:
+    system, changed = SystemTime(), Passing()
+    system.wait(changed, system.now() + 10**20)
+    assert changed.waited == [MOST_WAITED_S] and MOST_WAITED_S < TIMEOUT_MAX
 
 
 def notify(changed: Condition) -> None:

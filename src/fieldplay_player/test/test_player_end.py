@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helpers.tiny_ameds import TinyAmeds
+from fieldplay_testing.tiny_ameds import TinyAmeds
 
 LOST = """
 import signal, sys

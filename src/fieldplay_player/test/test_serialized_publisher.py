@@ -8,7 +8,7 @@ from sensor_msgs.msg import CompressedImage
 
 from fieldplay_player.nodes import serialized_publisher
 from fieldplay_player.nodes.serialized_publisher import sender_of, sender_of_large
-from helpers.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
 
 TOPIC = "/large"
 

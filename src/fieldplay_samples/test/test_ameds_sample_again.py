@@ -1,6 +1,8 @@
 """Samples asked for twice, wrongly, or where something else stands."""
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -146,6 +148,34 @@ def test_a_sample_that_was_broken_off_leaves_nothing(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("step", range(6))
+def test_a_sample_that_was_killed_at_any_step_of_its_end_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, earlier: bool
+) -> None:
+    """What stands there is no sample that is half another one, and the next run clears it all away."""
+    whole = tmp_path / "whole"
+    monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
+    written(whole / "a")
+    wanted = {path.relative_to(whole): path.read_bytes() for path in whole.rglob("*") if path.is_file()}
+    if earlier:
+        monkeypatch.setattr(sampling, "_writer", lambda _: Stub())
+        written(tmp_path / "some/a", replace(OPTIONS, seed=9))
+        monkeypatch.setattr(sampling, "_writer", lambda _: Telling())
+    (tmp_path / "some").mkdir(exist_ok=True)
+    if not (child := os.fork()):
+        steps = iter(range(step))
+        real = Path.replace
+        monkeypatch.setattr(Path, "replace", lambda a, b: real(a, b) if next(steps, None) is not None else os._exit(9))
+        monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: os._exit(9))
+        written(tmp_path / "some/a")
+        os._exit(0)
+    os.waitpid(child, 0)
+    written(tmp_path / "some/a")
+    found = {path.relative_to(tmp_path / "some"): path for path in (tmp_path / "some").rglob("*") if path.is_file()}
+    assert {name: path.read_bytes() for name, path in found.items()} == wanted
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -193,6 +223,24 @@ def test_the_processes_are_spawned_by_a_program_that_has_threads(tmp_path: Path)
     )
     subprocess.run([sys.executable, str(script)], check=True, env=os.environ)
     assert all("Spawn" in (tmp_path / name).read_text() for name in ("a.txt", "b.txt"))
+
+
+def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    """They hold its output open for as long as they live; and nothing of theirs stays in the place of what passes."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal\n"
+        "from fieldplay_samples.writers.parallel import run_tasks\n"
+        "def work(pid, _):\n    os.kill(pid, signal.SIGKILL)\n    signal.pause()\n"
+        "if __name__ == '__main__':\n"
+        "    run_tasks(work, os.getpid(), range(2), workers=2, done=lambda: None)\n"
+    )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    ended = subprocess.run([sys.executable, str(script)], env=environment, stdout=subprocess.PIPE, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    assert list(scratch.iterdir()) == []
 
 
 def test_tables_keep_times_to_the_nanosecond_and_numbers_to_their_decimals() -> None:

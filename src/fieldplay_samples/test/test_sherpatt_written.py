@@ -15,7 +15,7 @@ from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.logs import packed
-from helpers.packed_by_asn1tools import CODER
+from fieldplay_testing.packed_by_asn1tools import CODER
 
 NUMBERS = numbers_of("sherpatt")
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 90}

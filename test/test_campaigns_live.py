@@ -1,0 +1,68 @@
+"""Campaigns with whole processes: what they judge, and one player that is started and ended."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from campaigns.day import FIXES, Calls, Use, growth
+from campaigns.frame import WrongError
+from campaigns.starts import Start, ending_of
+
+HANGS = "import signal; signal.signal(signal.SIGTERM, lambda *_: None)\nwhile True: signal.pause()"
+LEAVES = "import subprocess, sys; subprocess.Popen([sys.executable, '-Sc', 'import time; time.sleep(60)'])"
+
+
+def start(way: str, *, is_launch: bool = False) -> Start:
+    return Start(0, is_launch, way, after_s=0.0, again_s=0.0, is_soon=False)
+
+
+@pytest.mark.parametrize(
+    ("program", "way", "fault"),
+    [
+        ("", "end", ""),
+        ("import sys; sys.exit(3)", "end", "ended with 3"),
+        ("1 / 0", "end", "ended with 1, a traceback"),
+        (HANGS, "SIGTERM", "did not end, a process was left"),
+        (LEAVES, "end", "a process was left"),
+    ],
+)
+def test_what_is_wrong_with_an_end_is_told(monkeypatch: pytest.MonkeyPatch, program: str, way: str, fault: str) -> None:
+    monkeypatch.setattr("campaigns.starts.LEFT_S", 0.2)
+    monkeypatch.setattr("campaigns.starts._where", lambda mark: "there")
+    ending = ending_of(start(way), [sys.executable, "-Sc", program], ends_s=0.5 if program == HANGS else 60.0)
+    assert ending.fault(start(way)) == fault
+    assert ending.stands == ("there" if "left" in fault else "")
+
+
+def test_a_player_ends_well_at_two_signals(tmp_path: Path) -> None:
+    asked = start("twice")
+    ending = ending_of(asked, asked.command(tmp_path / "nothing"))
+    assert ending.fault(asked) in ("", "ended with 1")  # it may have seen already that there is no archive
+    assert not ending.left
+
+
+def test_more_than_a_twentieth_is_growth() -> None:
+    before = Use(kb=1000, threads=10, files=20, endpoints=30)
+    assert growth([before], [before._replace(kb=1040)]) == "kb +4.0%, threads +0.0%, files +0.0%, endpoints +0.0%"
+    with pytest.raises(WrongError, match=r"files has grown by 10.0%: from \(20,\) to \(22,\)"):
+        growth([before], [before._replace(files=22)])
+
+
+@pytest.mark.parametrize(
+    ("heard", "targets", "told"),
+    [
+        ([0, 1, 2, 7, 8, 3], [7, 50, 3], ""),
+        ([FIXES - 1, 0, 1], [], ""),
+        ([0, 2], [], "message 1: expected fix 1, got 2"),
+        ([0, 7, 8, 3], [3, 7], "message 3: expected fix 9, got 3"),
+    ],
+)
+def test_messages_come_one_behind_the_other_or_behind_a_seek(heard: list[int], targets: list[int], told: str) -> None:
+    calls = Calls.__new__(Calls)
+    calls.heard, calls.targets = heard, targets
+    try:
+        calls.judge()
+    except WrongError as error:
+        assert str(error) == told
+    else:
+        assert told == ""
