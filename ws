@@ -431,6 +431,9 @@ provide_browser() { # one test opens a report's page in it
   fi
 }
 
+# A test that hangs fails, and is told with where its threads stand: else it would keep all others for ever.
+NAME_HANGS=(--max-worker-restart=2 -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true)
+
 run_tests() { # [PYTEST ARGS...]
   choose_base
   if [ "$base" = wheels ]; then add_extra batch; add_extra view; fi # their tests are among all
@@ -438,7 +441,10 @@ run_tests() { # [PYTEST ARGS...]
   provide_browser
   activate
   cd -- "$root"
-  if [ $# -eq 0 ]; then set -- -n 2 --dist loadfile --no-loadscope-reorder; fi # launches, which wait a lot, beside others
+  if [ $# -eq 0 ]; then
+    set -- -n 2 --dist loadfile --no-loadscope-reorder # launches, which wait a lot, beside others
+    if [ "$base" = wheels ]; then set -- "$@" "${NAME_HANGS[@]}"; fi # Jazzy's pytest cannot
+  fi
   exec python -m pytest "$@"
 }
 
