@@ -14,7 +14,7 @@ from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages import records
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.feeds import pictures
-from fieldplay_testing import tiny_sherpatt
+from fieldplay_testing import tiny_ameds, tiny_sherpatt
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from helpers.archive_messages import messages_of
@@ -73,6 +73,18 @@ def test_a_file_holds_what_the_bag_of_the_same_archive_does(dataset: str, tmp_pa
     assert len(looked) > 5
     assert blueprints_of(out) >= 1
     assert any(entity.startswith("/robot/") for entity in entities)
+
+
+def test_each_defect_is_a_line_of_text_where_it_was_met(tmp_path: Path) -> None:
+    root = written("ameds", tmp_path)
+    picture = next(root.rglob(f"MainCam_{tiny_ameds.START + 1}.000000.jpg"))
+    picture.write_bytes(picture.read_bytes()[:100])
+    table = next(root.rglob("GnssImu.csv"))
+    table.write_text(table.read_text().replace(",", ",x", 1))
+    found = list(texts_of(entities_of(saved(root, tmp_path / "out.rrd")), "/defects"))
+    assert [time // SECOND - tiny_ameds.START for time, _ in found] == [0, 1]
+    assert "GnssImu.csv:1: column acc_x: expected a number, got 'x" in found[0][1]
+    assert f"{picture.name}: expected a picture of" in found[1][1]
 
 
 def strange_messages() -> Iterator[tuple[str, int, Any]]:
@@ -170,7 +182,10 @@ def test_without_the_extra_it_says_how_to_get_it(
 
 
 def test_pictures_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside tables whose rows come all at once; their CameraInfo needs to know whether they are whole."""
+    """Beside tables whose rows come all at once; their CameraInfo needs to know whether they are whole.
+
+    The first are sent sooner: a thirty-second of a second, then twice as much each time.
+    """
     read, sent = [], []
     whole, send = pictures.whole_picture, Recording._send_pictures
 
@@ -183,4 +198,4 @@ def test_pictures_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monk
     saved(written("ameds", tmp_path), tmp_path / "out.rrd")
     cameras, overlays = 2 * 60, 30
     assert (len(read), sum(sent)) == (cameras + overlays, cameras + overlays)
-    assert len(sent) <= 3 * 5
+    assert len(sent) <= 3 * (4 + 5)

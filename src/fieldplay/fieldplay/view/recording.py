@@ -26,6 +26,7 @@ from fieldplay_messages.stamps import NS_PER_S
 
 TIMELINE, STAMPS = "time", "stamp"
 KEPT_NS, KEPT_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes
+FIRST_KEPT_NS = NS_PER_S // 32  # of the very first, then twice as much each time, so that something soon is there
 BYTES_PER_ROW = 200  # of what is not large
 DEFECTS = "defects"
 NAMED = ("parents", "children", "camera")
@@ -45,7 +46,8 @@ class Recording:
         self._tell = tell
         self._told: set[str] = set()
         self._kept: dict[Key, list[FramedRecord]] = {}
-        self._kept_bytes, self._first_ns = 0, 0
+        self._kept_bytes, self._first_ns, self._keep_ns = 0, 0, FIRST_KEPT_NS
+        self._defects: list[tuple[int, str]] = []
         self._still: dict[str, tuple[str, ...]] = {}
         self._trails: dict[str, spaces.Trail] = {}
         self._turn: Counter[str] = Counter()
@@ -65,7 +67,8 @@ class Recording:
             self.take(batch.topic, framed)
         if len(batch.stamp_ns):
             self._now_ns = int(batch.stamp_ns[-1])  # not of all batches: those of numbers come a long while at once
-        if self._now_ns - self._first_ns >= KEPT_NS or self._kept_bytes >= KEPT_BYTES:
+        if self._now_ns - self._first_ns >= self._keep_ns or self._kept_bytes >= KEPT_BYTES:
+            self._keep_ns = min(2 * self._keep_ns, KEPT_NS)
             self.flush()
 
     def take(self, topic: Topic, framed: FramedRecord) -> None:
@@ -84,7 +87,7 @@ class Recording:
 
     def defect(self, defect: Defect) -> None:
         """Something wrong with the data, as a line at the time that is being sent."""
-        self._note(DEFECTS, self._now_ns, str(defect), "WARN")
+        self._defects.append((self._now_ns, str(defect)))
 
     @np.errstate(over="ignore", invalid="ignore")  # damaged messages may hold any number
     def flush(self) -> None:
@@ -93,6 +96,7 @@ class Recording:
         self._stream.flush()
         for (topic, *_), found in kept.items():
             self._send_kept(topic, found)
+        self._send_defects()
 
     def close(self) -> None:
         """Send the rest; it is away when this returns."""
@@ -163,7 +167,7 @@ class Recording:
                 self._send_columns(topic.name, entry, leaves[rows], stamps[rows])
                 self.counts[topic.name] += len(rows)
         except ArchiveError as error:
-            self._note(DEFECTS, int(leaves[0]), f"{topic.name}: {error}", "WARN")
+            self._defects.append((int(leaves[0]), f"{topic.name}: {error}"))
             self._once(f"{topic.name}: {error}: left out")
 
     def _send(self, topic: Topic, entry: Entry, record: Record, frame: str) -> None:
@@ -190,9 +194,12 @@ class Recording:
             times.append(_times(STAMPS, stamps))
         self._stream.send_columns(entity, times, entry.columns)
 
-    def _note(self, entity: str, stamp_ns: int, text: str, level: str) -> None:
-        columns = rr.TextLog.columns(text=[text], level=[level])
-        self._stream.send_columns(entity, [_times(TIMELINE, np.array([stamp_ns]))], columns)
+    def _send_defects(self) -> None:
+        found, self._defects = self._defects, []
+        if found:
+            stamps, texts = zip(*found, strict=True)
+            columns = rr.TextLog.columns(text=texts, level=["WARN"] * len(texts))
+            self._stream.send_columns(DEFECTS, [_times(TIMELINE, np.array(stamps))], columns)
 
     def _once(self, text: str) -> None:
         if text not in self._told:

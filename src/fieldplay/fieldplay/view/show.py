@@ -35,6 +35,7 @@ class Shown:
         self._layout = Layout(spec, namespace, topics)
         self._recording = Recording(stream, [topic.name for topic in topics], tell, every)
         self._root: str | None = None
+        self._defects = 0  # that were sent
         stream.send_recording_name(archive.root.resolve().name)
 
     def send(self, progress: Progress) -> None:
@@ -42,15 +43,13 @@ class Shown:
         left = not_shown(self._source.topics)
         if left:
             self._tell(left)
-        recording, told = self._recording, 0
+        recording = self._recording
         for batch in self._source.batches(progress):
             recording.add(batch)
-            kept = self._archive.defects.kept
-            for defect in kept[told:]:
-                recording.defect(defect)
-            told = len(kept)
+            self._send_defects()
             if self._root is None and recording.counts:
                 self._lay_out()
+        self._send_defects()  # of the settings, which are checked last
         recording.close()
         if self._layout.root(recording.tree) != self._root:
             self._lay_out()
@@ -59,6 +58,12 @@ class Shown:
         """What was sent, in words."""
         counts = self._recording.counts
         return f"{counts.total()} messages on {len(counts)} topics"
+
+    def _send_defects(self) -> None:
+        kept = self._archive.defects.kept
+        for defect in kept[self._defects :]:
+            self._recording.defect(defect)
+        self._defects = len(kept)
 
     def _lay_out(self) -> None:
         """The robot, and what is shown where; as soon as the frames are known."""
