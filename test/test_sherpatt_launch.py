@@ -72,8 +72,13 @@ class WhilePlaying(unittest.TestCase):
         heard, graph = self.audience.heard, self.audience.node
         read = [f"/sherpatt/{name}" for name in HEARD_BY_NODES]
         launched.find_all(self.audience, TYPES, read, readers=2)  # the node, and this one
-        senders = {topic: {each.node_name for each in graph.get_publishers_info_by_topic(topic)} for topic in STANDING}
-        self.assertEqual(senders, {TF: {"player", "joint_transforms"}, "/tf_static": {"player"}})
+
+        def senders() -> dict[str, set[str]]:
+            return {name: {each.node_name for each in graph.get_publishers_info_by_topic(name)} for name in STANDING}
+
+        unnamed = "_NODE_NAME_UNKNOWN_"  # a topic's publisher may be known before the node that it belongs to
+        self.audience.wait_for_graph(lambda: unnamed not in set.union(*senders().values()))
+        self.assertEqual(senders(), {TF: {"player", "joint_transforms"}, "/tf_static": {"player"}})
         ends = launched.last_keys(expected, TYPES)
         launched.play_to_the_end(self.audience, ends)  # all find each other; the second round counts, after a jump back
         launched.play_again(self.audience, TYPES, START)
