@@ -199,15 +199,16 @@ class Playback:
     def _tick(self) -> Tick:
         return Tick(self._position_ns + self._stamps.shift_ns)
 
-    def _act(self, action: Action) -> None:
+    def _act(self, *actions: Action) -> None:
         """Send, without the lock: a slow subscriber may make it take long."""
         try:
-            if isinstance(action, Tick):
-                self._sink.clock(action.stamp_ns)
-            elif isinstance(action, Jump):
-                self._tell_of(action)
-            else:
-                self._send(action)
+            for action in actions:
+                if isinstance(action, Tick):
+                    self._sink.clock(action.stamp_ns)
+                elif isinstance(action, Jump):
+                    self._tell_of(action)
+                else:
+                    self._send(action)
         finally:
             with self._changed:
                 self._busy = False
@@ -328,13 +329,10 @@ class Playback:
             self._reader.take(1)
             now = self._time.now()
             out = Out([message], self._stamps.deltas_ns([message], lambda _: now))
-            tick, jump = self._tick(), self._taken_jump()
+            tick = self._tick() if self._tick_ns else None
+            steps: list[Action | None] = [self._taken_jump(), tick, out]
             self._busy = True
-        if jump is not None:
-            self._tell_of(jump)
-        if self._tick_ns:
-            self._sink.clock(tick.stamp_ns)
-        self._act(out)
+        self._act(*(step for step in steps if step is not None))
         return True
 
     def _wait_for_message(self, goes_round: bool) -> DueMessage | None:

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -338,3 +339,21 @@ def test_a_fault_of_the_reading_comes_out() -> None:
     with pytest.raises(OSError, match="the disk is gone"):
         stage.run()
     assert not stage.playback.seek(ARCHIVE)
+
+
+def test_a_step_that_cannot_be_sent_keeps_nobody_waiting() -> None:
+    stage = Stage(paused=True)
+
+    def broken(stamp_ns: int) -> None:
+        raise OSError("nobody hears of jumps")
+
+    def step() -> bool:
+        stage.playback.seek(ARCHIVE + 200 * MS)
+        with patch.object(stage.sink, "jump", broken), pytest.raises(OSError, match="nobody hears of jumps"):
+            stage.playback.play_next()
+        return stage.playback._busy
+
+    stage.at(40, step)
+    stage.at(50, stage.playback.resume)
+    assert [data for _, data in stage.run()] == [b"static", b"3", b"4"]
+    assert stage.time.answers == [False, None]
