@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, A
     return found
 
 
+def leaves(found: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and texts of what is told, by their places."""
+    if not isinstance(found, dict | list):
+        yield place, found
+        return
+    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+        yield from leaves(value, f"{place}/{key}")
+
+
 def error(found: dict[str, Any], name: str) -> dict[str, Any]:
     (row,) = [row for row in found["errors"] if row["name"] == name]
     return dict(row)
@@ -46,7 +56,8 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 def test_an_archive_and_its_bag_give_the_same(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
     of_archive = evaluated(capsys, sampled_ameds.archive, "wheels/odom", "gnss/odom")
     of_bag = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "/ameds/gnss/odom")
-    assert of_archive == of_bag
+    # Where numbers lie in memory decides how processors group them in a sum, and so the last of their bits.
+    assert dict(leaves(of_archive)) == pytest.approx(dict(leaves(of_bag)), rel=1e-9, abs=1e-12)
     assert of_archive["pairs"] > 880
     assert (of_archive["estimate"]["topic"], of_archive["truth"]["frame"]) == ("/ameds/wheels/odom", "map")
     assert of_archive["truth"]["travelled_m"] > 5

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -108,6 +108,16 @@ class Process:
             [str(PLAYER), "--ros-args", *values], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
+    def leave(self) -> None:
+        """End it in order: who is killed may hold a lock of the shared memory, for which others then wait for ever."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.communicate(timeout=PATIENCE_S)
+        if self.popen.poll() is None:
+            self.popen.kill()
+            self.popen.communicate()
+
     def end(self) -> tuple[int, str]:
         """The exit code and what it said."""
         output, _ = self.popen.communicate(timeout=PATIENCE_S)
@@ -135,9 +145,7 @@ def playing(root: Path, **parameters: Any) -> Iterator[Process]:
     try:
         yield process
     finally:
-        if process.popen.poll() is None:
-            process.popen.kill()
-            process.popen.communicate()
+        process.leave()
 
 
 def message_class(msgtype: str) -> Any:

@@ -4,8 +4,10 @@ It talks to itself alone: its own ROS domain on this machine, logs, caches; and 
 """
 
 import os
+import re
 import socket
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,21 @@ from hypothesis import settings
 # Domains above 101 use ports that Linux may give to any program.
 FIRST_DOMAIN, LAST_DOMAIN = 1, 101
 LOCK_PORT = 21_400
+SHARED_MEMORY, PORT = Path("/dev/shm"), re.compile(r"fast(?:rtps|dds)_port(\d+)")
+FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
 BEGUN = pytest.StashKey[bool]()
 
 
 def reserve_domain() -> tuple[int, socket.socket]:
-    """A domain that no other run on this machine uses, and the socket that holds it for as long as it is open."""
+    """A domain that no other run on this machine uses, and the socket that holds it for as long as it is open.
+
+    One in which programs were killed comes last: they may have left locks in its shared memory, for which others wait.
+    """
     size = LAST_DOMAIN - FIRST_DOMAIN + 1
     start = os.getpid() * 7
-    for attempt in range(size):
-        domain = FIRST_DOMAIN + (start + attempt) % size
+    domains = [FIRST_DOMAIN + (start + attempt) % size for attempt in range(size)]
+    remains = domains_with_remains(path.name for path in SHARED_MEMORY.glob("*_port*"))
+    for domain in sorted(domains, key=remains.__contains__):
         lock = socket.socket()
         try:
             lock.bind(("127.0.0.1", LOCK_PORT + domain))
@@ -31,6 +39,12 @@ def reserve_domain() -> tuple[int, socket.socket]:
         else:
             return domain, lock
     raise RuntimeError("every ROS domain is in use on this machine")
+
+
+def domains_with_remains(names: Iterable[str]) -> set[int]:
+    """The domains whose ports of Fast DDS are among the names of shared memory."""
+    ports = [int(found[1]) for found in map(PORT.fullmatch, names) if found]
+    return {(port - FIRST_PORT) // PORTS_PER_DOMAIN for port in ports}
 
 
 def pytest_configure(config: pytest.Config) -> None:

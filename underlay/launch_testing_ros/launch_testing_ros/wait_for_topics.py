@@ -113,8 +113,8 @@ class WaitForTopics:
         return {topic: deque(maxlen=self._buffer_length) for topic, _ in self.topic_tuples}
 
     def _subscribe(self) -> None:
-        while self._subscriptions:
-            self._spinner.node.destroy_subscription(self._subscriptions.pop())
+        if self._subscriptions:
+            self._spinner.do(self._unsubscribe)
         with self._changed:
             self._publisher_met = False
             self._received = self._empty_buffers()
@@ -126,6 +126,10 @@ class WaitForTopics:
                     message_type, topic, receive, self._qos_profile, event_callbacks=events
                 )
             )
+
+    def _unsubscribe(self) -> None:
+        while self._subscriptions:
+            self._spinner.node.destroy_subscription(self._subscriptions.pop())
 
     def _receiver(self, messages: deque[Any]) -> Callable[[Any], None]:
         def receive(message: Any) -> None:
@@ -161,6 +165,15 @@ class _Spinner:
                 self._executor.spin_once()
             except ExternalShutdownException:
                 return
+
+    def do(self, act: Callable[[], None]) -> None:
+        """Have the thread do it, and wait: to destroy what it just then waits for would end it."""
+        if not self._thread.is_alive():
+            act()
+            return
+        task, done = self._executor.create_task(act), threading.Event()
+        task.add_done_callback(lambda _: done.set())
+        done.wait()
 
     def stop(self) -> None:
         if self._stopping.is_set():

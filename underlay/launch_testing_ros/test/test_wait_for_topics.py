@@ -7,6 +7,7 @@ import time
 import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Int32, String
 
@@ -130,6 +131,20 @@ def test_waiting_again_forgets_what_was_heard(node):
     finally:
         heard.shutdown()
         node.destroy_publisher(publisher)
+
+
+def test_waiting_again_destroys_nothing_that_a_thread_waits_for(monkeypatch):
+    threads = []
+    heard = WaitForTopics([("silent", String)], timeout=0.01)
+    destroy = Node.destroy_subscription
+    monkeypatch.setattr(
+        Node, "destroy_subscription", lambda *of: threads.append(threading.current_thread().name) or destroy(*of)
+    )
+    try:
+        assert not heard.wait() and not heard.wait()
+        assert [name.rpartition("_")[0] for name in threads] == ["wait_for_topics"]
+    finally:
+        heard.shutdown()
 
 
 def test_what_was_published_earlier_needs_a_transient_local_profile(node):

@@ -1,5 +1,6 @@
 """The command as a function and as a process, a node to look at, and a package to run things of."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from ros2cli.cli import main
 
 # Far above what a busy machine needs: nothing waits so long but what would wait for ever.
 PATIENCE_S = 300.0
+ENDING_S = 60.0
 NOTICE_S = 0.1
 COMMAND = (sys.executable, "-c", "import sys; from ros2cli.cli import main; sys.exit(main())")
 
@@ -120,7 +122,11 @@ class RunningCommand:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> None:
+        """End it in order: who is killed may hold a lock of the shared memory, for which others then wait."""
         self._guard.cancel()
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            self.interrupt_group()
+            self._process.wait(ENDING_S)
         self.kill()
         self._process.stdout.close()
         self._process.wait()

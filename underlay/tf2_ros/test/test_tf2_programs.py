@@ -1,5 +1,6 @@
 """The programs as processes, over DDS."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -36,6 +37,9 @@ def start():
     yield begin
     for process, guard in started:
         guard.cancel()
+        process.send_signal(signal.SIGINT)  # who is killed may hold a lock of the shared memory that others wait for
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_S)
         process.kill()
         process.stdout.close()
         process.wait()
