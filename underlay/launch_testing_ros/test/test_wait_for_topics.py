@@ -6,6 +6,7 @@ import time
 
 import pytest
 import rclpy
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -14,6 +15,8 @@ from std_msgs.msg import Int32, String
 import launch_testing_ros
 from launch_testing_ros import WaitForTopics
 
+# A thread that waits for events ends when a publisher that has some is destroyed just then.
+NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -57,7 +60,7 @@ def talk(node):
     with contextlib.ExitStack() as stack:
 
         def begin(topic):
-            publisher = node.create_publisher(Int32, topic, 10)
+            publisher = node.create_publisher(Int32, topic, 10, event_callbacks=NO_EVENTS)
             stack.callback(node.destroy_publisher, publisher)
             numbers = iter(range(1_000_000))
             timer = node.create_timer(0.01, lambda: publisher.publish(Int32(data=next(numbers))))
@@ -121,7 +124,7 @@ def test_the_newest_messages_are_kept_in_order(talk):
 
 
 def test_waiting_again_forgets_what_was_heard(node):
-    publisher = node.create_publisher(String, "latched_news", LATCHED)
+    publisher = node.create_publisher(String, "latched_news", LATCHED, event_callbacks=NO_EVENTS)
     heard = WaitForTopics([("latched_news", String)], timeout=10.0, qos_profile=LATCHED)
     try:
         for text in ("old", "new"):
@@ -148,7 +151,7 @@ def test_waiting_again_destroys_nothing_that_a_thread_waits_for(monkeypatch):
 
 
 def test_what_was_published_earlier_needs_a_transient_local_profile(node):
-    publisher = node.create_publisher(String, "latched", LATCHED)
+    publisher = node.create_publisher(String, "latched", LATCHED, event_callbacks=NO_EVENTS)
     publisher.publish(String(data="hello"))
     volatile = WaitForTopics([("latched", String)], timeout=0.5)
     try:
@@ -172,7 +175,7 @@ def test_several_can_wait_at_once_beside_the_default_context(talk):
 
 
 def test_the_trigger_comes_once_a_publisher_is_there(node):
-    publisher = node.create_publisher(String, "answer", 10)
+    publisher = node.create_publisher(String, "answer", 10, event_callbacks=NO_EVENTS)
 
     def ask(listener, text, *, mark):
         assert listener.count_publishers("answer") == 1
