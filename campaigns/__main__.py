@@ -10,10 +10,8 @@ from pathlib import Path
 os.environ.update(POLARS_MAX_THREADS="1", OPENBLAS_NUM_THREADS="1")  # an input is small; before these are loaded
 sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, which tests have too
 
-from campaigns.frame import campaign, fault_of, keep, limit_memory, say
+from campaigns.frame import MORE_MEMORY, campaign, fault_of, keep, limit_memory, say
 from campaigns.kinds import KINDS
-
-MORE_MEMORY = 1 << 30  # bytes
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from campaigns.stage import Ended, Meddle, Stage, files_below
 
 FULL, READ_ONLY, UNWRITABLE, UNREADABLE, CHANGED = "full", "read-only", "unwritable", "unreadable", "changed"
 CHANGES = ("cut", "emptied", "removed", "other", "longer", "all removed")
-REFUSED = 1
+REFUSED, WRONG_USAGE = 1, 2
 TOLD = "fieldplay: "
 CRASHES = ("Traceback", "Error:", "Exception")  # of Python's own
 
@@ -55,7 +55,7 @@ class Disks(Inputs):
         try:
             ended = stage.run(stage.command.words(stage), self._change(told), _request(told))
             if told["ill"] in (UNREADABLE, CHANGED):
-                self._judge_read(ended)
+                self._judge_read(ended, is_gone="removed" in told.get("change", ""))
             else:
                 self._judge_written(ended)
         finally:
@@ -105,14 +105,14 @@ class Disks(Inputs):
             return
         _require_told(ended)
 
-    def _judge_read(self, ended: Ended) -> None:
+    def _judge_read(self, ended: Ended, *, is_gone: bool) -> None:
         """What could not be read is told; what is there is not half of something."""
         stage = self.stage
         found = stage.files()
         if left := [name for name in found if ".partial-" in name or ".replaced-" in name]:
             raise WrongError(f"something is left behind: {left[0]}")
         if ended.code != stage.ended.code:
-            _require_told(ended)
+            _require_told(ended, is_gone=is_gone)
             if more := [name for name in found if stage.earlier.get(name) != found[name] and name[:6] != "cache/"]:
                 raise WrongError(f"an output though it was refused: {more[0]}")
         elif found != stage.wanted and not (ended.told or "problem" in ended.printed or "fault" in ended.printed):
@@ -132,9 +132,11 @@ def _request(told: dict[str, Any]) -> Request:
     }[told["ill"]]
 
 
-def _require_told(ended: Ended) -> None:
-    """Our own error in one line, and the exit code that goes with it."""
+def _require_told(ended: Ended, *, is_gone: bool = False) -> None:
+    """Our own error in one line, and the exit code that goes with it; a file that is gone may be a wrong argument."""
     lines = [line for line in ended.told.splitlines() if line.startswith(TOLD)]
+    if is_gone and ended.code == WRONG_USAGE and "there is no such" in ended.told:
+        return
     if ended.code != REFUSED:
         raise WrongError(f"ends with {ended.code}: {ended.told}")
     if not lines or any(word in line for word in CRASHES for line in ended.told.splitlines()):

@@ -21,6 +21,7 @@ OURS = "fieldplay"
 BYTES_A_S = 100_000
 TWICE_EVERY = 8  # how often an input is looked at a second time
 MOST_KEPT = 3  # inputs of one fault
+MORE_MEMORY = 1 << 30  # bytes
 
 
 class WrongError(Exception):
@@ -97,12 +98,13 @@ def campaign(
         if seconds is not None and time.monotonic() - begin >= seconds:
             break
         data = inputs.mutated(random.Random(f"{name} {seed} {index}"))
-        _judge(summary, inputs, data, index)
+        judge(summary, inputs, data, index)
     summary.seconds = time.monotonic() - begin
     return summary
 
 
-def _judge(summary: Summary, inputs: Inputs, data: bytes, index: int) -> None:
+def judge(summary: Summary, inputs: Inputs, data: bytes, index: int) -> None:
+    """Look at an input, and note what became of it."""
     began = time.process_time()
     what = fault_of(inputs, data, is_twice=index % TWICE_EVERY == 0, word=summary.words)
     took = time.process_time() - began

@@ -1,5 +1,6 @@
 """Campaigns run, and find nothing in the moment that they have here; what they found once has tests of its own."""
 
+import os
 import random
 import subprocess
 import sys
@@ -14,6 +15,31 @@ from fieldplay_messages.errors import ArchiveError
 
 MOMENT_S = 0.1
 ROOT = Path(__file__).parents[1]
+FUZZER = """
+import os
+from contextlib import contextmanager
+
+@contextmanager
+def instrument_imports(include):
+    assert "fieldplay_archive" in include
+    yield
+
+def Mutate(data, most):
+    return b"?" + data[:most]
+
+def Setup(words, look, custom_mutator):
+    global run, change
+    run, change = look, custom_mutator
+
+def Fuzz():
+    os.write(2, b"#2 INITED cov: 7 ft: 7 corp: 1/1b exec/s: 0 rss: 9Mb\\n")
+    data = b""
+    for seed in range(10**9):
+        run(data)
+        data = change(data, 1 << 16, seed)
+        assert data.partition(b"\\n")[0] in (b"tum", b"long", b"kitti", b"euroc", b"times")
+        os.write(2, b"#3 NEW    cov: 9 ft: 9 corp: 5/9b lim: 4 exec/s: 0 rss: 9Mb\\n" * (seed == 5))
+"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -60,6 +86,29 @@ def test_what_fails_is_counted_and_kept_and_comes_again(tmp_path: Path) -> None:
         assert odd.mutated(random.Random(f"odd 1 {fault.number}")) == path.read_bytes()
         found = fault_of(odd, path.read_bytes(), is_twice=True, word=summary.words)
         assert found is not None and found[0] in summary.faults
+
+
+def guided(*words: str, place: Path) -> "subprocess.CompletedProcess[str]":
+    """A campaign with the fuzzer that lies at a place."""
+    command = [sys.executable, "-m", "campaigns.guided", *words, "--keep", str(place)]
+    environment = {**os.environ, "PYTHONPATH": f"{place}:{os.environ.get('PYTHONPATH', '')}"}
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )  # fmt: skip
+
+
+def test_inputs_that_are_guided_are_judged_and_keep_their_heads(tmp_path: Path) -> None:
+    (tmp_path / "atheris.py").write_text(FUZZER)
+    ended = guided("trajectories", "--seconds", str(MOMENT_S), place=tmp_path)
+    assert ended.returncode == 0 and "seed 1; 0 failed" in ended.stdout, ended.stdout + ended.stderr
+    assert ended.stdout.endswith("  branches seen: 7 at first, 9 in the end, by 5 inputs\n")
+
+
+def test_without_a_fuzzer_it_is_told_what_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "atheris.py").write_text("raise ImportError")
+    ended = guided("tables", place=tmp_path)
+    assert (ended.returncode, ended.stdout.count("\n")) == (2, 1)
+    assert "needs atheris" in ended.stdout and not ended.stderr
 
 
 def test_names_that_are_meant_ill_are_told_in_words() -> None:
