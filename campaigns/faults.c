@@ -122,20 +122,25 @@ static long asked(int kind, long size) {
 #define LOOKED(place) (is_active && state && state->action != -1 && (place))
 
 #define WRITE_LIKE(name, number, ...)                                                                                 \
+  long half = 0;                                                                                                       \
   if (!LOOKED(counts_file(file)))                                                                                      \
     return syscall(number, file, data, size, ##__VA_ARGS__);                                                           \
   long allowed = asked(WRITES, (long)size);                                                                            \
   if (allowed < 0)                                                                                                     \
     return -1;                                                                                                         \
   if (state->is_torn && waits(WRITES)) {                                                                               \
-    syscall(number, file, data, size / 2, ##__VA_ARGS__);                                                              \
+    half = syscall(number, file, data, size / 2, ##__VA_ARGS__);                                                       \
+    half = half < 0 ? 0 : half;                                                                                        \
     wait_here();                                                                                                       \
   }                                                                                                                    \
-  return syscall(number, file, data, (size_t)allowed, ##__VA_ARGS__);
+  long rest = syscall(number, file, (const char *)data + half, (size_t)(allowed - half), ##__VA_ARGS__);               \
+  return rest < 0 ? rest : half + rest;
 
 ssize_t write(int file, const void *data, size_t size) { WRITE_LIKE(write, SYS_write) }
-ssize_t pwrite(int file, const void *data, size_t size, off_t place) { WRITE_LIKE(pwrite, SYS_pwrite64, place) }
-ssize_t pwrite64(int file, const void *data, size_t size, off64_t place) { WRITE_LIKE(pwrite, SYS_pwrite64, place) }
+ssize_t pwrite(int file, const void *data, size_t size, off_t place) { WRITE_LIKE(pwrite, SYS_pwrite64, place + half) }
+ssize_t pwrite64(int file, const void *data, size_t size, off64_t place) {
+  WRITE_LIKE(pwrite, SYS_pwrite64, place + half)
+}
 
 #define GUARD(kind, place)                                                                                             \
   if (LOOKED(place) && asked(kind, 1) < 0)                                                                             \

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import atexit
 import importlib
 import io
 import os
@@ -68,6 +69,7 @@ class Guided:
         say(f"  branches seen: {first[0]} at first, {last[0]} in the end, by {last[1]} inputs")
         for fault in self._summary.kept:
             say(f"  kept: {keep(fault, self._keep, self._inputs.suffix)}")
+        atexit._run_exitfuncs()
         os._exit(int(self._summary.faults.total() > 0))  # the fuzzer ends in no other way
 
 

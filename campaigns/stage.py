@@ -136,6 +136,8 @@ class Stage:
         pid = os.fork()
         if not pid:
             os._exit(self._in_fork(call, is_looked_at=is_looked_at))
+        with suppress(OSError):  # it may have gone on already, and does the same: whoever is first
+            os.setpgid(pid, pid)
         code = self._waited(pid, meddle or (lambda pid: True), began)
         seconds = time.monotonic() - began
         self._wait_for_all(pid)

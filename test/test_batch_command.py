@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -224,6 +225,26 @@ def test_where_no_scheduler_answers_that_is_told(
     (tmp_path / "scheduler.json").write_text("{}")
     words = (done.data / "Traverse_1", "--out", tmp_path / "out", "--scheduler-file", tmp_path / "scheduler.json")
     assert "scheduler.json: expected the file of a scheduler of Dask, with its address" in refused(capsys, *words)
+
+
+def test_workers_leave_nothing_in_folders_and_what_a_killed_batch_left_is_removed(
+    done: Done, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passing, out = tmp_path / "passing", tmp_path / "out"
+    left = out / ".workers.partial-99999999" / "dask-scratch-space"
+    for folder in (passing, left):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(passing))
+    assert main(["batch", str(done.data / BROKEN), "--do", "check", "--workers", "1", "--out", str(out)]) == 1
+    assert not list(passing.iterdir())
+    assert sorted(os.listdir(out)) == [command.LOCK, BROKEN, "index.html", "results.csv", "results.json"]
+
+
+def test_workers_that_cannot_start_are_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = "the workers cannot be started: .*Not a directory"
+    with pytest.raises(UserError, match=told), connected(Place(scratch=tmp_path / "file")):
+        pass
 
 
 def test_two_batches_do_not_share_a_folder(done: Done, workers: str, capsys: pytest.CaptureFixture[str]) -> None:

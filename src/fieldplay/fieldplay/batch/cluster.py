@@ -23,10 +23,14 @@ SETTINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where jobs run: so many processes here, or the cluster of a scheduler by its address."""
+    """Where jobs run: so many processes here, or the cluster of a scheduler by its address.
+
+    Workers here keep what is temporary in `scratch`, which whoever gives it removes: Dask leaves some of it.
+    """
 
     workers: int = 1
     scheduler: str | None = None
+    scratch: Path | None = None
 
 
 def address_in(path: Path) -> str:
@@ -42,7 +46,8 @@ def connected(place: Place) -> Iterator[Any]:
     """A client of Dask whose workers have our version; UserError where none can be had."""
     distributed, dask = _dask()
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # what is wrong is told once, by us
-    with dask.config.set(SETTINGS), _cluster(distributed, place) as where:
+    scratch = {} if place.scratch is None else {"temporary-directory": str(place.scratch)}
+    with dask.config.set(SETTINGS | scratch), _cluster(distributed, place) as where:
         try:
             client = distributed.Client(where, timeout=CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -94,16 +99,26 @@ def _cluster(distributed: Any, place: Place) -> Iterator[Any]:
     if place.scheduler is not None:
         yield place.scheduler
         return
-    with distributed.LocalCluster(
-        n_workers=place.workers,
-        threads_per_worker=1,
-        processes=True,
-        host=HERE,
-        scheduler_kwargs={"dashboard": False, "dashboard_address": f"{HERE}:0"},
-        silence_logs="CRITICAL",
-        memory_limit=None,  # each command bounds its own
-    ) as cluster:
+    try:
+        started = distributed.LocalCluster(
+            n_workers=place.workers,
+            threads_per_worker=1,
+            processes=True,
+            host=HERE,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": f"{HERE}:0"},
+            silence_logs="CRITICAL",
+            memory_limit=None,  # each command bounds its own
+        )
+    except (RuntimeError, OSError) as error:
+        raise UserError(f"the workers cannot be started: {_first_cause(error)}") from error
+    with started as cluster:
         yield cluster
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def require_version(found: Mapping[str, object]) -> None:

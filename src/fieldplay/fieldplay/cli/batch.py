@@ -40,10 +40,11 @@ from fieldplay.cli.arguments import add_json, count
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.slam.methods import load_methods
 from fieldplay_messages.errors import UsageError
+from fieldplay_messages.outputs import Partial, clean_up
 from fieldplay_messages.yaml_text import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
-LOCK = ".batch.lock"
+LOCK, SCRATCH = ".batch.lock", "workers"
 EPILOG = """\
 ARCHIVE is an archive or a bag, a pattern such as 'data/*.zip', or a YAML file of `archives:`, `steps:`, `methods:`.
 Below DIR stand for each archive what its steps wrote and a JSON for each; above them index.html, results.json and
@@ -114,7 +115,11 @@ def _done(chosen: argparse.Namespace, jobs: Sequence[Job]) -> Iterator[Outcome]:
     workers = min(chosen.workers or len(os.sched_getaffinity(0)), len(jobs))
     address = chosen.scheduler if chosen.scheduler_file is None else address_in(chosen.scheduler_file)
     run = partial(run_job, command=main.main, wanted_version=own_version())
-    with progress_bar("batch", "steps") as bar, connected(Place(workers=workers, scheduler=address)) as client:
+    with (
+        progress_bar("batch", "steps") as bar,
+        _scratch(chosen.out) as scratch,
+        connected(Place(workers=workers, scheduler=address, scratch=scratch)) as client,
+    ):
         for done, outcome in enumerate(outcomes(client, jobs, run), start=1):
             bar(done / len(jobs), done)
             told = f"done in {outcome.seconds:.1f} s" if outcome.is_well else f"{FAILED}: {outcome.reason}"
@@ -219,4 +224,15 @@ def _alone(out: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"{out}: another batch is writing there") from None
+        clean_up(out / SCRATCH)
         yield
+
+
+@contextmanager
+def _scratch(out: Path) -> Iterator[Path]:
+    """A folder for what workers keep for a while; of a batch that was killed the next one removes it."""
+    scratch = Partial(out / SCRATCH, is_folder=True)
+    try:
+        yield scratch.path
+    finally:
+        scratch.remove()
