@@ -125,6 +125,7 @@ COMMANDS: Mapping[str, Command] = {
         again=(),
         loose=frozenset({"results"}),
         timed=frozenset({".json"}),
+        telling=frozenset({".json", ".html", ".csv"}),
         patience_s=150.0,
     ),
 }

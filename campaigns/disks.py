@@ -96,7 +96,7 @@ class Disks(Inputs):
     def _judge_written(self, ended: Ended) -> None:
         """What could not be written is told, and nothing is half there or left behind."""
         stage = self.stage
-        left = stage.judge_left()
+        left = stage.judge_left(has_failed=ended.code != stage.ended.code)
         if left:
             raise WrongError(f"something is left behind: {left[0]}")
         if ended.code == stage.ended.code:

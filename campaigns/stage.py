@@ -50,6 +50,7 @@ class Command:
     again: tuple[str, ...] = ("--overwrite",)  # of a run where another was killed
     loose: frozenset[str] = frozenset()  # outputs that are folders whose files appear each by itself
     timed: frozenset[str] = frozenset()  # endings of files that tell how long something took
+    telling: frozenset[str] = frozenset()  # and of those of loose outputs that tell of what failed, where it did
     prepare: Callable[[], None] = field(default=lambda: None)  # in the process, before it runs
     patience_s: float = 60.0  # in which it ends
 
@@ -201,11 +202,12 @@ class Stage:
         """Whether the archive is another than at first."""
         return state_of(self.archive) != self.was
 
-    def judge_left(self) -> list[str]:
+    def judge_left(self, *, has_failed: bool = False) -> list[str]:
         """WrongError where an output is half there or something is not named as ours; the names of what is."""
         found = self.files()
         left = [name for name in found if any(map(LEFT.fullmatch, name.split("/")))]
-        rest = {name: digest for name, digest in found.items() if name not in left}
+        telling = self.command.telling if has_failed else frozenset()
+        rest = {name: each for name, each in found.items() if name not in left and Path(name).suffix not in telling}
         for unit in {name.split("/")[0] for name in (*rest, *self.wanted, *self.earlier)}:
             own, wanted, earlier = (_below(unit, files) for files in (rest, self.wanted, self.earlier))
             if unit in {*self.command.loose, "cache"}:

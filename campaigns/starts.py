@@ -82,13 +82,14 @@ class Ending:
         """What is not as it must be; nothing where all is."""
         is_early = start.is_soon and start.way not in ("end", "failed", "parent")
         codes = {0}
-        is_early |= "KeyboardInterrupt" in self.text and "importlib" in self.text  # a program that had not yet begun
+        has_not_begun = "importlib" in self.text or "line 0, in <module>" in self.text
+        is_early |= "KeyboardInterrupt" in self.text and has_not_begun
         if is_early:
             codes |= {1, 130, 143, -signal.SIGINT, -signal.SIGTERM}
         if start.is_launch and start.way in ("SIGTERM", "failed"):
             codes |= {1}
         if start.way == "parent":
-            codes = {-signal.SIGKILL}
+            codes = {-signal.SIGKILL} if start.is_launch else {-signal.SIGKILL, 0}  # it may have come to its end before
         faults = {
             "did not end": self.code is None,
             f"ended with {self.code}": self.code is not None and self.code not in codes,
@@ -254,6 +255,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     parser.add_argument("--keep", type=Path, default=Path("bags/campaigns"), help="where is told what failed")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in a shell's background it is ignored, as by all below
     with tempfile.TemporaryDirectory(prefix="starts-") as folder, ThreadPoolExecutor(AT_ONCE) as threads:
         archive = Path(folder) / "bundle"
         write_sample("ida", archive, SampleOptions(seconds=4, workers=1))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from campaigns.day import FIXES, Calls, Use, growth
 from campaigns.frame import WrongError
-from campaigns.starts import Start, ending_of
+from campaigns.starts import Ending, Start, ending_of
 
 HANGS = "import signal; signal.signal(signal.SIGTERM, lambda *_: None)\nwhile True: signal.pause()"
 LEAVES = "import subprocess, sys; subprocess.Popen([sys.executable, '-Sc', 'import time; time.sleep(60)'])"
@@ -24,6 +24,7 @@ def start(way: str, *, is_launch: bool = False) -> Start:
         ("1 / 0", "end", "ended with 1, a traceback"),
         (HANGS, "SIGTERM", "did not end, a process was left"),
         (LEAVES, "end", "a process was left"),
+        ("", "parent", ""),
     ],
 )
 def test_what_is_wrong_with_an_end_is_told(monkeypatch: pytest.MonkeyPatch, program: str, way: str, fault: str) -> None:
@@ -32,6 +33,12 @@ def test_what_is_wrong_with_an_end_is_told(monkeypatch: pytest.MonkeyPatch, prog
     ending = ending_of(start(way), [sys.executable, "-Sc", program], ends_s=0.5 if program == HANGS else 60.0)
     assert ending.fault(start(way)) == fault
     assert ending.stands == ("there" if "left" in fault else "")
+
+
+def test_who_is_interrupted_before_its_first_line_gets_pythons_own_traceback() -> None:
+    told = 'Traceback (most recent call last):\n  File "player", line {}, in <module>\nKeyboardInterrupt\n'
+    faults = [Ending(-2, told.format(line), [], 1.0).fault(start("SIGINT")) for line in (0, 33)]
+    assert faults == ["", "ended with -2, a traceback"]
 
 
 def test_a_player_ends_well_at_two_signals(tmp_path: Path) -> None:

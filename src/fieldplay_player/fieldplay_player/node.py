@@ -187,9 +187,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The program `player`: plays what its parameters say; the exit code."""
     sys.setswitchinterval(SWITCH_S)
     interrupted = Event()
-    _on_signal(partial(_interrupt, interrupted))
-    use_profile()
     try:
+        _on_signal(partial(_interrupt, interrupted))
+        use_profile()
         end_with_launch()
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         return _play_what_is_given(interrupted)

@@ -25,3 +25,16 @@ def test_a_signal_whose_exception_is_lost_ends_the_player_all_the_same(tmp_path:
     program = LOST.replace("ARCHIVE", str(archive.root))
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, "published" in ended.stderr + ended.stdout) == (0, True)
+
+
+EARLY = """
+import signal, sys
+from fieldplay_player import node
+node.use_profile = lambda: signal.raise_signal(signal.SIGTERM)
+sys.exit(node.main([]))
+"""
+
+
+def test_a_signal_before_there_is_a_node_ends_the_player_without_a_traceback() -> None:
+    ended = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
