@@ -249,3 +249,17 @@ def test_an_index_that_points_anywhere_costs_its_message_and_is_told(offset: int
     found, defects = at_random(bag)
     assert len(found["/value"]) == 4 and defects
     assert all("expected a message at byte" in str(defect) for defect in defects)
+
+
+def test_behind_a_row_of_a_database_that_cannot_be_read_the_others_are(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", storage="sqlite3")
+    whole, _ = in_order(bag)
+    (storage,) = bag.glob("*.db3")
+    data = bytearray(storage.read_bytes())
+    lost = whole["/pose"].pop(50)
+    place = data.index(lost[1]) - 10  # before it the time, 8 bytes, and how long it is
+    data[place : place + 2] = b"\xff\x7f"
+    storage.write_bytes(data)
+    found, defects = in_order(bag)
+    assert found == whole
+    assert any("some of its messages cannot be read" in str(defect) for defect in defects)

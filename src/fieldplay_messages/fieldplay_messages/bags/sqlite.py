@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -23,6 +24,8 @@ from fieldplay_messages.feeds.messages import Messages
 BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
 BLOCK_ROWS = 256  # that are read together, of one topic
+ROWS = "SELECT topic_id, timestamp, data, id FROM messages"
+LOWEST = -(1 << 63)  # of the numbers of rows
 UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError, KeyError)
 
 # A bag that is not finished is thrown away: nothing needs to be undone, and one sync at the end is enough.
@@ -137,8 +140,7 @@ class SqliteReader:
         unusable = 0
         try:
             self._learn()
-            rows = self._database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY id")
-            for number, stamp_ns, data in rows:
+            for number, stamp_ns, data, _ in self._rows():
                 if number not in self.topics or not isinstance(data, bytes) or not isinstance(stamp_ns, int):
                     unusable += 1
                     continue
@@ -148,6 +150,25 @@ class SqliteReader:
             self._tell_unusable(unusable)
         except UNREADABLE as error:
             self.faults.append(f"it can be read only so far: {error}")
+
+    def _rows(self) -> Iterator[tuple[Any, ...]]:
+        """Topic, time, data and number of all rows; where one cannot be read, those behind it are read one by one."""
+        count, last = 0, LOWEST
+        try:
+            for row in self._database.execute(f"{ROWS} ORDER BY id"):
+                count, last = count + 1, row[-1]
+                yield row
+            return
+        except UNREADABLE as error:
+            told = error
+        seen = set[int]()
+        for (row_id,) in self._database.execute(f"SELECT id FROM messages ORDER BY id LIMIT -1 OFFSET {count}"):
+            if row_id <= last or row_id in seen:  # a damaged page may name a row twice
+                continue
+            seen.add(row_id)
+            with suppress(*UNREADABLE):
+                yield from self._database.execute(f"{ROWS} WHERE id = ?", (row_id,)).fetchall()
+        self.faults.append(f"some of its messages cannot be read: {told}")
 
     def index(self) -> Mapping[int, MessagePlaces]:
         """By their numbers, so many to a block; no message is read for it."""
