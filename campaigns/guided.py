@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 from contextlib import redirect_stderr
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,8 +27,16 @@ from campaigns.mutations import BYTES, LARGEST, LINES, changed
 
 OURS = ("fieldplay", "fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages")
 HEADED = ("bags", "settings", "trajectories")  # whose first line says how the rest is looked at
+FAILED = 3
 FRESH = 0.02  # the share of inputs that are drawn as the kind draws them
-OPTIONS = ("-max_len=262144", "-len_control=0", "-timeout=0", "-handle_alrm=0", "-rss_limit_mb=0", "-detect_leaks=0")
+OPTIONS = (
+    f"-max_len={LARGEST}",
+    "-len_control=0",
+    "-timeout=0",
+    "-handle_alrm=0",
+    "-rss_limit_mb=0",
+    "-detect_leaks=0",
+)
 COVERED = re.compile(r"cov: (\d+) .*?corp: (\d+)/")
 
 
@@ -57,7 +66,7 @@ class Guided:
         if draw.random() < 0.5:
             rest = changed(draw, rest, draw.choice((BYTES, LINES)))
         else:
-            rest = self._fuzzer.Mutate(rest, LARGEST)
+            rest = self._fuzzer.Mutate(rest[:LARGEST], LARGEST)
         return (head + feed + rest)[:most]
 
     def _end(self) -> None:
@@ -106,7 +115,11 @@ def guide(kind: str, fuzzer: Any, chosen: argparse.Namespace) -> None:
         limit_memory(MORE_MEMORY)
         guided = Guided(kind, inputs, fuzzer, chosen=chosen, told=told)
         fuzzer.Setup([kind, f"-seed={chosen.seed}", *OPTIONS], guided.look, custom_mutator=guided.changed)
-        fuzzer.Fuzz()
+        try:
+            fuzzer.Fuzz()
+        finally:  # only an error of its own brings it here, and it would wait for ever where Python ends
+            say(traceback.format_exc())
+            os._exit(FAILED)
 
 
 if __name__ == "__main__":

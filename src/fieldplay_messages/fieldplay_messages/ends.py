@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 ENDING_S = 4.0  # a launch asks a second time after 5 s, and kills after 10 s
 LAST_S = 0.2  # for what is said of it
@@ -91,5 +92,14 @@ def end_with_launch() -> None:
         return
     if os.getppid() == int(launch):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
-    if not os.path.exists(f"/proc/{launch}"):
+    if _has_ended(launch):
         signal.raise_signal(signal.SIGINT)
+
+
+def _has_ended(pid: str) -> bool:
+    """Whether a process is gone, or waits for nothing but that its parent asks how it ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except OSError:
+        return True
+    return state in (b"Z", b"X")

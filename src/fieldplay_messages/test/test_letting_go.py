@@ -1,6 +1,7 @@
 """What ends a program bounds its end."""
 
 import faulthandler
+import os
 import signal
 import subprocess
 import sys
@@ -94,3 +95,10 @@ def test_what_begins_when_its_launch_is_gone_ends_at_once(monkeypatch: pytest.Mo
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     monkeypatch.setenv("FIELDPLAY_ENDS_WITH", gone.stdout.decode().strip())
     assert "KeyboardInterrupt" in run(LAUNCHED).stderr
+
+
+def test_a_launch_that_was_killed_and_that_nobody_has_asked_for_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-Sc", ""]) as killed:
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+        monkeypatch.setenv("FIELDPLAY_ENDS_WITH", str(killed.pid))
+        assert "KeyboardInterrupt" in run(LAUNCHED).stderr
