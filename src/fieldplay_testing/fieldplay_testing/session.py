@@ -5,6 +5,7 @@ It talks to itself alone: its own ROS domain on this machine, logs, caches; and 
 
 import os
 import re
+import signal
 import socket
 import tempfile
 from collections.abc import Iterable
@@ -47,6 +48,15 @@ def domains_with_remains(names: Iterable[str]) -> set[int]:
     return {(port - FIRST_PORT) // PORTS_PER_DOMAIN for port in ports}
 
 
+def hear_interrupts() -> None:
+    """Undo what a shell does to whom it runs in the background: what ignores SIGINT has children that do, too.
+
+    Tests interrupt what they start, and would wait for its end.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A hook of pytest: once in a run, however many of its conftest.py have it."""
     if config.stash.get(BEGUN, False):
@@ -54,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[BEGUN] = True
     settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
     settings.load_profile("unhurried")
+    hear_interrupts()
     domain, lock = reserve_domain()
     logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
     cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")
