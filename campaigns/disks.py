@@ -103,7 +103,8 @@ class Disks(Inputs):
             if lost := [name for name in stage.wanted if name not in stage.files() and not name.startswith("cache/")]:
                 raise WrongError(f"it ends well without an output: {lost[0]}")
             return
-        _require_told(ended)
+        failed = [line for line in ended.printed.splitlines() if stage.command.telling and " failed: " in line]
+        _require_told(ended._replace(told="\n".join([ended.told, *(f"{TOLD}{line}" for line in failed)])))
 
     def _judge_read(self, ended: Ended, *, is_gone: bool) -> None:
         """What could not be read is told; what is there is not half of something."""

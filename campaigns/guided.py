@@ -112,7 +112,7 @@ def guide(kind: str, fuzzer: Any, chosen: argparse.Namespace) -> None:
     inputs = kinds[kind]()
     with TemporaryFile() as told:
         os.dup2(told.fileno(), 2)  # where the fuzzer says what is covered
-        limit_memory(MORE_MEMORY)
+        limit_memory(4 * MORE_MEMORY)  # what it keeps, and what libraries do, is in it too
         guided = Guided(kind, inputs, fuzzer, chosen=chosen, told=told)
         fuzzer.Setup([kind, f"-seed={chosen.seed}", *OPTIONS], guided.look, custom_mutator=guided.changed)
         try:

@@ -187,6 +187,14 @@ def test_a_stream_that_stands_twice_in_a_map_loses_nothing(tmp_path: Path) -> No
     assert [defect.kind for defect in defects] == ["repeated_stream"]
 
 
+@pytest.mark.parametrize("is_plain_first", [True, False])
+def test_a_stream_that_stands_as_samples_and_as_columns_loses_neither(tmp_path: Path, is_plain_first: bool) -> None:
+    both = [(A, [{"x": 1}]), (f"{A}/x", [2, 3])]
+    logs, defects = opened(tmp_path / "x.msg", tiny.packed(dict(both if is_plain_first else reversed(both))))
+    assert sorted(sample["x"] for sample in logs.streams[A].samples(0, 3)) == [1, 2, 3]
+    assert [defect.kind for defect in defects] == ["repeated_stream"]
+
+
 @pytest.mark.parametrize(
     ("names", "is_told"),
     [

@@ -156,12 +156,22 @@ def test_a_header_alone_tells_size_and_viewpoint() -> None:
         b"1.5 0 0.1 0\r\n-2 0 1e-9 7\r\nnan nan nan 255\r\n",
         b"\n\n  1.5  0\t0.1 0\n-2.0 -0 1E-09 7 \n -nan NaN nan 255",
         b"1.5 0 0.1 0 \n-2 0 1e-9 7 \nnan nan nan 255 \n\n \n",
+        b"1.5 0 0.1 0\r\r\n-2 0 1e-9 7 \r\nnan -nan nan 255\r",
     ],
 )
 def test_ascii_points_in_any_dress_give_the_same_numbers(text: bytes) -> None:
     cloud = XYZI.copy()
     cloud["y"][2] = np.nan
     assert_same(cloud_from_pcd(header_of(XYZI, "ascii") + text), cloud)
+
+
+@pytest.mark.parametrize("text", ["2\r5", "--nan"])
+def test_what_only_looks_like_a_number_without_its_noise_is_none(text: str) -> None:
+    ring = np.zeros(1, [("ring", "u1")])
+    with pytest.raises(ArchiveError, match="expected a number U1 as ring"):
+        cloud_from_pcd(header_of(ring, "ascii") + text.encode())
+    with pytest.raises(ArchiveError, match="expected a number F4 as x"):
+        cloud_from_pcd(header_of(XYZI[:1], "ascii") + f"{text} 0 0 0".encode())
 
 
 def test_zeros_or_a_line_end_after_the_points_are_no_fault() -> None:

@@ -293,10 +293,10 @@ def _cloud_from_ascii(body: bytes, header: PcdHeader) -> NDArray[Any]:
 
 
 def _single_spaced(text: bytes) -> bytes:
-    for noise, plain in ((b"\r", b""), (b"\t", b" "), (b"-nan", b"nan")):
-        text = text.replace(noise, plain)
-    while b"  " in text:
-        text = text.replace(b"  ", b" ")
+    text = text.replace(b"\t", b" ").rstrip(b"\r")
+    for noise, plain in ((b"\r\n", b"\n"), (b"  ", b" ")):  # carriage returns elsewhere are in no number
+        while noise in text:
+            text = text.replace(noise, plain)
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 

@@ -205,7 +205,8 @@ class _Scan:
 
     def _samples(self, stream: str) -> None:
         found, finder, window, unpacker = self._of(stream), TimeFinder(), self._window, self._unpacker
-        found, self._last_stream = self._anew(stream) if len(found.samples) else found, stream
+        is_there = len(found.samples) or found.columns
+        found, self._last_stream = self._anew(stream) if is_there else found, stream
         samples, count, bulk = found.samples, unpacker.read_array_header(), SampleRuns(window, unpacker)
         while len(samples) < count:
             begin = self._at(f"sample {len(samples)} of {stream}", is_sample=True)
@@ -250,7 +251,7 @@ class _Scan:
         """A field of all samples; of names that are written once, there is one list instead of many."""
         begin = self._at(f"the column {name} of {stream}")
         count = self._unpacker.read_array_header()
-        if name in self._of(stream).columns:
+        if name in self._of(stream).columns or len(self._of(stream).samples):
             self._anew(stream)
         items, columns, is_constant = ColumnRuns(self._window, self._unpacker), self._of(stream).columns, False
         try:
