@@ -103,8 +103,12 @@ class Disks(Inputs):
             if lost := [name for name in stage.wanted if name not in stage.files() and not name.startswith("cache/")]:
                 raise WrongError(f"it ends well without an output: {lost[0]}")
             return
-        failed = [line for line in ended.printed.splitlines() if stage.command.telling and " failed: " in line]
-        _require_told(ended._replace(told="\n".join([ended.told, *(f"{TOLD}{line}" for line in failed)])))
+        _require_told(self._with_steps(ended))
+
+    def _with_steps(self, ended: Ended) -> Ended:
+        """Of a command that goes on where a step fails, what it prints of that is what it tells."""
+        failed = [line for line in ended.printed.splitlines() if self.stage.command.telling and " failed: " in line]
+        return ended._replace(told="\n".join([ended.told, *(f"{TOLD}{line}" for line in failed)]))
 
     def _judge_read(self, ended: Ended, *, is_gone: bool) -> None:
         """What could not be read is told; what is there is not half of something."""
@@ -113,8 +117,9 @@ class Disks(Inputs):
         if left := [name for name in found if ".partial-" in name or ".replaced-" in name]:
             raise WrongError(f"something is left behind: {left[0]}")
         if ended.code != stage.ended.code:
-            _require_told(ended, is_gone=is_gone)
-            if more := [name for name in found if stage.earlier.get(name) != found[name] and name[:6] != "cache/"]:
+            _require_told(self._with_steps(ended), is_gone=is_gone)
+            more = [name for name in found if stage.earlier.get(name) != found[name] and name[:6] != "cache/"]
+            if more and not stage.command.telling:
                 raise WrongError(f"an output though it was refused: {more[0]}")
         elif found != stage.wanted and not (ended.told or "problem" in ended.printed or "fault" in ended.printed):
             raise WrongError("another output, and nothing is told of why")
