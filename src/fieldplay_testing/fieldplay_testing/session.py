@@ -57,6 +57,13 @@ def hear_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def profiles_variable() -> str:
+    """What Fast DDS takes its settings from: 3 complains of the name that 2 knows, and 2 does not know that of 3."""
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    has_3 = any(Path(prefix, "share", "fastdds").is_dir() for prefix in prefixes)
+    return "FASTDDS_DEFAULT_PROFILES_FILE" if has_3 else "FASTRTPS_DEFAULT_PROFILES_FILE"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A hook of pytest: once in a run, however many of its conftest.py have it."""
     if config.stash.get(BEGUN, False):
@@ -68,13 +75,13 @@ def pytest_configure(config: pytest.Config) -> None:
     domain, lock = reserve_domain()
     logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
     cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")
+    os.environ[profiles_variable()] = str(Path(__file__).with_name("quick_discovery.xml"))
     os.environ.update(
         ROS_DOMAIN_ID=str(domain),
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
         ROS_LOG_DIR=logs.name,
         FIELDPLAY_CACHE=cache.name,
         RCUTILS_COLORIZED_OUTPUT="0",
-        FASTRTPS_DEFAULT_PROFILES_FILE=str(Path(__file__).with_name("quick_discovery.xml")),
     )
     config.add_cleanup(lock.close)
     config.add_cleanup(logs.cleanup)
