@@ -209,6 +209,17 @@ def test_a_scheduler_that_goes_away_is_told(done: Done, tmp_path: Path) -> None:
             list(found)
 
 
+def test_a_scheduler_that_has_gone_away_before_it_is_asked_is_told_too(done: Done, tmp_path: Path) -> None:
+    with (
+        LocalCluster(n_workers=0, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0") as here,
+        Client(here, set_as_default=False) as asking,
+    ):
+        asking.close()
+        run = partial(run_job, command=main, wanted_version=own_version())
+        with pytest.raises(UserError, match="the scheduler has gone away: 0 of 1 were done; the same command goes on"):
+            list(outcomes(asking, jobs_on(done.data / "Traverse_1", tmp_path, "check"), run))
+
+
 def test_workers_of_another_version_are_refused(done: Done, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=rf"worker tcp://a: expected fieldplay {own_version()}, got 0.0.9"):
         require_version({"tcp://a": "0.0.9"})

@@ -68,17 +68,19 @@ def outcomes(client: Any, jobs: Sequence[Job], run: Callable[[Job], Outcome]) ->
     UserError where the scheduler goes away.
     """
     distributed, _ = _dask()
-    futures = {client.submit(run, job, key=f"{job.name}-{job.step.name}-{job.key}", pure=False): job for job in jobs}
-    left = set(futures)
+    futures: dict[Any, Job] = {}
+    done = 0
     try:
+        for job in jobs:
+            futures[client.submit(run, job, key=f"{job.name}-{job.step.name}-{job.key}", pure=False)] = job
         for future in distributed.as_completed(futures, loop=client.loop):
             if future.status == "cancelled":  # as all are whose scheduler is lost
                 raise distributed.CancelledError
             outcome = ended(future, futures[future])
-            left.remove(future)
+            done += 1
             yield outcome
-    except (distributed.CancelledError, OSError) as error:
-        told = f"{len(jobs) - len(left)} of {len(jobs)} were done; the same command goes on with the others"
+    except (distributed.CancelledError, distributed.client.ClosedClientError, OSError) as error:
+        told = f"{done} of {len(jobs)} were done; the same command goes on with the others"
         raise UserError(f"the scheduler has gone away: {told}") from error
 
 
