@@ -19,6 +19,7 @@ from ros2cli.discovery import ALL_FOUND
 from ros2cli.names import absolute
 
 ANSWER_S = 10.0
+EVERY_NODE = "/**"  # the name in files of parameters
 _STEP_S = 0.05
 NOUNS = {
     ParameterType.PARAMETER_BOOL: "Boolean value is",
@@ -54,10 +55,12 @@ def kind_of(parameter_type: int) -> str:
 def parameters_in(path: Path, *, use_wildcard: bool) -> dict[str, Any]:
     """Return the parameters of a file by name; RuntimeError says what is wrong with it."""
     try:
-        return dict(parameter_dict_from_yaml_file(str(path), use_wildcard))
+        nodes = [name for name in yaml.safe_load(path.read_text()) if name != EVERY_NODE]
+        # All are named: where none is, later releases of rclpy than Jazzy's take those for every node alone.
+        return dict(parameter_dict_from_yaml_file(str(path), use_wildcard, nodes))
     except OSError as error:
         raise RuntimeError(f"{path}: {error.strerror}") from None
-    except (RuntimeError, AttributeError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (RuntimeError, AttributeError, KeyError, TypeError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise RuntimeError(f"{path}: expected a file of parameters, got none: {error}") from None
 
 

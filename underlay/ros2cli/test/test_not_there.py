@@ -73,6 +73,14 @@ def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
     assert outcome.err.startswith(error)
 
 
+def test_a_node_without_parameters_in_a_file_of_them_is_an_error(ros2, tmp_path):
+    file = tmp_path / "parameters.yaml"
+    file.write_text("/nobody: {rate: 1}")
+    outcome = ros2("param", "load", "/nobody", str(file), "--spin-time", "0")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"{file}: expected a file of parameters, got none: ")
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [
