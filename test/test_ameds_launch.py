@@ -19,7 +19,6 @@ from helpers import launched_tests as launched
 from helpers.written import derived_messages
 from launch import LaunchDescription
 
-PATIENCE_S = 30.0
 DERIVED = {
     "/ameds/wheels/poses": "geometry_msgs/msg/PoseArray",
     "/ameds/wheels/odom": "nav_msgs/msg/Odometry",

@@ -21,7 +21,7 @@ from fieldplay_messages.streams import Span
 from fieldplay_player.read_ahead import AHEAD_NS, OVERHEAD, Check, Gap, ReadAhead, Workers, _Pending
 from fieldplay_player.works import DueMessage, Heavy, Work, works
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | Gap:
