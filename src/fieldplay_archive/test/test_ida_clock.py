@@ -1,14 +1,14 @@
 from datetime import datetime, timezone
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from fieldplay_archive.datasets import dataset_files
 from fieldplay_archive.readers.ida.clock import LocalMeanTime, clock_from_rows, clock_of, local_time_of
 from fieldplay_archive.spec import DatasetSpec, spec_from_file
 
-FILE = Path(__file__).parents[3] / "config" / "datasets" / "ida.yaml"
+FILE = dataset_files()["ida"]
 EPOCH = "946727930.816"
 VECTORS = [  # reading of the clock, UTC, sol and local mean time: the dataset's facts
     ("594733695.9", "2018-11-05T23:48:37.511370", ""),
