@@ -15,6 +15,15 @@ UNDERLAY = Path(__file__).parent / "underlay"
 IMPORTED_AS = {"tf2_ros": "tf2_ros_programs", "tf2_ros_py": "tf2_ros"}  # where it is not the package's own name
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """A hook of pytest: the tests of stand-ins can be had on what they stand for."""
+    parser.addoption(
+        "--on-upstream",
+        action="store_true",
+        help="of the underlay run what is imported from upstream, without the stand-ins' own ways (marker stand_in)",
+    )
+
+
 def pytest_collection(session: pytest.Session) -> None:
     """Of two processes side by side one begins at the end, so that each finds half of the files compiled already."""
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
@@ -22,17 +31,20 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The same order in all processes, whichever they collected in."""
+    """The same order in all processes, whichever they collected in; on upstream's packages what is asked of both."""
+    if config.getoption("--on-upstream"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("stand_in")])
+        items[:] = [item for item in items if not item.get_closest_marker("stand_in")]
     if "PYTEST_XDIST_WORKER" in os.environ:
         folders = config.getini("testpaths")
         items.sort(key=lambda item: (*(item.nodeid.startswith(f"{name}/") for name in reversed(folders)), item.path))
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Of the underlay only tests, and only those of stand-ins that are in use: ROS 2 may have the packages itself."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Of the underlay only tests, and only those of stand-ins that are in use, or on upstream those that are not."""
     if collection_path.parent.parent != UNDERLAY:
         return None
-    return collection_path.name != "test" or not is_in_use(collection_path.parent)
+    return collection_path.name != "test" or is_in_use(collection_path.parent) == config.getoption("--on-upstream")
 
 
 def is_in_use(stand_in: Path) -> bool:

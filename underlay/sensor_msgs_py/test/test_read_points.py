@@ -38,6 +38,7 @@ def test_offsets_and_padding_are_honoured():
     assert points.tolist() == [(7, 1.5), (65535, -2.5)]
 
 
+@pytest.mark.stand_in("upstream swaps the message's own bytes, so that a second reading is wrong")
 def test_big_endian_data_comes_out_native_and_the_message_stays():
     data = struct.pack(">dHf", 1.5, 258, 0.25) + struct.pack(">dHf", -1e300, 1, NAN)
     fields = [field("a", 0, PointField.FLOAT64), field("b", 8, PointField.UINT16), field("c", 10)]
@@ -59,6 +60,7 @@ def test_fields_come_in_the_order_asked_for():
     assert points.tolist() == [(3.0, 1.0), (6.0, 4.0)]
 
 
+@pytest.mark.stand_in("wording")
 def test_an_unknown_field_is_refused_by_name():
     with pytest.raises(AssertionError, match="intensity"):
         read_points(xyz_cloud([(1, 2, 3)]), ["x", "intensity"])
@@ -90,6 +92,7 @@ def test_an_organized_cloud_is_flat_unless_asked_for():
     assert read_points(xyz_cloud([(1, 2, 3)]), reshape_organized_cloud=True).shape == (1,)
 
 
+@pytest.mark.stand_in("upstream reads on through the padding")
 def test_padding_between_rows_is_left_out():
     fields = [field("x", 0, PointField.UINT8)]
     cloud = cloud_of(bytes([1, 2, 9, 9, 3, 4, 9, 9, 5, 6]), fields, 1, height=3, width=2, row_step=4)
@@ -103,6 +106,7 @@ def test_a_row_step_that_the_data_contradict_is_ignored():
         assert read_points(cloud)["x"].tolist() == [1, 2, 3, 4]
 
 
+@pytest.mark.stand_in("wording")
 def test_missing_bytes_are_reported():
     with pytest.raises(TypeError, match="need 24 bytes; the cloud has 12"):
         read_points(xyz_cloud([(1, 2, 3)], width=2))
@@ -128,6 +132,7 @@ def test_plain_arrays_hold_the_fields_along_the_last_axis():
     assert read_points_numpy(xyz_cloud([(0, 0, 0)] * 6, height=2), reshape_organized_cloud=True).shape == (3, 2, 3)
 
 
+@pytest.mark.stand_in("upstream compares with the cloud's first field, too")
 def test_plain_arrays_need_one_datatype_among_the_chosen_fields():
     fields = [field("ring", 0, PointField.UINT8), field("x", 1), field("y", 5)]
     cloud = cloud_of(struct.pack("<Bff", 3, 0.5, 1.5), fields, 9)
@@ -147,9 +152,16 @@ def test_lists_hold_named_tuples_of_numpy_scalars():
 
 def test_a_count_gives_numbered_fields():
     cloud = cloud_of(struct.pack("<3hB", 1, -2, 3, 9), [field("n", 0, PointField.INT16, 3), field("", 6, 2)], 7)
-    assert read_points(cloud).dtype.names == ("n_0", "n_1", "n_2", "unnamed_field_1")
-    assert read_points_list(cloud) == [(1, -2, 3, 9)]
+    points = read_points(cloud)
+    assert points.dtype.names == ("n_0", "n_1", "n_2", "unnamed_field_1")
+    assert points.tolist() == [(1, -2, 3, 9)]
     assert read_points_numpy(cloud, ["n_0", "n_1", "n_2"]).tolist() == [[1, -2, 3]]
+
+
+@pytest.mark.stand_in("upstream refuses a count, and a field without a name")
+def test_lists_have_numbered_fields_too():
+    cloud = cloud_of(struct.pack("<3hB", 1, -2, 3, 9), [field("n", 0, PointField.INT16, 3), field("", 6, 2)], 7)
+    assert read_points_list(cloud) == [(1, -2, 3, 9)]
 
 
 def test_a_cloud_that_was_serialized_reads_the_same():
