@@ -41,7 +41,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of the underlay only tests, and only those of stand-ins that are in use, or on upstream those that are not."""
+    """Of the underlay only tests, and only those of stand-ins that are in use, or on upstream those that are not.
+
+    What a file named test_own_* imports is in the stand-in alone.
+    """
+    if collection_path.name.startswith("test_own_") and UNDERLAY in collection_path.parents:
+        return config.getoption("--on-upstream") or None
     if collection_path.parent.parent != UNDERLAY:
         return None
     return collection_path.name != "test" or is_in_use(collection_path.parent) == config.getoption("--on-upstream")

@@ -166,8 +166,7 @@ def test_completion_of_an_action_is_told(run, python):
     ("make", "message"),
     [
         (lambda: OnProcessExit(target_action="talker", on_exit=[]), "ExecuteLocal"),
-        (lambda: OnProcessExit(on_exit=["text"]), "entities"),
-        (lambda: EmitEvent(event="text"), "event"),
+        (lambda: OnProcessExit(on_exit=["text"]), "(?i)entit"),
         (lambda: OpaqueFunction(function="text"), "callable"),
         (lambda: TimerAction(period=None, actions=[]), "period"),
     ],
@@ -175,6 +174,11 @@ def test_completion_of_an_action_is_told(run, python):
 def test_wrong_types_are_refused_at_once(make, message):
     with pytest.raises(TypeError, match=message):
         make()
+
+
+def test_only_events_can_be_emitted():
+    with pytest.raises(RuntimeError, match="event"):
+        EmitEvent(event="text")
 
 
 def test_timer_waits_for_its_period(run):

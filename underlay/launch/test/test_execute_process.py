@@ -115,11 +115,19 @@ def test_shell_runs_the_command_line(run):
 )
 def test_terminal_is_emulated_on_demand(run, python, own, configured, expected):
     entities = [] if configured is None else [SetLaunchConfiguration("emulate_tty", configured)]
-    program = "import os; print(os.isatty(1)); print(os.isatty(2)); os.write(2, b'last')"
+    program = "import os; print(os.isatty(1)); print(os.isatty(2)); os.write(2, b'last\\n')"
 
     outcome = run(*entities, ExecuteProcess(cmd=python(program), name="talker", output="screen", emulate_tty=own))
 
-    assert sorted(outcome.lines_of("talker")) == sorted([expected, expected, "last"])
+    assert sorted(line.rstrip("\r") for line in outcome.lines_of("talker")) == sorted([expected, expected, "last"])
+
+
+@pytest.mark.stand_in("upstream's end with a carriage return, and one that does not end may be lost")
+def test_lines_of_an_emulated_terminal_end_as_others(run, python):
+    program = "import os; os.write(1, b'one\\n'); os.write(1, b'last')"
+    action = ExecuteProcess(cmd=python(program), name="talker", output="screen", emulate_tty=True)
+
+    assert run(action).lines_of("talker") == ["one", "last"]
 
 
 def test_command_is_logged_on_demand(run, python):
@@ -140,6 +148,7 @@ def test_command_that_cannot_be_started_is_named_and_the_others_go_on(run, pytho
     assert outcome.lines_of("talker") == ["on"]
 
 
+@pytest.mark.stand_in("upstream's launch returns 0")
 def test_required_command_that_cannot_be_started_fails_the_launch(run):
     assert run(ExecuteProcess(cmd=["no-such-program"], on_exit=[Shutdown()])).code == 1
 
@@ -226,6 +235,7 @@ def test_on_exit_may_be_a_function_of_event_and_context(run, python):
     assert "talker ended with 4, False" in outcome.screen
 
 
+@pytest.mark.stand_in("upstream says less")
 def test_bad_output_format_is_named_before_anything_is_started(run, python):
     outcome = run(ExecuteProcess(cmd=python("print('started')"), output_format="{lines}", output="screen"))
 
@@ -234,11 +244,13 @@ def test_bad_output_format_is_named_before_anything_is_started(run, python):
     assert "process started" not in outcome.screen
 
 
+@pytest.mark.stand_in("upstream starts what the letters name")
 def test_command_that_is_a_single_text_is_refused():
     with pytest.raises(TypeError, match=r"list of arguments.*'ls -l'"):
         ExecuteProcess(cmd="ls -l")
 
 
+@pytest.mark.stand_in("upstream finds out when the process is to be ended")
 def test_bad_timeout_is_named_before_anything_is_started(run, python):
     outcome = run(ExecuteProcess(cmd=python("print('started')"), sigterm_timeout="soon", output="screen"))
 

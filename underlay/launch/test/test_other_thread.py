@@ -17,7 +17,10 @@ from launch.events import Shutdown as ShutdownEvent
 
 WAIT = "import os; os.write(1, b'up\\n'); os.read(0, 1)"
 
-pytestmark = pytest.mark.usefixtures("no_child_is_left")
+pytestmark = [
+    pytest.mark.usefixtures("no_child_is_left"),
+    pytest.mark.stand_in("upstream's runs in the main thread alone"),
+]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def logs() -> dict[str, str]:
     return {path.name: path.read_text() for path in Path(launch.logging.launch_config.log_dir).iterdir()}
 
 
+@pytest.mark.stand_in("what is in the pipes as a process ends can be lost upstream")
 def test_both_streams_and_an_unfinished_last_line_arrive(run, python):
     program = """
         import os
@@ -30,6 +32,7 @@ def test_both_streams_and_an_unfinished_last_line_arrive(run, python):
     assert sorted(outcome.lines_of("talker")) == ["err", "out"]
 
 
+@pytest.mark.stand_in("upstream replaces the pieces one by one")
 def test_lines_and_characters_that_come_in_pieces_stay_whole(run, python):
     program = """
         import os
@@ -74,7 +77,7 @@ def test_output_is_cached_as_it_is(run, python):
 
 
 def test_output_that_is_not_cached_cannot_be_got(python):
-    with pytest.raises(RuntimeError, match="cached_output"):
+    with pytest.raises(RuntimeError, match="cached.output"):
         ExecuteProcess(cmd=python("pass")).get_stdout()
 
 
@@ -122,14 +125,14 @@ def test_output_may_be_a_substitution(run, python):
 
 
 @pytest.mark.parametrize(
-    ("output", "message"),
-    [("scren", "'scren' is not a valid"), ({"stdot": "log"}, "'stdot'"), ({"both": "lag"}, "'lag'")],
+    ("output", "wrong"),
+    [("scren", "scren"), ({"stdot": "log"}, "stdot"), ({"both": "lag"}, "lag")],
 )
-def test_output_to_nowhere_known_fails_the_launch(run, python, output, message):
+def test_output_to_nowhere_known_fails_the_launch(run, python, output, wrong):
     outcome = run(ExecuteProcess(cmd=python("pass"), output=output))
 
     assert outcome.code == 1
-    assert message in outcome.screen
+    assert re.search(rf": '?{wrong}'? is not a valid", outcome.screen)
 
 
 def test_environment_variable_overrides_the_output(run, python):

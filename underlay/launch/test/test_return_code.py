@@ -19,13 +19,15 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown as ShutdownEvent
 
+RETURNS_0 = pytest.mark.stand_in("upstream's launch returns 0")
+LEAVES = pytest.mark.stand_in("upstream leaves the process behind")
 WAIT = "import os; os.write(1, b'up\\n'); os.read(0, 1)"
 
 pytestmark = pytest.mark.usefixtures("no_child_is_left")
 
 
 @pytest.mark.parametrize("ending", [Shutdown(), [Shutdown(reason="done")], lambda event, context: Shutdown()])
-@pytest.mark.parametrize(("code", "returned"), [(0, 0), (3, 1)])
+@pytest.mark.parametrize(("code", "returned"), [(0, 0), pytest.param(3, 1, marks=RETURNS_0)])
 def test_return_code_tells_whether_a_required_process_failed(run, python, ending, code, returned):
     required = ExecuteProcess(cmd=python(f"raise SystemExit({code})"), name="required", on_exit=ending)
     other = ExecuteProcess(cmd=python(WAIT), name="other")
@@ -36,6 +38,7 @@ def test_return_code_tells_whether_a_required_process_failed(run, python, ending
     assert f"[INFO] [launch]: process[{required.name}] was required: shutting down launched system" in outcome.screen
 
 
+@RETURNS_0
 def test_required_process_may_be_declared_by_a_handler_and_an_event(run, python):
     required = ExecuteProcess(cmd=python("raise SystemExit(3)"))
     end = OnProcessExit(target_action=required, on_exit=EmitEvent(event=ShutdownEvent(reason="over")))
@@ -70,6 +73,7 @@ def test_exception_ends_the_processes_that_were_started_before(run, once_up, pyt
     assert action.return_code == -2
 
 
+@LEAVES
 def test_exception_in_the_same_visit_leaves_no_process_behind(run, python):
     action = ExecuteProcess(cmd=python(WAIT), name="waiter")
 
@@ -79,6 +83,7 @@ def test_exception_in_the_same_visit_leaves_no_process_behind(run, python):
     assert action.return_code in (None, -2)
 
 
+@LEAVES
 def test_exit_from_a_description_leaves_no_process_behind(run, once_up, python):
     def leave(context):
         raise SystemExit(7)
@@ -131,17 +136,24 @@ def test_shutdown_within_the_loop_can_be_awaited(run, service):
     assert run(OpaqueFunction(function=begin), TimerAction(period=3600.0, actions=[])).code == 0
 
 
-def test_exception_of_a_task_that_the_launch_waits_for_fails_it(run):
+@pytest.fixture
+def outcome_of_a_broken_task(run):
     async def broken():
         raise RuntimeError("broken task")
 
     def begin(context):
         context.add_completion_future(context.asyncio_loop.create_task(broken()))
 
-    outcome = run(OpaqueFunction(function=begin))
+    return run(OpaqueFunction(function=begin))
 
-    assert outcome.code == 1
-    assert "broken task" in outcome.screen
+
+def test_exception_of_a_task_that_the_launch_waits_for_fails_it(outcome_of_a_broken_task):
+    assert outcome_of_a_broken_task.code == 1
+
+
+@pytest.mark.stand_in("upstream keeps it to itself")
+def test_exception_of_a_task_is_told(outcome_of_a_broken_task):
+    assert "broken task" in outcome_of_a_broken_task.screen
 
 
 def test_bounds_of_the_escalation_are_not_waited_for_when_not_needed(run, python):

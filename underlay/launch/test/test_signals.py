@@ -110,6 +110,7 @@ def test_further_interrupts_are_ignored(start):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
 def test_termination_ends_the_processes_and_fails_the_launch(start, number):
     launch, pid = start()
 
@@ -122,6 +123,7 @@ def test_termination_ends_the_processes_and_fails_the_launch(start, number):
     assert is_gone(pid)
 
 
+@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
 def test_termination_kills_processes_that_ignore_it(start):
     launch, pid = start(manner="stubborn", sigkill="0.1")
 
@@ -132,6 +134,7 @@ def test_termination_kills_processes_that_ignore_it(start):
     assert is_gone(pid)
 
 
+@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
 def test_second_termination_kills_at_once(start):
     launch, pid = start(manner="stubborn")
 
@@ -143,6 +146,7 @@ def test_second_termination_kills_at_once(start):
     assert is_gone(pid)
 
 
+@pytest.mark.stand_in("upstream's launch ends alone, by the signal")
 def test_termination_during_a_shutdown_ends_it(start):
     launch, pid = start(manner="stubborn", noninteractive=True, sigkill="0.1")
 
@@ -163,6 +167,7 @@ def test_signal_handlers_are_restored_after_the_run(run):
     assert [signal.getsignal(number) for number in numbers] == before
 
 
+@pytest.mark.stand_in("upstream ends, too, but with words about each line")
 def test_launch_whose_output_nobody_reads_still_ends(launch_process):
     program = """
     import os, sys

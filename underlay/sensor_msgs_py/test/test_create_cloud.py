@@ -94,9 +94,8 @@ def test_a_structured_array_of_another_layout_is_refused():
     assert create_cloud(HEADER, XYZ, padded, 20).point_step == 20
 
 
-@pytest.mark.stand_in("wording")
 def test_too_many_axes_are_refused():
-    with pytest.raises(AssertionError, match="3 axes"):
+    with pytest.raises(AssertionError, match="3 axes|Too many dimensions"):
         create_cloud_xyz32(HEADER, np.zeros((2, 2, 2, 3)))
 
 

@@ -101,13 +101,12 @@ def test_fields_without_names_are_called_after_their_position():
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ([("x", 0, 7, 0)], AssertionError, "count of 0"),
-        ([("x", 0, 7, 1), ("x", 4, 7, 1)], AssertionError, "repeat"),
-        ([("x_1", 0, 7, 1), ("x", 4, 7, 2)], AssertionError, "repeat"),
-        ([("x", 0, 9, 1)], KeyError, "unknown datatype 9"),
+        ([("x", 0, 7, 0)], AssertionError, "count (of|=) 0"),
+        ([("x", 0, 7, 1), ("x", 4, 7, 1)], AssertionError, "(?i)repeat|duplicate"),
+        ([("x_1", 0, 7, 1), ("x", 4, 7, 2)], AssertionError, "(?i)repeat|duplicate"),
+        ([("x", 0, 9, 1)], KeyError, "unknown datatype 9|^9$"),
     ],
 )
-@pytest.mark.stand_in("wording")
 def test_senseless_fields_are_refused(fields, error, message):
     made = [PointField(name=n, offset=o, datatype=d, count=c) for n, o, d, c in fields]
     with pytest.raises(error, match=message):

@@ -57,7 +57,7 @@ def test_a_chain_by_hand(buffer, stamped):
 def test_a_message_stamp_serves_as_the_time(buffer, stamped):
     buffer.set_transform(stamped("map", "base", 5.25, (1, 0, 0)), "test")
     assert buffer.lookup_transform("map", "base", TimeMsg(sec=5, nanosec=250_000_000)).transform.translation.x == 1.0
-    with pytest.raises(TypeError, match="time must have sec and nanosec, or nanoseconds; got float"):
+    with pytest.raises(TypeError, match=r"time must have sec and nanosec, or nanoseconds(; got float|\.$)"):
         buffer.lookup_transform("map", "base", 5.25)
 
 
@@ -132,8 +132,8 @@ def test_two_times_are_joined_by_a_fixed_frame(buffer, stamped):
     assert numbers(found)[:3] == pytest.approx((0, -2, 0))
     assert Rotation.from_quat(numbers(found)[3:]).magnitude() == pytest.approx(math.pi)
     assert found.header.stamp.sec == 3
-    assert buffer.can_transform_full("base", at(3), "base", at(1), "odom") is True
-    assert buffer.can_transform_full("base", at(9), "base", at(1), "odom") is False
+    assert buffer.can_transform_full("base", at(3), "base", at(1), "odom")
+    assert not buffer.can_transform_full("base", at(9), "base", at(1), "odom")
     with pytest.raises(LookupException, match='"mars" passed to lookupTransform argument fixed_frame does not exist'):
         buffer.lookup_transform_full("base", at(3), "base", at(1), "mars")
 
@@ -175,6 +175,14 @@ def test_separate_trees_have_no_connection(buffer, stamped):
     for time in (LATEST, at(1)):
         with pytest.raises(ConnectivityException, match="between 'base' and 'rover' because they are not part of the"):
             buffer.lookup_transform("base", "rover", time)
+    with pytest.raises(TransformException, match="'base' and 'rover'"):
+        buffer.get_latest_common_time("base", "rover")
+
+
+@pytest.mark.stand_in("upstream raises the base, TransformException")
+def test_asking_for_a_common_time_of_separate_trees_raises_what_lookups_raise(buffer, stamped):
+    buffer.set_transform(stamped("map", "base", 1), "test")
+    buffer.set_transform(stamped("moon", "rover", 1), "test")
     with pytest.raises(ConnectivityException):
         buffer.get_latest_common_time("base", "rover")
 
@@ -196,7 +204,7 @@ def test_a_loop_is_reported(buffer, stamped):
         ("", "base", InvalidArgumentException, "target_frame - in tf2 frame_ids cannot be empty"),
         ("map", "", InvalidArgumentException, "source_frame - in tf2 frame_ids cannot be empty"),
         ("/map", "base", InvalidArgumentException, "\"/map\" .* cannot start with a '/'"),
-        ("map", None, TypeError, "source_frame must be a str, not NoneType"),
+        ("map", None, TypeError, "(source_frame must be a|argument 2 must be) str, not None"),
     ],
 )
 def test_unknown_and_malformed_names_are_refused(buffer, stamped, target, source, error, message):
@@ -207,13 +215,13 @@ def test_unknown_and_malformed_names_are_refused(buffer, stamped, target, source
 
 def test_can_transform_tells_why_not(buffer, stamped):
     buffer.set_transform(stamped("map", "base", 1), "test")
-    assert buffer.can_transform("map", "base", at(1)) is True
+    assert buffer.can_transform("map", "base", at(1))
     assert buffer.can_transform("map", "base", at(1), return_debug_tuple=True) == (True, "")
-    assert buffer.can_transform("map", "mars", at(1)) is False
+    assert not buffer.can_transform("map", "mars", at(1))
     possible, why = buffer.can_transform("map", "base", at(2), return_debug_tuple=True)
-    assert possible is False
+    assert not possible
     assert "only time 1.000000" in why
-    assert buffer.can_transform_full_core("map", at(1), "/base", at(1), "map")[0] is False
+    assert not buffer.can_transform_full_core("map", at(1), "/base", at(1), "map")[0]
 
 
 def test_all_errors_share_a_base(buffer):

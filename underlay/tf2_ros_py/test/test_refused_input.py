@@ -1,11 +1,15 @@
 """Transforms that a buffer does not take."""
 
+import re
+
 import pytest
 from rclpy.time import Time
 
 from tf2_ros import Buffer
 
 NAN = float("nan")
+DENORMALIZED = "TF_DENORMALIZED_QUATERNION"
+NORMALIZES = pytest.mark.stand_in("upstream normalises it first, and takes it, or finds NaN")
 
 
 @pytest.fixture
@@ -23,9 +27,9 @@ def buffer():
         (("", "base", 1), "TF_NO_FRAME_ID"),
         (("map", "base", 1, (0, NAN, 0)), "TF_NAN_INPUT"),
         (("map", "base", 1, (0, 0, 0), (0, 0, 0, NAN)), "TF_NAN_INPUT"),
-        (("map", "base", 1, (0, 0, 0), (0, 0, 0, 0)), "TF_DENORMALIZED_QUATERNION"),
-        (("map", "base", 1, (0, 0, 0), (0, 0, 0, 1.006)), "TF_DENORMALIZED_QUATERNION"),
-        (("map", "base", 1, (0, 0, 0), (0, 0, 0, 0.994)), "TF_DENORMALIZED_QUATERNION"),
+        pytest.param(("map", "base", 1, (0, 0, 0), (0, 0, 0, 0)), DENORMALIZED, marks=NORMALIZES),
+        pytest.param(("map", "base", 1, (0, 0, 0), (0, 0, 0, 1.006)), DENORMALIZED, marks=NORMALIZES),
+        pytest.param(("map", "base", 1, (0, 0, 0), (0, 0, 0, 0.994)), DENORMALIZED, marks=NORMALIZES),
     ],
 )
 def test_unsound_transforms_are_logged_and_ignored(buffer, stamped, capfd, method, parts, code):
@@ -33,11 +37,12 @@ def test_unsound_transforms_are_logged_and_ignored(buffer, stamped, capfd, metho
     log = capfd.readouterr().err
     assert "[ERROR]" in log
     assert code in log
-    assert "authority 'the robot'" in log
+    assert re.search("""authority ['"]the robot['"]""", log)
     assert buffer.all_frames_as_string() == ""
     assert buffer._getFrameStrings() == []
 
 
+@NORMALIZES
 def test_every_fault_of_a_transform_is_told(buffer, stamped, capfd):
     buffer.set_transform(stamped("", "", 1, (NAN, 0, 0), (0, 0, 0, 2)), "test")
     log = capfd.readouterr().err

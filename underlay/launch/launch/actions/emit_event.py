@@ -10,7 +10,6 @@ from ..events import Shutdown as ShutdownEvent
 from ..events.process import ProcessExited
 from ..launch_context import LaunchContext
 from ..logging import get_logger
-from ..utilities import ensure_argument_type
 
 
 class EmitEvent(Action):
@@ -19,7 +18,8 @@ class EmitEvent(Action):
     def __init__(self, *, event: Event, **kwargs: Any) -> None:
         """Emit `event`."""
         super().__init__(**kwargs)
-        ensure_argument_type(event, Event, "event", "EmitEvent")
+        if not isinstance(event, Event):
+            raise RuntimeError(f"EmitEvent takes an event, but it got {event!r}")
         self.__event = event
 
     @property
