@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import sys
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
@@ -48,6 +50,9 @@ def run(service: LaunchService, capsys: pytest.CaptureFixture[str]) -> Callable[
     """Return a function that launches entities and returns what came of it."""
 
     def run_entities(*entities: LaunchDescriptionEntity) -> Outcome:
+        screen = launch.logging.launch_config.get_screen_handler()
+        if isinstance(screen, logging.StreamHandler):  # which keeps the stdout that a fixture had
+            screen.setStream(sys.stdout)
         service.include_launch_description(LaunchDescription(entities))
         watchdog = threading.Timer(WATCHDOG_S, service.shutdown)
         watchdog.start()

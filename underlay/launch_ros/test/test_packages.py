@@ -37,7 +37,7 @@ def test_package_that_is_missing_is_named(package, substitution):
 def test_executable_that_may_not_be_executed_is_not_found(package):
     package.executable.chmod(0o644)
 
-    with pytest.raises(SubstitutionFailure, match=r"'node' of package 'robot' not found.*lib/robot"):
+    with pytest.raises(SubstitutionFailure, match=r"'node'( of package 'robot')? not found.*lib/robot"):
         ExecutableInPackage("node", "robot").perform(LaunchContext())
 
 
@@ -45,7 +45,7 @@ def test_package_without_executables_is_named(package):
     package.executable.unlink()
     package.executable.parent.rmdir()
 
-    with pytest.raises(SubstitutionFailure, match=r"'robot'.*lib/robot' does not exist.*'node'"):
+    with pytest.raises(SubstitutionFailure, match=r"'robot'.*lib/robot' does not exist(.*'node'|$)"):
         ExecutableInPackage("node", "robot").perform(LaunchContext())
 
 
