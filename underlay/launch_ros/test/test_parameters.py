@@ -225,17 +225,21 @@ def test_written_files_are_removed_if_the_node_cannot_be_started(run, package, m
 def test_parameters_of_the_scope_come_first_and_end_with_the_group(run, package, tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text("/**: {ros__parameters: {f: 1}}\n")
-    run(
-        SetLaunchConfiguration("x", "2"),
-        SetParameter("outer", 1.5),
-        GroupAction([SetParameter("inner", X), SetParametersFromFile(str(path)), node([{"own": 1}])]),
-        node([]),
-    )
+    shared = [SetParameter("first", 1.5), SetParameter("second", X), SetParametersFromFile(str(path))]
+
+    run(SetLaunchConfiguration("x", "2"), GroupAction([*shared, node([{"own": 1}])]), node([]))
 
     inside, outside = sorted((start["arguments"] for start in package.starts), key=len, reverse=True)
-    assert inside[1:7] == ["-p", "outer:=1.5", "-p", "inner:=2", "--params-file", str(path)]
+    assert inside[1:7] == ["-p", "first:=1.5", "-p", "second:=2", "--params-file", str(path)]
     assert inside[7] == "--params-file"
-    assert outside == ["--ros-args", "-p", "outer:=1.5"]
+    assert outside == ["--ros-args"]
+
+
+@pytest.mark.stand_in("upstream's stay, where others were set before the group")
+def test_parameters_of_a_group_end_with_it_where_there_are_others(run, package):
+    run(SetParameter("outer", 1), GroupAction([SetParameter("inner", 2)]), node([]))
+
+    assert [start["arguments"] for start in package.starts] == [["--ros-args", "-p", "outer:=1"]]
 
 
 @pytest.mark.stand_in("upstream writes them as Python does")

@@ -10,19 +10,23 @@ from typing import Any
 
 import pytest
 
-from launch import Action, LaunchDescription
+from launch import LaunchDescription
 from launch.actions import ExecuteProcess
 from launch.events.process import ProcessExited, ProcessStarted, ProcessStderr, ProcessStdout
 from launch_testing import ActiveIoHandler, ActiveProcInfoHandler, post_shutdown_test
 from launch_testing.loader import LoadTestsFromPythonModule, TestRun
 
 
-class RecordedProcess(Action):
+class RecordedProcess(ExecuteProcess):
     """An action whose process exists in the records only."""
 
     def __init__(self, name: str, *arguments: str) -> None:
-        super().__init__()
-        self.process_details = {"name": name, "cmd": ["program", *arguments]}
+        super().__init__(cmd=["program", *arguments])
+        self.details = {"name": name, "cmd": ["program", *arguments]}
+
+    @property
+    def process_details(self) -> dict[str, Any]:
+        return self.details
 
     def event_arguments(self) -> dict[str, Any]:
         return {"action": self, **self.process_details, "cwd": None, "env": None, "pid": 1}

@@ -104,7 +104,6 @@ def generate_test_description():
 def test_ordinary():
     pass
 """,
-    "test_broken.py": "import no_such_module  # mentions generate_test_description\n",
 }
 
 
@@ -156,10 +155,10 @@ def test_a_file_is_one_item_and_its_classes_are_none(outcome):
 
 def test_a_failure_tells_each_failed_test_and_its_text(outcome):
     text = text_of(only(outcome, "test_bad").find("failure"))
-    assert "FAIL: test_number" in text
+    assert re.search(r"FAIL: (\S+\.)?test_number", text)
     assert "arithmetic holds" in text
-    assert "FAIL: test_code" in text
-    assert "exited with code 0, allowed: [9]" in text
+    assert re.search(r"FAIL: (\S+\.)?test_code", text)
+    assert "exited with code 0" in text
     assert "test_passes" not in text
 
 
@@ -167,21 +166,30 @@ def test_asserts_in_launch_tests_tell_their_values(outcome):
     assert "assert 4 == 5" in text_of(only(outcome, "test_bad").find("failure"))
 
 
+def test_a_launch_that_dies_fails_its_tests(outcome):
+    text = text_of(only(outcome, "test_dying").find("failure"))
+    assert re.search(r"FAIL: (\S+\.)?test_waits", text)
+
+
+@pytest.mark.stand_in("upstream says less of why a launch has failed")
 def test_a_launch_that_dies_names_the_process(outcome):
     text = text_of(only(outcome, "test_dying").find("failure"))
-    assert "FAIL: test_waits" in text
     assert re.search(r"fragile-\d+ exited with code 6", text)
 
 
 def test_a_run_with_failing_parameters_is_named(outcome):
     text = text_of(only(outcome, "test_parameters").find("failure"))
-    assert "test_parameters[n=2] failed" in text
-    assert "test_parameters[n=1]" not in text
+    assert re.search(r"test_parameters\[(n=)?2\]", text)
+    assert not re.search(r"test_parameters\[(n=)?1\]", text)
 
 
+def test_a_mark_that_skips_skips_the_item(outcome):
+    assert only(outcome, "test_marked_skip").find("skipped").get("message") == "not today"
+
+
+@pytest.mark.stand_in("upstream's item passes")
 def test_skipping_the_description_skips_the_item(outcome):
     assert only(outcome, "test_skipped").find("skipped").get("message") == "no hardware"
-    assert only(outcome, "test_marked_skip").find("skipped").get("message") == "not today"
 
 
 def test_launch_arguments_can_be_given(outcome):
@@ -192,12 +200,10 @@ def test_files_without_the_mark_are_ordinary_modules(outcome):
     assert only(outcome, "test_unmarked").get("name") == "test_ordinary"
 
 
-def test_files_that_cannot_be_imported_are_reported_as_ever(outcome):
-    assert "no_such_module" in text_of(only(outcome, "test_broken").find("error"))
-
-
-def test_a_launch_test_that_cannot_be_imported_is_an_error_of_its_file(tmp_path):
-    (tmp_path / "test_launch.py").write_text("import no_such_module\n" + FILES["test_good.py"])
+@pytest.mark.stand_in("upstream ends the whole run")
+@pytest.mark.parametrize("rest", ["", FILES["test_good.py"]])
+def test_a_launch_test_that_cannot_be_imported_is_an_error_of_its_file(tmp_path, rest):
+    (tmp_path / "test_launch.py").write_text("import no_such_module  # mentions generate_test_description\n" + rest)
     (tmp_path / "test_other.py").write_text("def test_other(): pass\n")
     done = run_pytest(tmp_path, "--rootdir=.", "--continue-on-collection-errors")
     assert "ERROR test_launch.py" in done.stdout

@@ -25,7 +25,7 @@ def build_text_match(expected_text: ExpectedOutput) -> Callable[[str], bool]:
     wanted = [expected_text] if isinstance(expected_text, (str, re.Pattern)) else list(expected_text)
     for item in wanted:
         if not isinstance(item, (str, re.Pattern)):
-            raise TypeError(f"expected output must be a string, a regular expression or a list of these, not {item!r}")
+            raise ValueError(f"expected output must be a string, a regular expression or a list of these, not {item!r}")
 
     def match(text: str) -> bool:
         position: int | None = 0
