@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -81,7 +81,7 @@ class Audience:
     def wait(self, what: Callable[[], Any]) -> None:
         """Wait until something holds after a message has come."""
         with self.changed:
-            assert self.changed.wait_for(what, PATIENCE_S), {topic: len(heard) for topic, heard in self.heard.items()}
+            assert self.changed.wait_for(what, PATIENCE_S), {name: len(heard) for name, heard in self.heard.items()}
 
     def call(self, kind: Any, **request: Any) -> Any:
         """The answer of a service of the player."""
@@ -108,15 +108,13 @@ class Process:
             [str(PLAYER), "--ros-args", *values], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """End it in order: who is killed may hold a lock of the shared memory, for which others then wait for ever."""
-        if self.popen.poll() is None:
-            self.popen.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                self.popen.communicate(timeout=PATIENCE_S)
-        if self.popen.poll() is None:
-            self.popen.kill()
-            self.popen.communicate()
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if self.popen.poll() is None:
+                self.popen.send_signal(number)
+                with suppress(subprocess.TimeoutExpired):
+                    self.popen.communicate(timeout=PATIENCE_S)
 
     def end(self) -> tuple[int, str]:
         """The exit code and what it said."""
@@ -141,11 +139,8 @@ def audience(ros: None) -> Iterator[Audience]:
 
 @contextmanager
 def playing(root: Path, **parameters: Any) -> Iterator[Process]:
-    process = Process({"archive": root, **parameters})
-    try:
+    with closing(Process({"archive": root, **parameters})) as process:
         yield process
-    finally:
-        process.leave()
 
 
 def message_class(msgtype: str) -> Any:
