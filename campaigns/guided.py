@@ -93,7 +93,7 @@ def main() -> int:
     try:
         fuzzer = importlib.import_module("atheris")
     except ImportError:
-        say("campaigns.guided needs atheris: pip install atheris (CPython 3.11 to 3.13)")
+        say("campaigns.guided needs atheris: pip install atheris, on CPython 3.11")
         return 2
     if len(chosen.kinds) > 1:
         options = ["--seconds", str(chosen.seconds), "--seed", str(chosen.seed), "--keep", str(chosen.keep)]

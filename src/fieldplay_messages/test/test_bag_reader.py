@@ -251,6 +251,29 @@ def test_an_index_that_points_anywhere_costs_its_message_and_is_told(offset: int
     assert all("expected a message at byte" in str(defect) for defect in defects)
 
 
+def without_channel(data: bytes, name: bytes, *, everywhere: bool) -> bytes:
+    """An MCAP file where a channel is not introduced at the begin, or nowhere."""
+    channel = len(name).to_bytes(4, "little") + name + (3).to_bytes(4, "little") + b"cdr"
+    assert data.count(channel) == 2  # once more in the summary
+    return data.replace(channel, b"\xff" * 4 + channel[4:], 2 if everywhere else 1)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_a_channel_that_is_not_introduced_costs_no_messages_of_others(
+    compression: str, everywhere: bool, tmp_path: Path
+) -> None:
+    bag = write(tmp_path / "bag", compression=compression)
+    whole, _ = in_order(bag)
+    (storage,) = bag.glob("*.mcap")
+    storage.write_bytes(without_channel(storage.read_bytes(), b"/value", everywhere=everywhere))
+    found, defects = in_order(bag)
+    assert found == at_random(bag)[0] == ({"/pose": whole["/pose"]} if everywhere else whole)
+    told = "200 messages are of channel 2, which was not introduced"
+    assert any(told in str(defect) for defect in defects) == everywhere
+    assert sum("is damaged: a text in it is longer" in str(defect) for defect in defects) == 1
+
+
 def test_behind_a_row_of_a_database_that_cannot_be_read_the_others_are(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage="sqlite3")
     whole, _ = in_order(bag)

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,8 @@ class McapReader:
         self.is_cut = False
         self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
         self._schemas: dict[int, tuple[str, str, str]] = {}
+        self._strangers: Counter[int] = Counter()  # messages of channels that are not known
+        self._has_searched = False
         self._file = path.open("rb")
         self._size = os.fstat(self._file.fileno()).st_size
         self._blocks = UnpackedBlocks(self._unpacked)
@@ -112,11 +115,15 @@ class McapReader:
                 if record.op == CHUNK:
                     yield from self._messages_of_chunk(record)
                 elif record.op == MESSAGE:
-                    yield self._message(memoryview(self._content(record)))
+                    message = self._message(memoryview(self._content(record)))
+                    if message is not None:
+                        yield message
                 else:
                     self._learn(record.op, memoryview(self._content(record)))
             except BROKEN as error:
                 self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+        for number, count in self._strangers.items():
+            self.faults.append(f"{count} messages are of channel {number}, which was not introduced")
 
     def index(self) -> Mapping[int, MessagePlaces]:
         """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""
@@ -226,21 +233,39 @@ class McapReader:
         try:
             for op, _, content in records_in(memoryview(self._chunk_bytes(record))):
                 if op == MESSAGE:
-                    yield self._message(content)
+                    message = self._message(content)
+                    if message is not None:
+                        yield message
                 else:
                     self._learn(op, content)
         except BROKEN:
             if record.there == record.length:  # else the file's end is told anyway
                 raise
 
-    def _message(self, content: memoryview) -> StoredMessage:
+    def _message(self, content: memoryview) -> StoredMessage | None:
+        """A message, if its channel is known, be it from the file's end."""
         number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
+        if number not in self.topics and not self._has_searched:
+            self._search_channels()
         if number not in self.topics:
-            raise ArchiveError(f"a message is of channel {number}, which was not introduced")
+            self._strangers[number] += 1
+            return None
         stored = self.topics[number]
         return StoredMessage(
             stored.topic, min(log_ns, LARGEST_TIME_NS), content[MESSAGE_HEAD.size :], is_cdr=stored.is_cdr
         )
+
+    def _search_channels(self) -> None:
+        """Take in what the file tells elsewhere of channels that were not introduced, as its summary does."""
+        self._has_searched = True
+        known, told, place, is_cut = self.topics, len(self.faults), self.position, self.is_cut
+        self.topics = {}
+        for record in self._records(until=(FOOTER,)):
+            if record.op in (SCHEMA, CHANNEL):
+                self._take(_Found(), record)
+        self.topics |= known
+        self.position, self.is_cut = place, is_cut
+        del self.faults[told:]
 
     def _learn(self, op: int, content: memoryview) -> None:
         """Take in a schema or a channel."""
