@@ -2,15 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-from ament_index_python.packages import get_package_share_directory
 
 from fieldplay.projection.projection import overlay_parameters
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
+from fieldplay_messages.config import config_folders
 from fieldplay_messages.ends import ENDS_WITH
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.yaml_text import value_of_yaml
@@ -90,8 +88,7 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
     values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
     if not os.path.exists(_place(values)):
         raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
-    share = Path(get_package_share_directory("fieldplay_bringup"))
-    started = [*_environment(), _player(spec, values, share)]
+    started = [*_environment(), _player(spec, values)]
     if values["kinematics"]:
         started += _kinematics(spec, values)
     if values["overlay"]:
@@ -111,8 +108,9 @@ def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> lis
             )
         )
     if values["rviz"]:
-        view = share / "config" / "rviz" / f"{spec.name}.rviz"
-        started.append(Node(package="rviz2", executable="rviz2", arguments=["-d", str(view)]))
+        views = (folder / "rviz" / f"{spec.name}.rviz" for folder in config_folders())
+        chosen = [word for view in views if view.is_file() for word in ("-d", str(view))][:2]
+        started.append(Node(package="rviz2", executable="rviz2", arguments=chosen))
     if values["view"]:
         started.append(live_view(spec.name, str(values["namespace"]), in_browser=values["view"] == "web"))
     return started
@@ -142,7 +140,7 @@ def _environment() -> list[LaunchDescriptionEntity]:
     return [*fast_dds, SetEnvironmentVariable(ENDS_WITH, str(os.getpid()))]
 
 
-def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
+def _player(spec: DatasetSpec, values: Values) -> Node:
     passed = ("rate", "start", "duration", "clock", "skip_gaps")
     parameters: dict[str, Any] = {name: float(values[name]) for name in passed}
     parameters |= {name: values[name] for name in ("loop", "paused", "images", "stamps", "on_end")}
@@ -161,7 +159,6 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
         heard += [f"{stream.id}@pipeline" for stream in spec.streams if stream.topic in fed]
     if heard:
         parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
-    model = share / "urdf" / f"{spec.robot}.urdf"
     return Node(
         package="fieldplay_player",
         executable="player",
@@ -175,7 +172,7 @@ def _player(spec: DatasetSpec, values: Values, share: Path) -> Node:
                 "archive": _place(values),
                 "dataset": spec.name,
                 "frame_prefix": str(values["frame_prefix"]),
-                "urdf": str(model) if spec.robot else "",
+                "urdf": str(robot_file(spec.robot) or ""),
                 "map_tf": bool(values["map_tf"] and values["kinematics"]),
                 "joints_tf": not values["kinematics"],
             }
