@@ -24,8 +24,9 @@ from unittest.mock import patch
 import numpy as np
 from archive import write_clouds, write_pictures, write_tables
 
+from fieldplay_player.dds_profile import use_profile
+
 ROOT = Path(__file__).parents[1]
-PROFILE = ROOT / "config" / "fastdds.xml"
 FAST = 1000.0  # a rate at which nothing is ever waited for
 POLL_S = 0.004
 FIRST_NS = 1_000_000_000
@@ -158,14 +159,14 @@ def measure(path: Path, rate: float, checkout: Path, folder: Path) -> dict[str, 
 
 
 def environment_of(checkout: Path) -> dict[str, str]:
-    """The environment in which the packages are those of a checkout."""
+    """The environment in which the packages are those of a checkout, and the settings of Fast DDS those of this one."""
+    use_profile()
     packages = os.pathsep.join(map(str, sorted((checkout / "src").glob("*/"))))
     return {
         **os.environ,
         "PYTHONPATH": packages + os.pathsep + os.environ["PYTHONPATH"],
         "ROS_DOMAIN_ID": str(random.randint(1, 101)),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        "FASTRTPS_DEFAULT_PROFILES_FILE": os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE", str(PROFILE)),
     }
 
 
