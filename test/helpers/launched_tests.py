@@ -40,14 +40,14 @@ def find_all(audience: Audience, sent: Iterable[str], read: Iterable[str], reade
     """Wait until each topic that is sent has a publisher, and each that is read has so many readers."""
     graph, sent, read = audience.node, list(sent), list(read)
 
-    def discovered() -> bool:
-        is_read = all(graph.count_subscribers(topic) >= readers for topic in read)
-        return is_read and all(graph.count_publishers(topic) > 0 for topic in sent)
+    def lacking() -> list[str]:
+        publishers = [topic for topic in sent if graph.count_publishers(topic) == 0]
+        return publishers + [topic for topic in read if graph.count_subscribers(topic) < readers]
 
     end = time.monotonic() + PATIENCE_S
     with audience.changed:
-        while not discovered():
-            assert time.monotonic() < end, f"not all of {sent} and {read} are found"
+        while missing := lacking():
+            assert time.monotonic() < end, f"no {missing}, of {graph.get_node_names_and_namespaces()}"
             audience.changed.wait(0.1)
 
 

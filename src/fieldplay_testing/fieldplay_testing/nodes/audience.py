@@ -11,6 +11,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 PATIENCE_S = 90.0  # a machine with much else to do takes a minute to start two launches
+ASK_AGAIN_S = 10.0  # where no answer comes: a first one may be lost while nodes find each other
 NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
@@ -73,12 +74,24 @@ class Audience:
         return self.call(kind, f"/{self.namespace}/player/{name}", **request)
 
     def call(self, kind: Any, name: str, /, **request: Any) -> Any:
-        """What a service answers."""
+        """What a service answers, one that may be asked twice."""
+        answers: list[Any] = []
+        done = threading.Event()
+
+        def take(future: Any) -> None:
+            answers.append(future.result())
+            done.set()
+
+        end = time.monotonic() + PATIENCE_S
+        while not answers:
+            assert time.monotonic() < end, f"{name} does not answer"
+            self.send(kind, name, **request).add_done_callback(take)
+            done.wait(ASK_AGAIN_S)
+        return answers[0]
+
+    def send(self, kind: Any, name: str, /, **request: Any) -> Any:
+        """Ask a service of which no answer is needed, as what comes of it is heard; what will be its answer."""
         client = self._clients.get(name) or self.node.create_client(kind, name)
         self._clients[name] = client
-        assert client.wait_for_service(PATIENCE_S)
-        done = threading.Event()
-        future = client.call_async(kind.Request(**request))
-        future.add_done_callback(lambda _: done.set())
-        assert done.wait(PATIENCE_S), f"{name} does not answer"
-        return future.result()
+        assert client.wait_for_service(PATIENCE_S), f"no service {name}"
+        return client.call_async(kind.Request(**request))
