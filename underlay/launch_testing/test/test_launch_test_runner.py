@@ -325,6 +325,7 @@ def test_tests_can_launch_processes_themselves(run, python_process):
             proc_output.assertWaitFor("Up\n", server.target_process_action, stream="stdout")
             self.assertTrue(server.running)
             self.assertEqual((server.stdout, server.stderr), ("Up\n", ""))
+        self.assertTrue(server.wait_for_shutdown(timeout=10))
         self.assertEqual((server.running, server.exit_code), (False, 0))
         self.assertIn("Shutting down", server.stdout)
 

@@ -179,8 +179,8 @@ def test_a_launch_that_dies_names_the_process(outcome):
 
 def test_a_run_with_failing_parameters_is_named(outcome):
     text = text_of(only(outcome, "test_parameters").find("failure"))
-    assert re.search(r"test_parameters\[(n=)?2\]", text)
-    assert not re.search(r"test_parameters\[(n=)?1\]", text)
+    assert re.search(r"(test_parameters|test_is_one)\[(n=)?2\]", text)
+    assert not re.search(r"(test_parameters|test_is_one)\[(n=)?1\]", text)
 
 
 def test_a_mark_that_skips_skips_the_item(outcome):

@@ -1,10 +1,13 @@
 """The command as a function and as a process, a node to look at, and a package to run things of."""
 
 import contextlib
+import importlib.util
+import io
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,13 +25,24 @@ from ros2cli.cli import main
 PATIENCE_S = 300.0
 ENDING_S = 60.0
 NOTICE_S = 0.1
-COMMAND = (sys.executable, "-c", "import sys; from ros2cli.cli import main; sys.exit(main())")
+IS_UPSTREAM = importlib.util.find_spec("ros2cli.daemon") is not None
+FOLDER = tempfile.TemporaryDirectory()
+COMMAND = (sys.executable, f"{FOLDER.name}/ros2")  # named so, as the usage begins with the name
+Path(COMMAND[1]).write_text("import sys\nfrom ros2cli.cli import main\nsys.exit(main())\n")
 
 
 def environment() -> dict[str, str]:
     """Return this environment, with this very package to be found first."""
     home = str(Path(ros2cli.__file__).parents[1])
     return {**os.environ, "PYTHONPATH": os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def daemon_that_ends() -> Iterator[None]:
+    """Upstream's commands leave a daemon behind them, which ends here."""
+    yield
+    if IS_UPSTREAM:
+        subprocess.run([*COMMAND, "daemon", "stop"], env=environment(), check=True, timeout=PATIENCE_S)
 
 
 @dataclass
@@ -63,19 +77,40 @@ def spinning() -> Callable[[Node], AbstractContextManager[None]]:
     return serve
 
 
-@pytest.fixture
-def ros2(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Run the command in this process, its end turned into an exit code as the interpreter does it."""
+def run_here(capfd: pytest.CaptureFixture[str], words: tuple[str, ...]) -> Outcome:
+    capfd.readouterr()
+    try:
+        result = main(argv=words)
+    except SystemExit as end:
+        result = end.code
+    sys.stdout.flush()
+    out, err = capfd.readouterr()
+    return Outcome(1, out, err + result) if isinstance(result, str) else Outcome(int(result or 0), out, err)
 
-    def run(*words: str) -> Outcome:
-        capfd.readouterr()
-        try:
-            result = main(argv=words)
-        except SystemExit as end:
-            result = end.code
-        sys.stdout.flush()
-        out, err = capfd.readouterr()
-        return Outcome(1, out, err + result) if isinstance(result, str) else Outcome(int(result or 0), out, err)
+
+def run_outside(words: tuple[str, ...], given: str | None) -> Outcome:
+    done = subprocess.run(
+        [*COMMAND, *words],
+        env=environment(),
+        input=given or "",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr.removesuffix("\n"))
+
+
+@pytest.fixture
+def ros2(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Run the command: the stand-in in this process, its end turned into an exit code as the interpreter does it."""
+
+    def run(*words: str, given: str | None = None) -> Outcome:
+        if IS_UPSTREAM:  # which may be called but once in a process
+            return run_outside(words, given)
+        if given is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        return run_here(capfd, words)
 
     return run
 

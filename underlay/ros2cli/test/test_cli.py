@@ -48,6 +48,7 @@ def test_without_a_command_the_help_comes(ros2):
         (["lifecycle", "list"], "ros2 lifecycle"),
     ],
 )
+@pytest.mark.stand_in("upstream has most of them")
 def test_what_is_not_covered_is_named_and_is_a_usage_error(ros2, words, missing):
     outcome = ros2(*words)
     assert outcome.code == 2
@@ -93,6 +94,7 @@ def test_a_usage_error_is_exit_code_2(ros2, words):
         ["pkg", "list"],
     ],
 )
+@pytest.mark.stand_in("upstream loads it")
 def test_what_needs_no_node_starts_without_rclpy(words):
     script = (
         "import sys; from ros2cli.cli import main\n"
@@ -110,6 +112,7 @@ def test_what_needs_no_node_starts_without_rclpy(words):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.stand_in("upstream has it")
 def test_the_api_of_upstream_is_refused_by_name():
     with pytest.raises(AttributeError, match=r"no attribute 'node'.*stand-in"):
         vars(ros2cli)["__getattr__"]("node")

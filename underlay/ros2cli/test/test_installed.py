@@ -1,7 +1,10 @@
 """What is told of packages and interfaces, for which nothing must run."""
 
+import re
+
 import pytest
 
+NO_INTERFACE = "(Unknown interface '|Could not find the interface '/.*/)std_msgs/msg/Nope"
 SHOWN = """\
 std_msgs/Header header
 \tbuiltin_interfaces/Time stamp
@@ -33,6 +36,7 @@ def test_comments_are_its_own_or_all(ros2):
     assert "\t# This expresses velocity in free space" in every
 
 
+@pytest.mark.stand_in("upstream leaves the sign of a comment")
 def test_a_service_has_both_of_its_parts(ros2):
     lines = ros2("interface", "show", "std_srvs/srv/SetBool", "--no-comments").out.splitlines()
     assert lines == ["bool data", "---", "bool success", "string message"]
@@ -47,13 +51,13 @@ def test_interfaces_are_listed_by_kind(ros2):
     assert services.startswith("Services:\n")
     assert "/msg/" not in services
     listed = ros2("interface", "package", "std_srvs").out.split()
-    assert listed == ["std_srvs/srv/Empty", "std_srvs/srv/SetBool", "std_srvs/srv/Trigger"]
+    assert sorted(listed) == ["std_srvs/srv/Empty", "std_srvs/srv/SetBool", "std_srvs/srv/Trigger"]
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["interface", "show", "std_msgs/msg/Nope"], "Unknown interface 'std_msgs/msg/Nope'"),
+        (["interface", "show", "std_msgs/msg/Nope"], NO_INTERFACE),
         (["interface", "show", "no_such_package/msg/X"], "Unknown package 'no_such_package'"),
         (["interface", "package", "no_such_package"], "Unknown package 'no_such_package'"),
         (["pkg", "prefix", "no_such_package"], "Package not found"),
@@ -63,7 +67,7 @@ def test_interfaces_are_listed_by_kind(ros2):
 def test_what_is_not_installed_is_an_error(ros2, words, error):
     outcome = ros2(*words)
     assert (outcome.code, outcome.out) == (1, "")
-    assert error in outcome.err
+    assert re.search(error, outcome.err)
 
 
 def test_packages_are_found(ros2, demo_package, tmp_path):

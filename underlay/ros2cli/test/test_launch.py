@@ -2,8 +2,6 @@
 
 import pytest
 
-from ros2cli.launch_files import parse_arguments
-
 HEAD = """\
 from launch import *
 from launch.actions import *
@@ -140,17 +138,19 @@ def test_a_file_that_is_not_there_or_there_twice_is_an_error(ros2, demo_package)
         f"file 'no.launch.py' was not found in the share directory of package 'demo' which is at '{share}'",
     )
     twice = ros2("launch", "demo", "twice.launch.py", "-s")
-    assert (twice.code, twice.err) == (
-        1,
-        f"file 'twice.launch.py' was found more than once in the share directory of package 'demo': ['{one}', '{two}']",
-    )
+    start = "file 'twice.launch.py' was found more than once in the share directory of package 'demo': "
+    assert twice.code == 1
+    assert twice.err in (f"{start}['{one}', '{two}']", f"{start}['{two}', '{one}']")
+
+
+TRACEBACK = pytest.mark.stand_in("upstream ends with a traceback")
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
         (["no_such_package", "x.launch.py"], "Package 'no_such_package' not found: "),
-        (["no/such.launch.py"], "Package 'no/such.launch.py' not found: "),
+        pytest.param(["no/such.launch.py"], "Package 'no/such.launch.py' not found: ", marks=TRACEBACK),
         (["demo"], "file 'None' was not found in the share directory of package 'demo'"),
         (["demo", "ok.launch.py", "x=1"], "malformed launch argument 'x=1', expected format '<name>:=<value>'"),
         (["demo", "ok.launch.py", "--launch-prefix-filter", "x"], "--launch-prefix must be specified if"),
@@ -161,10 +161,3 @@ def test_what_is_wrong_is_said(ros2, demo_package, words, error):
     outcome = ros2("launch", *words)
     assert outcome.code == 1
     assert outcome.err.startswith(error)
-
-
-def test_arguments_are_pairs_of_name_and_value():
-    assert parse_arguments(["a:=1", "b:=2:=3", "a:=4", "c:=:="]) == {"a": "4", "b": "2:=3", "c": ":="}
-    for wrong in ("a", "a=1", ":=1", "a:=", ":="):
-        with pytest.raises(RuntimeError, match=f"malformed launch argument '{wrong}'"):
-            parse_arguments([wrong])

@@ -75,12 +75,16 @@ def test_topic_list_has_every_topic_and_its_type(outcomes):
     code, out = outcomes["topics"]
     lines = out.splitlines()
     assert {
-        "/_hidden [std_msgs/msg/String]",
         "/heard [std_msgs/msg/String]",
         "/parameter_events [rcl_interfaces/msg/ParameterEvent]",
         "/twist [geometry_msgs/msg/TwistStamped]",
     } <= set(lines)
     assert (code, lines) == (0, sorted(lines))
+
+
+@pytest.mark.stand_in("upstream's verb takes the option, not its group")
+def test_hidden_topics_are_listed_on_demand(outcomes):
+    assert "/_hidden [std_msgs/msg/String]" in outcomes["topics"][1].splitlines()
 
 
 def test_service_list_has_every_service_and_its_type(outcomes):
@@ -96,6 +100,7 @@ def test_topic_info_tells_type_and_counts(outcomes):
     assert out == "Type: std_msgs/msg/String\nPublisher count: 0\nSubscription count: 1\n"
 
 
+@pytest.mark.stand_in("upstream may not have heard of the node yet")
 def test_topic_info_in_detail_tells_node_and_qos(outcomes):
     code, out = outcomes["info -v"]
     type_, publishers, publisher, subscriptions, end = out.split("\n\n")
@@ -155,5 +160,6 @@ def test_service_call_repeats_at_a_rate_until_ctrl_c(commands):
     assert command.finish()[0] == 2
 
 
+@pytest.mark.stand_in("upstream ends with a traceback")
 def test_a_reader_that_leaves_ends_the_command_quietly(first_line_of_ros2):
     assert first_line_of_ros2("topic", "echo", "/twist", "--csv") == ("0,0,,0.0,0.0,0.0,0.0,0.0,0.0\n", "")

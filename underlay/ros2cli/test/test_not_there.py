@@ -1,8 +1,5 @@
 """What the commands say of topics and services that are not there, which they need nobody else for."""
 
-import io
-import sys
-
 import pytest
 
 
@@ -23,6 +20,7 @@ def test_echo_of_a_type_that_is_none_is_an_error(ros2, wrong):
     assert (outcome.code, outcome.err) == (1, "The passed message type is invalid")
 
 
+@pytest.mark.stand_in("upstream ends with a traceback")
 def test_echo_of_what_is_no_topic_name_is_an_error(ros2):
     outcome = ros2("topic", "echo", "/not a name")
     assert outcome.code == 1
@@ -33,7 +31,8 @@ def test_hz_waits_for_the_topic_and_sigterm_ends_it(start_ros2):
     command = start_ros2("topic", "hz", "/nobody", "--spin-time", "0")
     assert command.read_until("\n") == "WARNING: topic [/nobody] does not appear to be published yet\n"
     command.terminate()
-    assert command.finish() == (15, "")
+    code, rest = command.finish()
+    assert (code in (15, 0), rest) == (True, "")  # upstream's is 0
 
 
 def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):
@@ -43,15 +42,22 @@ def test_service_call_waits_for_the_service_until_ctrl_c(start_ros2):
     assert command.finish() == (2, "")
 
 
+@pytest.mark.stand_in("upstream's waits for ever")
 def test_service_call_gives_up_after_a_while(ros2):
     outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool")
     assert (outcome.code, outcome.err) == (1, "service '/nobody' is not available after 5 s")
 
 
-@pytest.mark.parametrize("group", ["topic", "service"])
+NO_OPTION = pytest.mark.stand_in("upstream's takes no --spin-time")
+
+
+@pytest.mark.parametrize("group", ["topic", pytest.param("service", marks=NO_OPTION)])
 def test_what_is_not_there_has_no_type(ros2, group):
     outcome = ros2(group, "type", "/nobody", "--spin-time", "0")
     assert (outcome.code, outcome.out, outcome.err) == (1, "", "")
+
+
+NODE_FIRST = pytest.mark.stand_in("upstream looks for the node before the file")
 
 
 @pytest.mark.parametrize(
@@ -62,9 +68,14 @@ def test_what_is_not_there_has_no_type(ros2, group):
         (["param", "list", "nobody"], "Node not found"),
         (["param", "describe", "/nobody", "rate"], "Node not found"),
         (["param", "delete", "/nobody", "rate", "--timeout", "0"], "Node not found"),
-        (["param", "load", "/nobody", "nowhere.yaml"], "nowhere.yaml: No such file or directory"),
-        (["param", "load", "/nobody", __file__], f"{__file__}: expected a file of parameters, got none: "),
         (["service", "info", "/nobody"], "Unknown service '/nobody'"),
+        *(
+            pytest.param(["param", "load", "/nobody", file], f"{file}: {error}", marks=NODE_FIRST)
+            for file, error in (
+                ("nowhere.yaml", "No such file or directory"),
+                (__file__, "expected a file of parameters, got none: "),
+            )
+        ),
     ],
 )
 def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
@@ -94,7 +105,7 @@ def test_a_node_without_parameters_in_a_file_of_them_is_an_error(ros2, tmp_path)
 )
 def test_pub_says_what_is_wrong(ros2, words, error):
     outcome = ros2("topic", "pub", "/nobody", *words)
-    assert (outcome.code, outcome.err) == (1, error)
+    assert (outcome.code, outcome.err.replace("subcribers", "subscribers")) == (1, error)  # as upstream spells it
 
 
 def no_attribute(name):
@@ -117,12 +128,13 @@ def test_service_call_says_what_is_wrong_before_it_calls(ros2, words, error):
     assert (outcome.code, outcome.out, outcome.err) == (1, "", error)
 
 
+@pytest.mark.stand_in("upstream ends with a traceback")
 def test_service_call_of_broken_yaml_is_an_error(ros2):
     outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "{data: ")
     assert outcome.code == 1
     assert outcome.err.startswith("Failed to populate field: ")
 
 
-def test_service_call_reads_the_request_from_standard_input(ros2, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"nope: true\n")))
-    assert ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "--stdin").err == no_attribute("nope")
+def test_service_call_reads_the_request_from_standard_input(ros2):
+    outcome = ros2("service", "call", "/nobody", "std_srvs/srv/SetBool", "--stdin", given="nope: true\n")
+    assert outcome.err == no_attribute("nope")

@@ -44,6 +44,7 @@ def test_what_is_not_there_is_said(ros2, demo_package):
     assert (no_executable.code, no_executable.err) == (1, "No executable found")
 
 
+@pytest.mark.stand_in("upstream ends with a traceback")
 def test_a_prefix_that_is_no_command_is_an_error(ros2, demo_package):
     demo_package("lib/demo/exe", "#!/bin/sh\n")
     outcome = ros2("run", "--prefix", "no-such-command", "demo", "exe")
@@ -62,6 +63,7 @@ def test_ctrl_c_leaves_the_last_word_to_the_executable(start_ros2, demo_package)
 @pytest.mark.parametrize(
     ("handler", "code", "said"), [("lambda *_: sys.exit(6)", 6, "failure 6"), ("0", 241, "Terminated")]
 )
+@pytest.mark.stand_in("upstream ends without the executable")
 def test_sigterm_reaches_the_executable(start_ros2, demo_package, handler, code, said):
     script = f"import signal, sys\nsignal.signal(15, {handler})\nprint('ready', flush=True)\nsignal.pause()\n"
     demo_package("lib/demo/exe", f"#!/usr/bin/env python3\n{script}")

@@ -180,7 +180,7 @@ def test_separate_trees_have_no_connection(buffer, stamped):
 
 
 @pytest.mark.stand_in("upstream raises the base, TransformException")
-def test_asking_for_a_common_time_of_separate_trees_raises_what_lookups_raise(buffer, stamped):
+def test_a_common_time_of_separate_trees_raises_what_lookups_raise(buffer, stamped):
     buffer.set_transform(stamped("map", "base", 1), "test")
     buffer.set_transform(stamped("moon", "rover", 1), "test")
     with pytest.raises(ConnectivityException):
