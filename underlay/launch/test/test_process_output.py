@@ -77,7 +77,7 @@ def test_output_is_cached_as_it_is(run, python):
 
 
 def test_output_that_is_not_cached_cannot_be_got(python):
-    with pytest.raises(RuntimeError, match="cached.output"):
+    with pytest.raises(RuntimeError, match=r"cached.output"):
         ExecuteProcess(cmd=python("pass")).get_stdout()
 
 

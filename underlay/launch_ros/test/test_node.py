@@ -129,7 +129,7 @@ def test_remapping_rules_of_the_scope_come_first_and_end_with_the_group(run, pac
 
 @pytest.mark.parametrize("rules", [["a:=b"], [("a",)], [("a", "b", "c")]])
 def test_remapping_rule_that_is_no_pair_is_refused(rules):
-    with pytest.raises(TypeError, match="remapping rule|remap_rule"):
+    with pytest.raises(TypeError, match=r"remapping rule|remap_rule"):
         node(remappings=rules)
 
 

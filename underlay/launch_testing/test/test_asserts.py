@@ -77,14 +77,14 @@ def test_characters_may_come_in_pieces(records):
 
 
 def test_escape_sequences_can_be_kept(records, talker):
-    with pytest.raises(AssertionError, match="'Loop 3' not found|Did not find 'Loop 3'"):
+    with pytest.raises(AssertionError, match=r"'Loop 3' not found|Did not find 'Loop 3'"):
         assertInStdout(records.output, "Loop 3", talker, strip_ansi_escape_sequences=False)
 
 
 def test_streams_are_apart(records, talker):
-    with pytest.raises(AssertionError, match="not found in stderr of talker-1|Did not find 'Loop' .*: talker-1"):
+    with pytest.raises(AssertionError, match=r"not found in stderr of talker-1|Did not find 'Loop' .*: talker-1"):
         assertInStderr(records.output, "Loop", talker)
-    with pytest.raises(ValueError, match="stream;? must be"):
+    with pytest.raises(ValueError, match=r"stream;? must be"):
         assertInStream(records.output, "Loop", talker, stream="both")
 
 

@@ -104,7 +104,7 @@ def test_wait_for_startup(records):
 
 def test_wait_for_shutdown(records):
     process = records.start("worker-1")
-    with pytest.raises(AssertionError, match="Timed out waiting for process '(worker-1|<.*>)' to finish"):
+    with pytest.raises(AssertionError, match=r"Timed out waiting for process '(worker-1|<.*>)' to finish"):
         records.info.assertWaitForShutdown(process, timeout=0.01)
     soon(records.end, process)
     records.info.assertWaitForShutdown(process, timeout=10)
@@ -165,5 +165,5 @@ def test_a_command_with_substitutions_is_not_guessed(records):
 
 
 def test_what_is_neither_action_nor_name_is_refused(records):
-    with pytest.raises(TypeError, match="proc(ess| argument) must be"):
+    with pytest.raises(TypeError, match=r"proc(ess| argument) must be"):
         resolveProcesses(records.info, process=1)

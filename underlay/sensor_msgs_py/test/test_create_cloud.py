@@ -95,7 +95,7 @@ def test_a_structured_array_of_another_layout_is_refused():
 
 
 def test_too_many_axes_are_refused():
-    with pytest.raises(AssertionError, match="3 axes|Too many dimensions"):
+    with pytest.raises(AssertionError, match=r"3 axes|Too many dimensions"):
         create_cloud_xyz32(HEADER, np.zeros((2, 2, 2, 3)))
 
 

@@ -61,7 +61,7 @@ def test_fields_come_in_the_order_asked_for():
 
 
 def test_an_unknown_field_is_refused_by_name():
-    with pytest.raises(AssertionError, match="intensity|not in the fields"):
+    with pytest.raises(AssertionError, match=r"intensity|not in the fields"):
         read_points(xyz_cloud([(1, 2, 3)]), ["x", "intensity"])
 
 
@@ -106,7 +106,7 @@ def test_a_row_step_that_the_data_contradict_is_ignored():
 
 
 def test_missing_bytes_are_reported():
-    with pytest.raises(TypeError, match="need 24 bytes; the cloud has 12|buffer is too small"):
+    with pytest.raises(TypeError, match=r"need 24 bytes; the cloud has 12|buffer is too small"):
         read_points(xyz_cloud([(1, 2, 3)], width=2))
 
 

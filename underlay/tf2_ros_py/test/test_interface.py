@@ -96,7 +96,7 @@ def test_the_interface_alone_implements_nothing():
         lambda: interface.can_transform_full("a", Time(), "b", Time(), "c"),
     ]
     for call in calls:
-        with pytest.raises(NotImplementedException, match="not implemented|^$"):
+        with pytest.raises(NotImplementedException, match=r"not implemented|^$"):
             call()
 
 
@@ -134,5 +134,5 @@ def test_unknown_keywords_are_refused():
         TransformListener(Buffer(), None, static_only=True)
     with pytest.raises(TypeError, match="clock"):
         Buffer(clock=None)
-    with pytest.raises(TypeError, match="(cache_time|duration) must have"):
+    with pytest.raises(TypeError, match=r"(cache_time|duration) must have"):
         Buffer(10.0)

@@ -111,7 +111,7 @@ def test_clearing_forgets_motion_and_keeps_names_and_static_transforms(buffer, s
     assert x_of(buffer, at(3), "beacon") == 7
     with pytest.raises(ConnectivityException):
         x_of(buffer, LATEST)
-    with pytest.raises(ExtrapolationException, match="no data in the buffer|^, when looking up"):
+    with pytest.raises(ExtrapolationException, match=r"no data in the buffer|^, when looking up"):
         x_of(buffer, at(3))
     put(1)
     assert x_of(buffer, LATEST) == 1
