@@ -105,6 +105,20 @@ def test_globals_stay_and_locals_are_read_only():
         context.locals.a = 3
 
 
+def test_start_and_end_of_a_process_are_told(run, python):
+    action = ExecuteProcess(cmd=python("raise SystemExit(3)"))
+    told = []
+    start = OnProcessStart(target_action=action, on_start=lambda event, context: told.append(event))
+    end = OnProcessExit(target_action=action, on_exit=lambda event, context: told.append(event))
+
+    run(RegisterEventHandler(start), RegisterEventHandler(end), action)
+
+    assert [type(event) for event in told] == [ProcessStarted, ProcessExited]
+    assert {event.pid for event in told} == {action.process_details["pid"]}
+    assert told[-1].returncode == 3
+
+
+@pytest.mark.stand_in("upstream's output can come behind the end, or never")
 def test_life_of_a_process_is_told_in_order(run, python):
     action = ExecuteProcess(cmd=python("import os; os.write(1, b'o'); os.close(1); os.write(2, b'e')"), name="talker")
     other = ExecuteProcess(cmd=python("print()"))

@@ -84,6 +84,7 @@ def test_a_node_that_is_not_there_is_an_error(ros2, words, error):
     assert outcome.err.startswith(error)
 
 
+@NODE_FIRST
 def test_a_node_without_parameters_in_a_file_of_them_is_an_error(ros2, tmp_path):
     file = tmp_path / "parameters.yaml"
     file.write_text("/nobody: {rate: 1}")
