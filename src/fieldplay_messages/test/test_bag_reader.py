@@ -274,6 +274,22 @@ def test_a_channel_that_is_not_introduced_costs_no_messages_of_others(
     assert sum("is damaged: a text in it is longer" in str(defect) for defect in defects) == 1
 
 
+def test_a_chunk_whose_length_is_wrong_is_checked_if_it_is_whole(tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag")
+    whole, _ = in_order(bag)
+    (storage,) = bag.glob("*.mcap")
+    data = bytearray(storage.read_bytes())
+    changed = data.index(whole["/value"][2][1]) + 8  # in the first chunk
+    chunk = data.rindex(bytes([CHUNK]), 0, data.index(whole["/pose"][0][1]) - 40)
+    while HEAD.unpack_from(data, chunk)[1] > len(data):
+        chunk = data.rindex(bytes([CHUNK]), 0, chunk)
+    data[chunk + HEAD.size - 1], data[changed] = 0xFF, data[changed] ^ 1
+    storage.write_bytes(data)
+    found, defects = in_order(bag)
+    assert all(set(rows) <= set(whole[topic]) for topic, rows in found.items())
+    assert any("the file was cut off" in str(defect) for defect in defects)
+
+
 def test_behind_a_row_of_a_database_that_cannot_be_read_the_others_are(tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", storage="sqlite3")
     whole, _ = in_order(bag)

@@ -152,7 +152,9 @@ def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes | memoryv
     if size > LARGEST_CHUNK:
         raise ArchiveError(f"expected a chunk of a usual size, got one of {size} bytes")
     data = decompressed(compression, content[place + 8 :], size)
-    if is_cut:
+    if is_cut:  # or its length is wrong, and all of it is there
+        data = data[:size]
+    if is_cut and len(data) < size:
         return data
     if len(data) != size:
         raise ArchiveError(f"expected {size} bytes in the chunk, got {len(data)}")
