@@ -11,20 +11,21 @@ sys.path.append(str(Path(__file__).parent))  # a plain `launch_test` does not lo
 import numpy as np
 import pytest
 from ament_index_python.packages import get_package_share_directory
-from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
 from fieldplay.projection.projection import Wanted, projected
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_testing.nodes.audience import Audience
-from helpers.tiny_acfr import TinyAcfr
+from helpers.launched_tests import play_again_in_full
+from helpers.tiny_acfr import START, TinyAcfr
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing.actions import ReadyToTest
 
 IMAGE = "sensor_msgs/msg/Image"
+PICTURES = 2  # of the archive
 RAW, OVERLAY = "/acfr/visual_camera/image_raw", "/acfr/visual_camera/overlay"
 
 
@@ -56,11 +57,8 @@ class WhilePlaying(unittest.TestCase):
         with self.audience.changed:
             while not (all(graph.count_subscribers(topic) for topic in topics) and graph.count_publishers(OVERLAY)):
                 self.audience.changed.wait(0.1)
-        self.audience.ask(srv.Resume, "resume")
-        self.audience.wait(
-            lambda: len(heard[OVERLAY]) >= 2 and len(heard[RAW]) >= 2,
-            lambda: {topic: len(heard[topic]) for topic in heard},
-        )
+        pictures = {topic: [None] * PICTURES for topic in (RAW, OVERLAY)}
+        play_again_in_full(self.audience, pictures, pictures, START)
         raw = {ns_of(message): message for message in heard[RAW]}
         for message in heard[OVERLAY]:
             self.assertIn(ns_of(message), raw)
