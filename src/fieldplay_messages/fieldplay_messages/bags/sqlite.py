@@ -5,6 +5,7 @@ They are written as of ROS 2 Jazzy, schema version 4, and read as far as they ca
 
 import sqlite3
 import threading
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +26,6 @@ BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
 BLOCK_ROWS = 256  # that are read together, of one topic
 ROWS = "SELECT topic_id, timestamp, data, id FROM messages"
-LOWEST = -(1 << 63)  # of the numbers of rows
 UNREADABLE = (sqlite3.Error, OverflowError, UnicodeDecodeError, KeyError)
 
 # A bag that is not finished is thrown away: nothing needs to be undone, and one sync at the end is enough.
@@ -153,17 +153,17 @@ class SqliteReader:
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         """Topic, time, data and number of all rows; where one cannot be read, those behind it are read one by one."""
-        count, last = 0, LOWEST
+        ids = array("q")
         try:
             for row in self._database.execute(f"{ROWS} ORDER BY id"):
-                count, last = count + 1, row[-1]
+                ids.append(row[-1])
                 yield row
             return
         except UNREADABLE as error:
             told = error
-        seen = set[int]()
-        for (row_id,) in self._database.execute(f"SELECT id FROM messages ORDER BY id LIMIT -1 OFFSET {count}"):
-            if row_id <= last or row_id in seen:  # a damaged page may name a row twice
+        seen = set(ids)
+        for (row_id,) in self._database.execute(f"SELECT id FROM messages ORDER BY id LIMIT -1 OFFSET {len(ids)}"):
+            if row_id in seen:  # a damaged page may name a row twice
                 continue
             seen.add(row_id)
             with suppress(*UNREADABLE):
