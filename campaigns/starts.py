@@ -34,6 +34,7 @@ NOBODY = 1 << (signal.SIGTERM - 1)
 FEW = 8  # signals that come before the program can hear them, one of so many
 WAYS = ("end", "SIGINT", "SIGTERM", "twice", "parent", "failed")
 IN_A_SHELL = 'trap "" TERM INT; "$@" & echo $! >&2; wait $!'  # a parent that can die before its child
+NOT_BEGUN = ("importlib", "line 0, in <module>", "Python runtime state: core initialized")
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,14 @@ class Ending:
         """What is not as it must be; nothing where all is."""
         is_early = start.is_soon and start.way not in ("end", "failed", "parent")
         codes = {0}
-        has_not_begun = "importlib" in self.text or "line 0, in <module>" in self.text
+        has_not_begun = any(mark in self.text for mark in NOT_BEGUN)
         is_early |= "KeyboardInterrupt" in self.text and has_not_begun
         if is_early:
             codes |= {1, 130, 143, -signal.SIGINT, -signal.SIGTERM}
         if start.is_launch and start.way in ("SIGTERM", "failed"):
             codes |= {1}
+        if start.is_launch and start.way == "twice":
+            codes |= {-signal.SIGINT}  # all has ended, and the second comes while Python ends
         if start.way == "parent":
             codes = {-signal.SIGKILL} if start.is_launch else {-signal.SIGKILL, 0}  # it may have come to its end before
         faults = {

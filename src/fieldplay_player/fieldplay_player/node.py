@@ -50,6 +50,7 @@ DONE, FAILED = 0, 1
 LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
 LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
+HEED_S = 0.5
 SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
 
 
@@ -257,13 +258,22 @@ def _run(player: Player, interrupted: Event) -> int:
         playing = thread.submit(player.playback.run)
         playing.add_done_callback(lambda _: done.set())
         with ServiceThread(player):  # only now: an answer waits until playing has begun
-            done.wait()
+            wait_heeding_signals(done)
             playing.result()
             player.say_end()
             is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
             if not is_received and not interrupted.is_set():
                 player.get_logger().warning("a subscriber has not taken the last messages")
     return DONE
+
+
+def wait_heeding_signals(done: Event) -> None:
+    """Wait in the main thread, whose handlers run only while it does: a wait without end may miss a signal for ever.
+
+    It does where another thread takes the signal, or where that comes just before the wait.
+    """
+    while not done.wait(HEED_S):
+        pass
 
 
 def given_values() -> tuple[dict[str, Any], str | None]:
