@@ -153,19 +153,21 @@ class SqliteReader:
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         """Topic, time, data and number of all rows; where one cannot be read, those behind it are read one by one."""
-        ids = array("q")
+        count = 0
         try:
             for row in self._database.execute(f"{ROWS} ORDER BY id"):
-                ids.append(row[-1])
+                count += 1
                 yield row
             return
         except UNREADABLE as error:
             told = error
-        seen = set(ids)
-        for (row_id,) in self._database.execute(f"SELECT id FROM messages ORDER BY id LIMIT -1 OFFSET {len(ids)}"):
-            if row_id in seen:  # a damaged page may name a row twice
-                continue
-            seen.add(row_id)
+        ids = array("q")  # only here: what is whole is read without a number kept for each row
+        with suppress(*UNREADABLE):
+            ids.extend(row_id for (row_id,) in self._database.execute("SELECT id FROM messages ORDER BY id"))
+        known = np.asarray(ids, np.int64)
+        left = known[count:][~np.isin(known[count:], known[:count])]
+        first_places = np.sort(np.unique(left, return_index=True)[1])  # a damaged page may name a row twice
+        for row_id in left[first_places].tolist():
             with suppress(*UNREADABLE):
                 yield from self._database.execute(f"{ROWS} WHERE id = ?", (row_id,)).fetchall()
         self.faults.append(f"some of its messages cannot be read: {told}")
