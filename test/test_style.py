@@ -65,11 +65,11 @@ def test_a_launch_test_finds_what_tests_share() -> None:
         assert used <= set(re.findall(r"^import launch_testing\.(\w+)$", text, re.M)), name
 
 
-def test_no_python_file_is_longer_than_400_lines() -> None:
+def test_no_python_file_is_longer_than_800_lines() -> None:
     files = [
         path
         for folder in ("src", "underlay", "test", "bench", "campaigns", "launch")
         for path in (ROOT / folder).rglob("*.py")
     ]
     lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in files}
-    assert {name: length for name, length in lengths.items() if length > 400} == {}
+    assert {name: length for name, length in lengths.items() if length > 800} == {}
