@@ -11,6 +11,7 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import detected_spec, open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.acfr.sets import sets_of
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from helpers import tiny_acfr as tiny
@@ -148,3 +149,22 @@ def test_other_datasets_and_other_folders_are_not_taken_for_one(tmp_path: Path) 
         (tmp_path / "other" / name).write_text("1 2 3\n")
     with pytest.raises(ArchiveError, match="no dataset that fieldplay knows"):
         detected_spec(tmp_path / "other")
+
+
+def test_the_recording_has_name_area_condition_and_notes(whole: TinyAcfr, tmp_path: Path) -> None:
+    with open_dataset(whole.root) as archive:
+        assert archive.recording == {
+            "name": "29-DynamicDayTriangleClear",
+            "area": "open area (triangle)",
+            "condition": "clear",
+        }
+        sets = {known.number: known for known in sets_of(archive.spec.constants)}
+    assert (sets[23].condition, sets[23].notes) == ("clear", "reflectors, human")
+    assert sets[23].recording["area"] == "static scene"
+    other = TinyAcfr(tmp_path / "RangeSensorsCalibration")
+    other.write_lasers()
+    with open_dataset(other.root) as archive:
+        assert archive.recording == {
+            "name": "RangeSensorsCalibration",
+            "notes": "calibration: lasers, radar ranges, navigation",
+        }

@@ -126,6 +126,7 @@ class Archive(AbstractContextManager["Archive"]):
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
+    recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
     def lack(self, file: str, message: str, *, stream: str | None = None) -> None:
         """Note a file of the dataset that is not there, as in a download of a part of it."""

@@ -114,6 +114,13 @@ class KnownSet:
     duration_s: float
     area: str
     condition: str
+    notes: str = ""
+
+    @property
+    def recording(self) -> dict[str, str]:
+        """The facts that a bag made of this set carries in its metadata; empty ones are left out."""
+        facts = {"name": self.name, "area": self.area, "condition": self.condition, "notes": self.notes}
+        return {key: text for key, text in facts.items() if text}
 
     @property
     def is_static(self) -> bool:
@@ -156,6 +163,7 @@ def note_set(archive: Archive) -> KnownSet | None:
     calibration = calibration_set(archive)
     if calibration is not None:
         archive.notes.append(f"{name}: the report's set for calibration: {calibration['about']}")
+        archive.recording.update(name=name, notes=f"calibration: {calibration['about']}")
         return None
     spans = [span for stream in archive.streams.values() for span in stream.spans]
     first_ns, last_ns = min((s.first_ns for s in spans), default=0), max((s.last_ns for s in spans), default=0)
@@ -165,6 +173,7 @@ def note_set(archive: Archive) -> KnownSet | None:
     known = timed or named
     if known is not None:
         archive.notes.append(_about(known, archive))
+        archive.recording.update(known.recording)
     if named is not None and named != timed:
         when = f"a time of {timed.name}" if timed else "another time"
         archive.notes.append(f"warning: the folder is called {name}, but what it holds was recorded at {when}")
@@ -174,8 +183,9 @@ def note_set(archive: Archive) -> KnownSet | None:
 def _about(known: KnownSet, archive: Archive) -> str:
     offset = timezone(timedelta(seconds=archive.spec.constants["utc_offset_s"]))
     begin = datetime.fromtimestamp(known.start_s, offset)
+    facts = ", ".join(text for text in (known.area, known.condition, known.notes) if text)
     return (
-        f"set {known.name} of the report: {known.area}, {known.condition}; {begin:%Y-%m-%d %H:%M:%S} local time, "
+        f"set {known.name} of the report: {facts}; {begin:%Y-%m-%d %H:%M:%S} local time, "
         f"{known.duration_s:.3f} s in which all sensors have data"
     )
 
