@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.ida.calibration import sets_of_lines
 from fieldplay_archive.readers.ida.products import name_from_file, reading_ns
+from fieldplay_archive.tables.key_values import lines_of_text, plain_key
 from helpers import tiny_ida as tiny
 from helpers.ida_messages import Messages, defects_of, messages_of, notes_of, places_of
 from helpers.tiny_ida import Motion, TinyIda
@@ -51,10 +54,27 @@ def test_a_status_file_gives_joints_poses_and_diagnostics_at_its_times(bundle: T
 
 def test_faults_and_over_currents_raise_the_level(bundle: TinyIda) -> None:
     arm = tiny.arm_status("615088547.25", over_current="0 1 0 0")
-    bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", fault="0x00000000 0x00000040"))
+    bundle.write_text(89, STATUS, arm + tiny.system_status("615088547.5", fault="0 40"))
     found = messages_of(bundle.root)
     levels = [(s.level, s.message) for name in ("arm status", "system status") for _, s in statuses(found, name)]
     assert levels == [(1, "mtr.over_current"), (2, "fault_status")]
+
+
+@pytest.mark.parametrize(
+    ("fault", "level", "message"),
+    [
+        ("0 4A", 2, "fault_status"),
+        ("4A 0", 2, "fault_status"),
+        ("0x0 0x00000100", 2, "fault_status"),
+        ("0 E1", 2, "fault_status"),
+        ("00 0", 0, "no fault"),
+        ("0 ?", 1, "fault_status is not readable"),
+    ],
+)
+def test_fault_codes_are_hexadecimal(bundle: TinyIda, fault: str, level: int, message: str) -> None:
+    bundle.write_text(89, STATUS, tiny.system_status("615088547.5", fault=fault))
+    ((_, system),) = statuses(messages_of(bundle.root), "system status")
+    assert (system.level, system.message) == (level, message)
 
 
 def test_several_blocks_in_a_file_are_told_apart_though_some_lack_keys(bundle: TinyIda) -> None:
@@ -204,7 +224,11 @@ def test_parameters_in_a_damaged_print_are_the_same(bundle: TinyIda, old: str, n
 
 @pytest.mark.parametrize(
     ("old", "new", "line"),
-    [("acc_g = 3.711", "acc_g = about 3.7", 12), ("acc_g = 3.711", "?!", 12), ("[ 1 0 0 0 ]", "[ 1 0 0 ö ]", 10)],
+    [
+        ("acc_g = 3.711", "acc_g = about 3.7", 12),
+        ("gravity_params.acc_g = 3.711", "?!", 12),
+        ("[ 1 0 0 0 ]", "[ 1 0 0 ö ]", 10),
+    ],
 )
 def test_a_parameter_that_is_none_is_told_with_its_line(bundle: TinyIda, old: str, new: str, line: int) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace(old, new))
@@ -262,8 +286,8 @@ def test_a_bracket_that_is_lost_is_told_and_the_numbers_count(bundle: TinyIda) -
     ("old", "new", "line", "expected"),
     [
         ("0.857989013 0 ]", "0.857989013 ]", 3, "RA_ARM_PARAMS.dh.a: expected 4 numbers, got 3"),
-        ("= 0.2993", "= 0.2993 1", 8, "RA_ARM_PARAMS.dist_grapple: expected one number, got 2"),
-        ("= 3.711", "= UNKNOWN", 12, "RA_GRAVITY.acc_g: expected one number, got 'UNKNOWN'"),
+        ("0 0 0.2993 0", "0 0.2993", 8, "dist_grapple: expected a vector whose third element is the distance, got 2"),
+        ("= 3.711", "= UNKNOWN", 12, "RA_GRAVITY.gravity_params.acc_g: expected one number, got 'UNKNOWN'"),
         ("-4.83e-8 9.85e-27 1.019379e-3\n", "", 21, "link 3: vCf: expected 9 numbers, got 6"),
         ("[ 0.2 0.2 0.2 0.2 ]", "[ 0.2 0.2 ]", 25, "RA_THERMAL.CM_r: expected 4 numbers, got 2"),
     ],
@@ -279,10 +303,29 @@ def test_a_value_of_another_number_of_numbers_is_told_and_not_used(
     assert expected in defect.message and "it is not used" in defect.message
 
 
+def test_the_third_element_of_a_distance_counts_and_the_others_must_be_zero(bundle: TinyIda) -> None:
+    for vector, message in (("[ 0 0 0.35 0 ]", ""), ("[ 0 0 0.35 ]", ""), ("0.35", ""), ("[ 0 0.1 0.35 0 ]", "zeros")):
+        bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.replace("[ 0 0 0.2993 0 ]", vector))
+        told = [defect.message for defect in defects_of(bundle.root)]
+        assert len(told) == bool(message) and all(f"expected {message} beside the third" in text for text in told)
+        assert messages_of(bundle.root)["arm/geometry"][0][1].data[36] == 0.35
+
+
+def test_lines_that_repeat_the_names_of_columns_are_rows_of_a_table(bundle: TinyIda) -> None:
+    path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    sets = sets_of_lines(lines_of_text(path.read_bytes()))
+    (table,) = sets[plain_key("RA_TASK_ALGO")].values()
+    assert table.numbers is not None and table.numbers.tolist() == [[11, 3, 3], [18, 3, 3], [22, 1, 2]]
+    assert main(["convert", str(bundle.root), str(bundle.root.with_name("bag")), "--strict"]) == 0
+
+
 def test_a_last_number_without_a_line_end_counts_and_is_noted(bundle: TinyIda) -> None:
-    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("\ngrav_vect")[0])
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS.partition("\ngravity_params.grav_vect")[0])
     assert defects_of(bundle.root) == []
-    assert any("line 12, 'acc_g = 3.711': the file ends in it without a line end" in n for n in notes_of(bundle.root))
+    assert any(
+        "line 12, 'gravity_params.acc_g = 3.711': the file ends in it without a line end" in n
+        for n in notes_of(bundle.root)
+    )
 
 
 def test_what_a_parameter_file_does_not_tell_is_noted(bundle: TinyIda) -> None:

@@ -206,7 +206,7 @@ ra_status.time = {time_s}
 """
 
 
-def system_status(time_s: str, *, fault: str = "0x00000000 0x00000000") -> str:
+def system_status(time_s: str, *, fault: str = "0 0") -> str:
     """A block of sys_status, with the via point of the specification's example."""
     return f"""sys_status.tool = 5 RA_GRAPPLE
 sys_status.fault_status = [ {fault} ]
@@ -235,16 +235,16 @@ dh.d = [ -0.056456 -0.140837997 0 0 ]
 dh.alpha = [ 1.570799947 0 0 1.570799947 ]
 x_blade_1 = [ -0.01501 0 0.105240002 0 ]
 x_rac = [ -0.560000002 -0.055 -0.150000006 1.570799947 ]
-dist_grapple = 0.2993
+dist_grapple = [ 0 0 0.2993 0 ]
 Parameter Set: RA_LANDER_TO_RA
 frame.q = [ 1 0 0 0 ]
 Parameter Set: RA_GRAVITY
-acc_g = 3.711
-grav_vect = [ 0.046825 -0.051123 0.997594 ]
+gravity_params.acc_g = 3.711
+gravity_params.grav_vect = [ 0.046825 -0.051123 0.997594 ]
 Parameter Set: RA_TASK_ALGO
-algo = [ 11 3 3
-  18 3 3
-  22 1 2 ]
+[op_code algo_code delta_via_code] = [ 11 3 3 ]
+[op_code algo_code delta_via_code] = [ 18 3 3 ]
+[op_code algo_code delta_via_code] = [ 22 1 2 ]
 Parameter Set: RA_DEFL_LINK_3U
 mass = 1.4944
 cm = [ 0.481 0.031 -0.017 ]

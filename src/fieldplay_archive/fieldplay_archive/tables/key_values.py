@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 NEXT_LINE = "\x1f"  # where a value goes on in the next line
 LONGEST_HEADING, SHOWN = 200, 40  # characters
 IN_BRACKETS = re.compile(r"\[[^\[\]=]*\]")
+COLUMNS = re.compile(r"\[[\s\x1f]*[A-Za-z][^\[\]=]*\]")  # a key `[a b c]` names the columns of its value
 OF_NUMBERS = frozenset(" \t[](),;\x1f+-0123456789.eElIO")
 PARTED_SIGN = re.compile(r"(?<![\w.])([+-])\s+(?=[\d.])")
+CODE = re.compile(r"(0[xX])?[0-9A-Fa-f]+")
 BREAKS = re.compile(r"[\s\[\](),;]+")
 MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " "})
 LETTERS = str.maketrans({"l": "1", "I": "1", "O": "0"})  # as programs that read print mistake them
@@ -67,12 +69,15 @@ def _printable(text: str) -> str:
 
 
 def lines_of_text(data: bytes) -> list[KeyLine]:
-    """The lines that hold something, what goes on over several joined: those with a key, and the others."""
+    """The lines that hold something, what goes on over several joined: those with a key, and the others.
+
+    A key is a word, or a list of column names in brackets.
+    """
     found: list[KeyLine] = []
     decoded = _decoded(data)
     for number, text in _joined(decoded):
         key, equals, value = (part.strip() for part in text.partition("="))
-        if equals and key[:1].isalpha():
+        if equals and (key[:1].isalpha() or COLUMNS.fullmatch(key)):
             found.append(KeyLine(number, text.strip(), key, value))
         elif found and found[-1].key and OF_NUMBERS.issuperset(text) and any(map(str.isdigit, text)):
             last = found[-1]
@@ -120,6 +125,14 @@ def numbers_of_value(value: str) -> NDArray[np.float64] | None:
         return np.array(rows, float)
     flat = np.array([number for row in rows for number in row], float)
     return flat[0].reshape(()) if len(flat) == 1 and "[" not in value else flat
+
+
+def codes_of_value(value: str) -> list[int] | None:
+    """The hexadecimal codes of a value such as `[ 0 4A ]` or `0x0040`; None where it holds something else."""
+    tokens = [token.translate(LETTERS) for token in _tokens(value.replace(NEXT_LINE, " "))]
+    if not tokens or not all(CODE.fullmatch(token) for token in tokens):
+        return None
+    return [int(token, 16) for token in tokens]
 
 
 def _tokens(text: str) -> list[str]:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.ida.products import Product, reading_ns
-from fieldplay_archive.tables.key_values import SHOWN, KeyLine, lines_of_text, plain_key
+from fieldplay_archive.tables.key_values import NEXT_LINE, SHOWN, KeyLine, lines_of_text, plain_key
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError, Defect
 
 SET = re.compile(r"Parameter\s*Set\s*[:=]?\s*(?P<name>\S.*?)\s*:?", re.IGNORECASE)
 READING = re.compile(r"\D*?(?P<reading>(?:\d+/)?\d{9,10}(?:[.\-]\d{1,5})?)\D*")
 COMMENT = re.compile(r"[#%/*=_\-\s].*|.*:")
+NAMED = re.compile(r"[\[\]]")  # a key such as [op_code algo_code delta_via_code]
 ENUMERATION = re.compile(r"-?\d+\s+[A-Za-z]\w*|[A-Za-z]\w*")
 LINK = re.compile(r".*def1.*?1ink0*(?P<number>\d)(?P<form>.*)|.*def1.*?(?P<bare>\d)(?P<bare_form>[us].*)?")
 # What the stream arm_geometry holds, in order: the set, the key, how many numbers; then the links' numbers.
@@ -34,13 +35,16 @@ NUMBERS = (
     ("RA_ARM_PARAMS", "dist_seis", 1),
     ("RA_ARM_PARAMS", "dist_wts", 1),
     ("RA_ARM_PARAMS", "dist_hp3", 1),
-    ("RA_GRAVITY", "acc_g", 1),
-    ("RA_GRAVITY", "grav_vect", 3),
+    ("RA_GRAVITY", "gravity_params.acc_g", 1),
+    ("RA_GRAVITY", "gravity_params.grav_vect", 3),
     ("RA_DEFL_GENERAL", "seis_mass", 1),
     ("RA_DEFL_GENERAL", "wts_mass", 1),
     ("RA_DEFL_GENERAL", "hp3_mass", 1),
     ("RA_DEFL_GENERAL", "compliance_scale", 1),
 )
+# Vectors of which only the third element counts, the others are zero.
+DISTANCES = frozenset(("dist_grapple", "dist_seis", "dist_wts", "dist_hp3"))
+DISTANCE_SIZES, DISTANCE_PLACE = (3, 4), 2
 LINK_NUMBERS = (("mass", 1), ("cm", 3), ("vCf", 9), ("wCf", 9), ("vCm", 9), ("wCm", 9))
 LINKS = (("1", ""), ("2", ""), ("3", "u"), ("4", "s"))  # with the grapple unstowed and stowed: those forms are printed
 COUNT = sum(count for *_, count in NUMBERS) + len(LINKS) * sum(count for _, count in LINK_NUMBERS)
@@ -86,9 +90,12 @@ class ParameterFile:
     def numbers(self, set_name: str, key: str, count: int) -> Floats | None:
         """The numbers (count,) of a key, None where the file does not have them."""
         value = self.sets.get(plain_key(set_name), {}).get(plain_key(key))
-        if value is None or value.numbers is None or value.numbers.size != count:
+        if value is None or value.numbers is None:
             return None
-        return value.numbers.reshape(-1)
+        numbers = value.numbers.reshape(-1)
+        if key in DISTANCES and numbers.size in DISTANCE_SIZES:
+            numbers = numbers[DISTANCE_PLACE : DISTANCE_PLACE + 1]
+        return numbers if numbers.size == count else None
 
 
 def read_parameter_files(archive: Archive, files: Files, products: Sequence[Product]) -> list[ParameterFile]:
@@ -114,7 +121,10 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
 
 
 def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValue]]:
-    """The sets by their plain names; of two of one name, and of two entries of one key, the later counts."""
+    """The sets by their plain names; of two of one name, and of two entries of one key, the later counts.
+
+    A key in brackets names the columns of a table, whose rows are lines with the same key: they become one matrix.
+    """
     sets: dict[str, dict[str, ParameterValue]] = {}
     current: dict[str, ParameterValue] | None = None
     for line in lines:
@@ -123,8 +133,17 @@ def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValu
             current = sets.setdefault(plain_key(heading), {})
         elif line.key and current is not None:
             value = ParameterValue(numbers=line.numbers, text=line.value, line=line.number)
-            current[plain_key(line.key)] = value
+            key = plain_key(line.key)
+            current[key] = _stacked(current[key], value) if key in current and NAMED.search(line.key) else value
     return sets
+
+
+def _stacked(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
+    """The rows of a table `[a b c] = [ 1 2 3 ]`, one line each, as a matrix; unequal rows stay as the last one."""
+    if rows.numbers is None or row.numbers is None or rows.numbers.shape[-1:] != row.numbers.shape:
+        return row
+    text = f"{rows.text}{NEXT_LINE}{row.text}"
+    return ParameterValue(numbers=np.vstack([rows.numbers, row.numbers]), text=text, line=rows.line)
 
 
 def _set_name(line: KeyLine) -> str:
@@ -232,11 +251,23 @@ def check_counts(archive: Archive, found: Sequence[ParameterFile]) -> None:
     for file in found:
         for key, value, count in _wanted_values(file):
             told = value.numbers is not None or bool(ENUMERATION.fullmatch(value.text))  # else it is reported already
-            got = 0 if value.numbers is None else value.numbers.size
-            if told and got != count:
-                expected = f"{count} numbers" if count > 1 else "one number"
-                message = f"{key}: expected {expected}, got {got or repr(value.text[:SHOWN])}; it is not used"
+            message = _fault_of_count(key, value, count) if told else ""
+            if message:
                 archive.defects(Defect(file=file.file, kind="not_a_parameter", row=value.line, message=message))
+
+
+def _fault_of_count(key: str, value: ParameterValue, count: int) -> str:
+    """What is wrong with how many numbers a value holds; empty where nothing is."""
+    got = 0 if value.numbers is None else value.numbers.size
+    shown = got or repr(value.text[:SHOWN])
+    if key.rpartition(".")[2] not in DISTANCES:
+        expected = f"{count} numbers" if count > 1 else "one number"
+        return "" if got == count else f"{key}: expected {expected}, got {shown}; it is not used"
+    if got not in (1, *DISTANCE_SIZES):
+        return f"{key}: expected a vector whose third element is the distance, got {shown}; it is not used"
+    if value.numbers is not None and got > 1 and np.delete(value.numbers.reshape(-1), DISTANCE_PLACE).any():
+        return f"{key}: expected zeros beside the third element, got '{value.text[:SHOWN]}'; the third element counts"
+    return ""
 
 
 def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.readers.ida.status import ARM, SYSTEM, StatusRow, StatusRows
-from fieldplay_archive.tables.key_values import NEXT_LINE, KeyLine, numbers_of_value, plain_key
+from fieldplay_archive.tables.key_values import NEXT_LINE, KeyLine, codes_of_value, numbers_of_value, plain_key
 from fieldplay_archive.tables.rows import TableRows
 from fieldplay_messages import records
 from fieldplay_messages.stamps import NS_PER_S
@@ -49,6 +49,8 @@ ALARMS = {  # entries that are 0 where all is well, and how bad it is if one is 
     "cool_down": WARNING,
     "col_status.has_collisions": WARNING,
 }
+
+HEXADECIMAL = ("fault_status",)  # whose numbers are hexadecimal codes, with or without 0x
 
 Floats = NDArray[np.float64]
 Convert = Callable[[TableRows], records.Record]
@@ -249,21 +251,29 @@ def status_diagnostics(rows: StatusRows) -> records.Diagnostics:
 
 
 def _state(row: StatusRow) -> records.State:
-    alarms = {key: level for key, level in ALARMS.items() if _is_on(row.entries.get(plain_key(key)))}
+    alarms: dict[str, int] = {}
+    for key, level in ALARMS.items():
+        entry = row.entries.get(plain_key(key))
+        is_on = False if entry is None else _is_on(entry, hexadecimal=key in HEXADECIMAL)
+        if is_on is None:
+            alarms[f"{key} is not readable"] = WARNING
+        elif is_on:
+            alarms[key] = level
     values = tuple((_shown_key(line.key), _shown(line.value)) for line in row.entries.values())
     name = "ida: arm status" if row.kind == ARM else "ida: system status"
     message = ", ".join(alarms) or "no fault"
     return records.State(name, max(alarms.values(), default=FINE), message, values)
 
 
-def _is_on(entry: KeyLine | None) -> bool:
-    """Whether an entry is there with a number that is not 0; of an enumeration, the one before its name."""
-    if entry is None:
-        return False
+def _is_on(entry: KeyLine, *, hexadecimal: bool) -> bool | None:
+    """Whether an entry's number is not 0, None where it has none; of an enumeration, the one before its name."""
+    if hexadecimal:
+        codes = codes_of_value(entry.value)
+        return None if codes is None else any(codes)
     numbers = numbers_of_value(entry.value)
     if numbers is None:
         numbers = numbers_of_value(entry.value.split()[0]) if entry.value.split() else None
-    return numbers is not None and bool(np.any(numbers != 0))
+    return None if numbers is None else bool(np.any(numbers != 0))
 
 
 def _shown_key(key: str) -> str:

@@ -154,9 +154,14 @@ def write_lander_place(folder: Path, place_mm: Sequence[float]) -> None:
 
 
 def setting_lines(key: str, value: Any) -> list[str]:
-    """A setting as the arm's computer prints it: a number, numbers in brackets, a matrix over three lines."""
+    """A setting as the arm's computer prints it: a number, numbers in brackets, a matrix over three lines.
+
+    A list of lists is a table: a line for each row, all with the same key.
+    """
     if not isinstance(value, list | tuple):
         return [f"{key} = {_number(value)}"]
+    if value and isinstance(value[0], list | tuple):
+        return [line for row in value for line in setting_lines(key, row)]
     texts = [_number(item) for item in value]
     if len(texts) != 9:
         return [f"{key} = [ {' '.join(texts)} ]"]
