@@ -183,6 +183,20 @@ def test_the_newest_parameters_before_the_data_stand_at_their_begin_and_later_on
     )
 
 
+def test_the_notes_describe_the_numbers_that_hold_at_the_first_row_of_motion(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    bundle.write_text(89, STATUS, tiny.arm_status("602047160"), start_s=602047157)  # months before
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    later = tiny.PARAMETERS.replace("615000000.500", "615088548.500").replace("0.029609", "0.3")
+    path = bundle.write_text(86, PARAMETERS, later, start_s=615088548)
+    notes = notes_of(bundle.root)
+    assert any("the lengths of the arm are those of 'sis'" in note for note in notes)
+    assert not any("no parameter file" in note or "naif" in note for note in notes)
+    assert any(path.name in note and "holds from its own time on; its lengths are of neither" in note for note in notes)
+    with open_dataset(bundle.root) as archive:
+        assert archive.spec.constants["rotor"]["warmth_k_per_j"] == 0.2
+
+
 def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -> None:
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     ((_, message),) = messages_of(bundle.root)["arm/geometry"]

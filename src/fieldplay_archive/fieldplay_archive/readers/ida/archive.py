@@ -16,6 +16,7 @@ from fieldplay_archive.readers.ida.calibration import (
     check_counts,
     describe_arm,
     describe_lander,
+    describe_uploads,
     geometry_rows,
     newest_before,
     read_parameter_files,
@@ -74,10 +75,10 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         files = archive.on_close.enter_context(_files_of(archive))
         labels = products_of_ida.read_labels(archive, files)
         clock = clock_of(spec)
-        streams = _motion_streams(archive, files, labels, clock=clock)
-        streams |= _status_streams(archive, files, labels, clock=clock, said=streams.get(DIAGNOSTICS))
-        streams = {name: stream for name, stream in streams.items() if len(stream.spans)}
-        streams |= _parameters(archive, files, labels, clock=clock, streams=streams)
+        motion = _motion_streams(archive, files, labels, clock=clock)
+        status = _status_streams(archive, files, labels, clock=clock, said=motion.get(DIAGNOSTICS))
+        streams = {name: stream for name, stream in (motion | status).items() if len(stream.spans)}
+        streams |= _parameters(archive, files, labels, clock=clock, streams=streams, motion=_extent(motion))
         describe_lander(archive, files)
         read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
         note_leftovers(archive, files, read=read)
@@ -218,17 +219,34 @@ def _status_streams(
     return streams
 
 
+def _extent(streams: Mapping[str, Stream]) -> tuple[int, int] | None:
+    """The first and the last time of these streams."""
+    spans = [span for stream in streams.values() for span in stream.spans]
+    return (min(span.first_ns for span in spans), max(span.last_ns for span in spans)) if spans else None
+
+
 def _parameters(
-    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, streams: Mapping[str, Stream]
+    archive: Archive,
+    files: Files,
+    labels: Labels,
+    *,
+    clock: SpacecraftClock,
+    streams: Mapping[str, Stream],
+    motion: tuple[int, int] | None,
 ) -> dict[str, Stream]:
-    """The arm's geometry by the parameter files, and what the description tells of it."""
+    """The arm's geometry by the parameter files, and what the description tells of it.
+
+    The description has the numbers that hold at the first row of motion: states may begin long before it.
+    """
     products = _products(archive, files, labels, kind="parameters")
     found = read_parameter_files(archive, files, products)
     check_counts(archive, found)
     stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
-    begins = [span.first_ns for stream in streams.values() for span in stream.spans]
-    if not begins and not found:
+    extent = _extent(streams)
+    if extent is None and not found:
         return {}
-    first_ns = min(begins) if begins else stamps[0]
-    describe_arm(archive, newest_before(found, stamps, first_ns))
+    first_ns = stamps[0] if extent is None else extent[0]
+    described_ns, last_ns = motion or extent or (first_ns, first_ns)
+    describe_arm(archive, newest_before(found, stamps, described_ns))
+    describe_uploads(archive, [file for file, at in zip(found, stamps, strict=True) if described_ns < at <= last_ns])
     return {"arm_geometry": HeldStream(geometry_rows(found, stamps, first_ns))}

@@ -308,17 +308,31 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
     archive.spec = replace(archive.spec, constants=constants)
 
 
-def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
-    chosen, sets = archive.parameters["dh_set"], archive.spec.constants["arm_lengths_m"]
+def describe_uploads(archive: Archive, files: Sequence[ParameterFile]) -> None:
+    """Note the parameter files that take effect between the first and the last row of motion."""
+    for file in files:
+        lengths = _like(archive, file)
+        archive.notes.append(f"parameters: {file.file} holds from its own time on; its lengths are {lengths}")
+
+
+def _like(archive: Archive, file: ParameterFile) -> str:
+    """Which of the named sets the arm's lengths of a file are."""
     lengths = geometry_of_file(file)[LENGTHS]
-    told, some = bool(np.isfinite(lengths).all()), bool(np.isfinite(lengths).any())
+    if not np.isfinite(lengths).all():
+        return "told in part, which does not count" if np.isfinite(lengths).any() else "not told"
+    sets = archive.spec.constants["arm_lengths_m"]
     same = [name for name, own in sets.items() if np.allclose(lengths, own, atol=1e-6, rtol=0)]
+    return f"those of '{same[0]}'" if same else "of neither named set"
+
+
+def _note_lengths(archive: Archive, file: ParameterFile | None) -> None:
+    chosen = archive.parameters["dh_set"]
+    told = bool(np.isfinite(geometry_of_file(file)[LENGTHS]).all())
     if file is None:
-        archive.notes.append("no parameter file at or before the first row: the arm's numbers are the dataset's own")
+        text = "no parameter file at or before the first row of motion: the arm's numbers are the dataset's own"
+        archive.notes.append(text)
     else:
-        lacking = "told in part, which does not count" if some else "not told"
-        like = lacking if not told else f"those of '{same[0]}'" if same else "of neither named set"
-        archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {like}")
+        archive.notes.append(f"parameters: {file.file}; the lengths of the arm are {_like(archive, file)}")
         if untold := _untold(file):
             archive.notes.append(f"parameters: of {', '.join(untold)} the file tells nothing: the dataset's own hold")
     if chosen != "auto":
