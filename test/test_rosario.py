@@ -267,7 +267,7 @@ def test_the_ground_truth_is_the_antenna_s_path_without_an_orientation(
     east, north = tiny.place_at(1.0)
     turned = Rotation.from_euler("z", -tiny.TRUTH_DEG, degrees=True).apply([east, north, height])
     close(xyz(message.pose.pose.position), turned)
-    assert (message.header.frame_id, message.child_frame_id) == ("odom", "gps")
+    assert (message.header.frame_id, message.child_frame_id) == ("ground_truth", "gps")
     variances = np.diag(message.pose.covariance.reshape(6, 6))
     close(variances, [0.02**2, 0.02**2, 0.04**2 if columns > 3 else 1e6, 1e6, 1e6, 1e6])
     assert (np.diag(message.twist.covariance.reshape(6, 6)) == 1e6).all()

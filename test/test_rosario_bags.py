@@ -70,7 +70,7 @@ def assert_same(found: Messages, expected: Messages) -> None:
 
 def test_a_bag_has_the_topics_of_the_dataset_and_no_wheels(messages: Messages) -> None:
     cameras = [f"stereo/{camera}/{topic}" for camera in FRAMES for topic in ("camera_info", "image_raw")]
-    expected = {"/tf_static": 1, "imu/data_raw": 280, "gps/fix": 10, "gps/velocity": 10, "odom_archived": 20}
+    expected = {"/tf_static": 1, "imu/data_raw": 280, "gps/fix": 10, "gps/velocity": 10, "odom_archived": 20, "/tf": 20}
     assert counts_of(messages) == expected | dict.fromkeys(cameras, 30)
 
 
@@ -131,6 +131,21 @@ def test_the_archived_odometry_s_twist_lies_in_base_link(tmp_path: Path, twist: 
         assert message.twist.twist.angular.z == w
         turned = Rotation.from_quat(xyzw(message.pose.pose.orientation)).as_euler("xyz")[2]
         assert turned == pytest.approx(heading, abs=1e-12)
+
+
+def test_the_archived_odometry_places_the_robot_and_has_a_path(whole: Path) -> None:
+    found = messages_of(whole, Selection(derived=True, topics="odom_archived|tf|path"))
+    for (stamp, message), (other_stamp, odometry) in zip(found["/tf"], found["odom_archived"], strict=True):
+        (transform,) = message.transforms
+        assert stamp == other_stamp
+        assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
+        assert xyz(transform.transform.translation) == xyz(odometry.pose.pose.position)
+    assert [path.header.frame_id for _, path in found["path"]] == ["odom"]
+
+
+def test_the_archived_odometry_can_be_kept_off_tf(whole: Path) -> None:
+    found = messages_of(whole, Selection(topics="odom_archived|tf", tf={"archived_tf": False}))
+    assert "/tf" not in found and len(found["odom_archived"]) == 20
 
 
 def test_how_the_twist_is_meant_can_be_said(tmp_path: Path) -> None:

@@ -56,7 +56,9 @@ class WhilePlaying(unittest.TestCase):
         written = derived_messages(root, Path(folder.name) / "tree", ["/tf", "/tf_static"])
         parents = launched.parents_in(message for part in written.values() for message in part)
         self.assertEqual(set(parents.values()) - set(parents), {"map"})
-        self.assertEqual(set(parents), {"odom", "base_link", "imu", "gps", "left_camera", "right_camera"} | JOINTS)
+        self.assertEqual(
+            set(parents), {"odom", "base_link", "imu", "gps", "left_camera", "right_camera", "ground_truth"} | JOINTS
+        )
 
     def test_the_robot_s_model_is_offered(self) -> None:
         self.assertIn('<robot name="rosario">', launched.model_offered(self.audience))

@@ -93,7 +93,7 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
         assert display.kind == kinds[types[display.topic]]
         assert display.qos == offered_qos(lasting=display.kind in ("RobotModel", "Path")), display.name
     assert shown == {
-        *COMPUTED, "ground_truth/odom", "stereo/left/image_raw", "stereo/right/image_raw",
+        *COMPUTED, "ground_truth/odom", "odom_archived", "stereo/left/image_raw", "stereo/right/image_raw",
     }  # fmt: skip
 
 

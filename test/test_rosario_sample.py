@@ -254,6 +254,55 @@ def test_the_authors_odometry_in_the_bag_leads_where_the_robot_truly_went(bagged
     assert max(abs(one.twist.twist.linear.y) for one in odometry) < 1e-9
 
 
+@pytest.fixture(scope="module")
+def driven(pytestconfig: pytest.Config) -> dict[bool, Sampled]:
+    """Longer drives without more than a few pictures, as the authors' bag and as raw folder: far enough for a map."""
+    made = {}
+    for is_bag in (True, False):
+        folder = pytestconfig.cache.mkdir(f"samples_rosario_driven_{is_bag}")
+        numbers = {"image_rate_hz": 0.2, "image_shrink": 4, "bag": is_bag}
+        made[is_bag] = sampled("rosario", folder, SampleOptions(seconds=12.0, seed=SEED, settings=numbers))
+    return made
+
+
+def test_the_frames_of_the_authors_bag_are_one_tree_and_the_path_is_that_of_its_odometry(
+    driven: dict[bool, Sampled],
+) -> None:
+    found = messages_of_bag(driven[True].bag)
+    edges = {
+        item.child_frame_id: item.header.frame_id
+        for topic in ("/tf", "/tf_static")
+        for _, message in found[topic]
+        for item in message.transforms
+    }
+    assert edges["odom"] == "map" and edges["base_link"] == "odom"
+    assert set(edges.values()) - set(edges) == {"map"}
+    last, ends = found["/rosario/path"][-1][1], found["/rosario/odom_archived"][-1][1]
+    assert len(last.poses) >= 2 and last.header.frame_id == "odom"
+    distance = [getattr(last.poses[-1].pose.position, k) - getattr(ends.pose.pose.position, k) for k in "xy"]
+    assert np.hypot(*distance) <= 1.0
+
+
+def test_the_ground_truth_lies_where_tf_puts_the_antenna(driven: dict[bool, Sampled]) -> None:
+    found = messages_of_bag(driven[False].bag)
+    static = {
+        item.child_frame_id: (item.header.frame_id, np.array([getattr(item.transform.translation, k) for k in "xyz"]),
+                              Rotation.from_quat([getattr(item.transform.rotation, k) for k in "xyzw"]))
+        for item in found["/tf_static"][0][1].transforms
+    }  # fmt: skip
+    assert static["ground_truth"][0] == static["odom"][0] == "map"
+    odometry = messages_in(driven[False].bag)["odom"]
+    times = np.array([stamp for stamp, _ in odometry])
+    for stamp, truth in messages_in(driven[False].bag)["ground_truth/odom"][:5]:
+        assert truth.header.frame_id == "ground_truth"
+        near = odometry[int(np.abs(times - stamp).argmin())][1].pose.pose
+        turn = Rotation.from_quat([getattr(near.orientation, k) for k in "xyzw"])
+        in_odom = turn.apply(LEVER_M) + np.array([near.position.x, near.position.y, near.position.z])
+        by_tf = static["odom"][2].apply(in_odom) + static["odom"][1]
+        by_file = static["ground_truth"][2].apply([getattr(truth.pose.pose.position, k) for k in "xyz"])
+        assert np.linalg.norm(by_tf - by_file - static["ground_truth"][1]) < 0.25
+
+
 def test_evo_lays_the_ground_truth_on_the_wheels(sample: Sampled) -> None:
     wheels, truth = (trajectory(sample.bag, f"/rosario/{name}") for name in ("odom", "ground_truth/odom"))
     base_T_gps = np.eye(4)

@@ -191,7 +191,8 @@ class MapOfFixes:
     """Fixes of an antenna whose first good one is the map's origin, and by whose way a computed odometry stands in it.
 
     `least_status` is that of a good one, in the numbers of NavSatStatus. The heading is that of the first `way_m`; of
-    less than `least_way_m` there is none.
+    less than `least_way_m` there is none. `positions` is a stream of the same antenna's positions in axes of their own,
+    whose frame is placed in the map by the fixes.
     """
 
     stream: str
@@ -199,6 +200,7 @@ class MapOfFixes:
     least_status: int
     way_m: float
     least_way_m: float
+    positions: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

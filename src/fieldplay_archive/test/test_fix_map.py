@@ -143,3 +143,77 @@ def test_without_fixes_it_is_said_and_without_wheels_nobody_expects_it() -> None
     del archive.streams["wheel_joints"]
     assert map_edges(archive, START_NS) == []
     assert omissions(archive, Selection(derived=True)) == []
+
+
+TRUTH_TURN = -0.8  # of the ground truth's axes against east and north
+
+
+def archived_odometry() -> records.Odometry:
+    """The robot's true way from where it starts, as odometry that the archive holds: x ahead at first."""
+    times = np.arange(0, LENGTH_S, 1 / WHEELS_HZ)
+    x, y, heading = true_poses(times).T
+    cos, sin = np.cos(HEADING), np.sin(HEADING)
+    yaw = heading - HEADING
+    zero = np.zeros(len(times))
+    return odometry_record(
+        times,
+        np.column_stack([cos * x + sin * y, cos * y - sin * x, zero]),
+        np.column_stack([zero, zero, np.sin(yaw / 2), np.cos(yaw / 2)]),
+    )
+
+
+def odometry_record(times: Array, position_m: Array, orientation_xyzw: Array) -> records.Odometry:
+    nothing = np.zeros((len(times), 3))
+    return records.Odometry(
+        stamp_ns=START_NS + np.round(times * 1e9).astype(np.int64), position_m=position_m,
+        orientation_xyzw=orientation_xyzw, pose_covariance=np.zeros((len(times), 6, 6)), linear_velocity_m_s=nothing,
+        angular_velocity_rad_s=nothing, twist_covariance=np.zeros((len(times), 6, 6)),
+    )  # fmt: skip
+
+
+def ground_truth() -> records.Odometry:
+    """The antenna's positions from its first good fix, in axes of their own."""
+    times = np.arange(0.13 + 2 / FIX_HZ, LENGTH_S - 1, 1 / FIX_HZ)
+    places = antenna_at(times) - antenna_at(times[:1])
+    cos, sin = np.cos(TRUTH_TURN), np.sin(TRUTH_TURN)
+    turned = np.column_stack([cos * places[:, 0] + sin * places[:, 1], cos * places[:, 1] - sin * places[:, 0]])
+    return odometry_record(times, np.column_stack([turned, places[:, 2]]), np.tile([0.0, 0, 0, 1], (len(times), 1)))
+
+
+@pytest.mark.parametrize("start_s", [0.0, 20.0])
+def test_the_archive_s_own_odometry_stands_in_the_map_too_wherever_it_is_played_from(start_s: float) -> None:
+    archive = archive_of(fixes(), wheels())
+    archive.streams = {"fix": archive.streams["fix"], "odom_archived": HeldStream(archived_odometry())}
+    (edge,) = map_edges(archive, START_NS + round(start_s * 1e9))
+    assert (edge.parent, edge.child) == ("map", "odom")
+    east, north, up = antenna_at(np.array([0.13 + 2 / FIX_HZ]))[0]
+    np.testing.assert_allclose(edge.parent_t_child[:3, 3], [-east, -north, -up], atol=0.01)
+    assert np.arctan2(edge.parent_t_child[1, 0], edge.parent_t_child[0, 0]) == pytest.approx(HEADING, abs=0.003)
+
+
+def test_the_ground_truth_lies_where_tf_puts_the_antenna() -> None:
+    archive = archive_of(fixes(), wheels())
+    archive.streams["ground_truth"] = HeldStream(ground_truth())
+    odom, truth = map_edges(archive, START_NS)
+    assert (truth.parent, truth.child) == ("map", "ground_truth")
+    rows = ground_truth()
+    x, y, heading = true_poses((rows.stamp_ns - START_NS) / 1e9).T
+    cos, sin = np.cos(HEADING), np.sin(HEADING)
+    in_odom = np.column_stack([cos * x + sin * y, cos * y - sin * x, np.zeros(len(x))])
+    yaw = heading - HEADING
+    forward, left, up = LEVER_M
+    in_odom += np.column_stack(
+        [np.cos(yaw) * forward - np.sin(yaw) * left, np.sin(yaw) * forward + np.cos(yaw) * left, np.full(len(x), up)]
+    )
+    by_tf = in_odom @ odom.parent_t_child[:3, :3].T + odom.parent_t_child[:3, 3]
+    by_file = rows.position_m @ truth.parent_t_child[:3, :3].T + truth.parent_t_child[:3, 3]
+    np.testing.assert_allclose(by_file, by_tf, atol=0.05)
+
+
+def test_a_ground_truth_of_another_drive_is_not_put_into_the_map() -> None:
+    archive = archive_of(fixes(), wheels())
+    rows = ground_truth()
+    archive.streams["ground_truth"] = HeldStream(replace(rows, position_m=rows.position_m[::-1] * [1, -4, 1]))
+    assert [edge.child for edge in map_edges(archive, START_NS)] == ["odom"]
+    (line,) = omissions(archive, Selection(derived=True))
+    assert line.startswith("map -> ground_truth: not sent: ground_truth/odom does not fit the fixes: ")

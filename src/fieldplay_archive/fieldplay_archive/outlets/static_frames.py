@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.fix_map import edge_from_fixes
+from fieldplay_archive.outlets.fix_map import Odometry, edge_from_fixes, edge_of_positions, streams_of_odometry
 from fieldplay_archive.outlets.moving_frames import ODOM_TF
 from fieldplay_archive.spec import DatasetSpec, DerivedSpec
 from fieldplay_kinematics.extrinsics import Edge, edges_from_published
@@ -56,9 +56,8 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
     truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
     odometry = [derived for derived in spec.derived if derived.odom_tf]
     able = _computed_odometry(archive)
-    if able and spec.map_of_fixes is not None:
-        found = _map_edge_of_fixes(archive, able[0], first_ns)
-        return [found] if isinstance(found, Edge) else []
+    if spec.map_of_fixes is not None:
+        return _map_edges_of_fixes(archive, first_ns)
     if truth is None:
         return []
     if not able:
@@ -70,10 +69,34 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
 
 
 def why_no_map(archive: Archive, first_ns: int) -> str:
-    """A line where an odometry is computed from first_ns on, but the fixes cannot place it in the map; else none."""
-    able = _computed_odometry(archive)
-    found = _map_edge_of_fixes(archive, able[0], first_ns) if able and archive.spec.map_of_fixes else ""
-    return f"map -> {able[0].frame}: not sent: {found}" if isinstance(found, str) and found else ""
+    """A line where there is odometry from first_ns on, but the fixes cannot place it, or what else; else none."""
+    odometry, told = _odometry_in_map(archive), archive.spec.map_of_fixes
+    if odometry is None or told is None:
+        return ""
+    found = _map_edge_of_fixes(archive, odometry, first_ns)
+    if isinstance(found, str):
+        return f"map -> {odometry.frame}: not sent: {found}"
+    positions = edge_of_positions(archive, told)
+    frame = next((stream.frame for stream in archive.spec.streams if stream.id == told.positions), "")
+    return f"map -> {frame}: not sent: {positions}" if isinstance(positions, str) else ""
+
+
+def _map_edges_of_fixes(archive: Archive, first_ns: int) -> list[Edge]:
+    """Make map -> odom by the fixes of the antenna, and map -> the frame of its other positions, if any."""
+    odometry, told = _odometry_in_map(archive), archive.spec.map_of_fixes
+    if odometry is None or told is None:
+        return []
+    found = _map_edge_of_fixes(archive, odometry, first_ns)
+    edges = (found, edge_of_positions(archive, told)) if isinstance(found, Edge) else ()
+    return [edge for edge in edges if isinstance(edge, Edge)]
+
+
+def _odometry_in_map(archive: Archive) -> Odometry | None:
+    """The computed odometry, else the archive's own that places the base instead; None where there is neither."""
+    able, spec = _computed_odometry(archive), archive.spec
+    own = [stream for stream in spec.streams if stream.tf in spec.tf_instead and stream.id in archive.streams]
+    found: list[Odometry] = [*able, *own]
+    return found[0] if found else None
 
 
 def _computed_odometry(archive: Archive) -> list[DerivedSpec]:
@@ -81,21 +104,23 @@ def _computed_odometry(archive: Archive) -> list[DerivedSpec]:
     return [spec for spec in archive.spec.derived if spec.odom_tf and set(spec.streams) <= set(archive.streams)]
 
 
-def _map_edge_of_fixes(archive: Archive, odometry: DerivedSpec, first_ns: int) -> Edge | str:
-    """By the fixes of the antenna; or why there is none."""
+def _map_edge_of_fixes(archive: Archive, odometry: Odometry, first_ns: int) -> Edge | str:
+    """By the fixes of the antenna; or why there is none. An odometry of the archive is anchored where it starts."""
     told = archive.spec.map_of_fixes
     if told is None:
         return "the dataset has no map of fixes"
     antenna = next(stream.frame for stream in archive.spec.streams if stream.id == told.stream)
-    base_T_antenna = _static_transform(static_edges(archive.spec), odometry.child_frames[0], antenna)
+    is_computed = isinstance(odometry, DerivedSpec)
+    base = odometry.child_frames[0] if isinstance(odometry, DerivedSpec) else odometry.child_frame
+    base_T_antenna = _static_transform(static_edges(archive.spec), base, antenna)
     if base_T_antenna is None:
-        return f"no static frames join {odometry.child_frames[0]} and {antenna}"
-    begin_ns = _begin_of_odometry(archive, odometry, first_ns)
+        return f"no static frames join {base} and {antenna}"
+    begin_ns = _begin_of_odometry(archive, odometry, first_ns if is_computed else 0)
     return edge_from_fixes(archive, told, odometry, begin_ns, base_T_antenna)
 
 
-def _begin_of_odometry(archive: Archive, odometry: DerivedSpec, first_ns: int) -> int:
-    return max(_first_time(archive.streams[name], first_ns) for name in odometry.streams)
+def _begin_of_odometry(archive: Archive, odometry: Odometry, first_ns: int) -> int:
+    return max(_first_time(archive.streams[name], first_ns) for name in streams_of_odometry(odometry))
 
 
 def _map_edges_of_archived(archive: Archive, truth: StreamSpec) -> list[Edge]:
