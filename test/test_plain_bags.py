@@ -132,7 +132,7 @@ def test_a_bag_of_ros_1_becomes_one_of_ros_2(tmp_path: Path, capsys: pytest.Capt
     bag, out = write_ros1(tmp_path / "robot.bag"), tmp_path / "out"
     assert main(["convert", str(bag), str(out)]) == 0
     errors = capsys.readouterr().err
-    assert "/place: 1 messages of sensor_msgs/msg/NavSatFix are left out: ROS 2 has another sensor_msgs/msg/N" in errors
+    assert "/place: 1 message of sensor_msgs/msg/NavSatFix left out: ROS 2 has another sensor_msgs/msg/N" in errors
     assert "/near: sensor_msgs/msg/Range has fields that ROS 1 lacks" in errors
     found, expected = stored(out), stored(write_ros2(tmp_path / "bag"))
     assert {name: found[name] for name in expected} == expected
@@ -178,7 +178,7 @@ def test_python_reads_any_bag(write: Callable[[Path], Path], tmp_path: Path) -> 
         whole = [(message.stamp_ns, message.data) for message in data.messages("gear")]
         assert data.to_bag(tmp_path / "out", fieldplay.Selection(topics="gear", duration_s=1.0)).counts.tolist() == [21]
         assert stored(tmp_path / "out") == {"/gear": whole[:21]}
-        assert data.check() == []
+        assert [defect.kind for defect in data.check()] == (["unconvertible_type"] if write is write_ros1 else [])
 
 
 @pytest.mark.parametrize("write", [write_ros1, write_ros2])

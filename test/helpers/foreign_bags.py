@@ -132,3 +132,37 @@ def stored(path: Path) -> Messages:
         for connection, time_ns, data in reader.messages():
             found[connection.topic].append((time_ns, bytes(data)))
     return dict(found)
+
+
+def write_later(bag: Path, out: Path, later_ns: int, *, rate: float = 1.0) -> Path:
+    """The same messages, logged so much later than their headers say, as where a simulation is recorded.
+
+    `rate` is how fast the recorder's clock runs beside that of the headers.
+    """
+    with AnyReader([bag]) as reader, Writer(out, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connections = {
+            found.id: writer.add_connection(
+                found.topic,
+                found.msgtype,
+                typestore=reader.typestore,
+                offered_qos_profiles=found.ext.offered_qos_profiles,
+            )
+            for found in reader.connections
+        }
+        for found, time_ns, data in reader.messages():
+            log_ns = reader.start_time + round((time_ns - reader.start_time) * rate) + later_ns
+            writer.write(connections[found.id], log_ns, data)
+    return out
+
+
+def write_ros1_with_two_names(path: Path, *, other: str = OLD_TF) -> Path:
+    """A topic /tf of ROS 1 with two publishers in turn, the second with another name of the type, or another type."""
+    store = store_with_gears("ros1")
+    store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms\n", TF))
+    with Writer1(path) as writer:
+        names = {"/one": TF, "/two": other}
+        pair = [writer.add_connection("/tf", name, typestore=store, callerid=who) for who, name in names.items()]
+        none = b"\0\0\0\0"
+        for row in range(COUNT):
+            writer.write(pair[row % 2], START_NS + row * STEP_NS, none)
+    return path

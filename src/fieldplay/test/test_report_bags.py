@@ -214,7 +214,8 @@ def test_several_files_follow_each_other(tmp_path: Path) -> None:
     text = (one / "metadata.yaml").read_text()
     overview = read(one)
     assert sum(counts(overview).values()) == 10
-    assert any("zwei.mcap: metadata.yaml does not name this file" in note for note in overview.findings.notes)
+    (issue,) = overview.findings.kept["unlisted_file"]
+    assert (issue.place, issue.message) == ("zwei.mcap", "metadata.yaml does not name this file; it is not read")
     (one / "metadata.yaml").write_text(text.replace("- one.mcap", "- one.mcap\n  - zwei.mcap"))
     overview = read(one)
     assert sum(counts(overview).values()) == 30

@@ -15,6 +15,12 @@ class Topic:
     msgtype: str
 
 
+def full_type(msgtype: str) -> str:
+    """The name of a message type in three parts; bags of Crystal, and some writers, have package and name alone."""
+    package, slash, name = msgtype.partition("/")
+    return f"{package}/msg/{name}" if slash and name and "/" not in name else msgtype
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """Messages of one length: their times (n,) and their CDR bytes (n, size)."""

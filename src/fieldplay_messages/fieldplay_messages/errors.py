@@ -14,6 +14,11 @@ def unsteered(text: str, *, kept: str = "") -> str:
     return STEERING.sub(lambda found: found[0] if found[0] in kept else "\ufffd", text)
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, which gets an s where it is not one."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 class UserError(Exception):
     """What cannot be done, in words fit for a user: the command line shows them without a traceback."""
 

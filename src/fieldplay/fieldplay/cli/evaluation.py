@@ -39,7 +39,7 @@ from fieldplay.evaluation.ways import (
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.sources.bag import BagSource
 from fieldplay.sources.source import RecordSource
-from fieldplay_archive.datasets import derived_by, truth_max_std_of
+from fieldplay_archive.datasets import derived_by, spec_of_dataset, truth_max_std_of
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
@@ -47,6 +47,7 @@ from fieldplay_fusion.evaluation.offsets import usual_period_s
 from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_kinematics.transforms import Array
+from fieldplay_messages.batches import Topic
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import write_whole
 
@@ -265,13 +266,14 @@ def _folders(chosen: argparse.Namespace) -> list[Path]:
 def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
     """What is to be read, and the names in it, that of the truth last."""
     with opened_source(chosen) as source:
-        hint = _why_missing if isinstance(source, BagSource) else _no_hint
+        hint = partial(_why_missing, source.topics) if isinstance(source, BagSource) else _no_hint
         yield source, [chosen_topic(word, source.topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
 
 
-def _why_missing(word: str) -> str:
-    """Whether a bag of ours would have a topic, had it been asked for."""
-    names = derived_by(word)
+def _why_missing(topics: Sequence[Topic], word: str) -> str:
+    """Whether a bag of ours would have a topic, had it been asked for: only of a dataset whose topics it has."""
+    namespaces = {topic.name.strip("/").partition("/")[0] for topic in topics}
+    names = [name for name in derived_by(word) if spec_of_dataset(name).namespace in namespaces]
     return f"; `convert --derived` of {' or '.join(names)} would have made it" if names else ""
 
 

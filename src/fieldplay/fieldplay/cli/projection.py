@@ -19,7 +19,7 @@ LARGEST_PX = 200.0
 MOST_SCANS = 10_000
 EPILOG = """\
 LASER and CAMERA are topics (lidar/points, visual_camera/image_raw) or what stands before their last part (lidar,
-visual_camera). TIME is seconds from the archive's begin (12.5), a Unix time (1224050945.437) or a date and time in UTC
+visual_camera). TIME is seconds from the begin (12.5), a Unix time (1224050945.437) or a date and time in UTC
 (2008-10-15T06:09:05.437Z). The picture nearest to TIME is taken, and the scan nearest to that picture.
 
   fieldplay project etna.zip lidar main_cam 12.5 out.png

@@ -1,6 +1,6 @@
 """Two ways of an archive, a bag or files, brought to one frame of the robot and compared."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -65,13 +65,16 @@ class Ways:
     claims: TruthClaims | None = None
 
     def window(self, start_s: float, duration_s: float | None) -> "Ways":
-        """What lies between two times, in seconds from the begin of the data."""
+        """What lies between two times, in seconds from the begin of the data; the times are those of the stamps."""
+        if not start_s and duration_s is None:
+            return self
         begin_ns = self.begin_ns
         if begin_ns is None:
             begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
         first_ns = begin_ns + round(start_s * NS_PER_S)
         last_ns = None if duration_s is None else first_ns + round(duration_s * NS_PER_S)
-        estimate, truth = (way.trajectory.between(first_ns, last_ns) for way in (self.estimate, self.truth))
+        earliest_ns = first_ns if start_s else None
+        estimate, truth = (way.trajectory.between(earliest_ns, last_ns) for way in (self.estimate, self.truth))
         return replace(
             self,
             estimate=replace(self.estimate, trajectory=estimate),
@@ -155,7 +158,10 @@ def read_ways(
     frames = Frames()
     tree = FrameReader(frames)
     rows: dict[str, PoseRows] = {}
+    delays_ns: dict[str, int] = {}
     for batch in source.batches(progress, wanted):
+        if batch.topic.name not in delays_ns and batch.topic.name != STATIC_TOPIC:
+            delays_ns.update((batch.topic.name, delay) for delay in _log_delays_ns(batch))
         if batch.is_readable and batch.topic.msgtype == TF:
             tree.add(batch)
         elif batch.is_readable and batch.topic.msgtype in TYPES:
@@ -163,7 +169,17 @@ def read_ways(
             for framed in records_of_poses(batch):
                 kept.add(*framed)
     *found, true = (_chosen_way(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
-    return [Ways(estimate=way, truth=true, frames=frames, begin_ns=source.begin_ns) for way in found]
+    begin_ns = source.begin_ns
+    if begin_ns is not None:
+        begin_ns -= min(delays_ns.values(), key=abs, default=0)
+    return [Ways(estimate=way, truth=true, frames=frames, begin_ns=begin_ns) for way in found]
+
+
+def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
+    """How much later than its stamp the first message of a batch was logged, if it tells of one time."""
+    for record, *_ in batch.records[:1] if batch.is_readable and batch.topic.msgtype != PATH else ():
+        if len(record):
+            yield int(record.leaves_ns[0] - record.stamp_ns[0])
 
 
 def ways_of_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[Ways]:

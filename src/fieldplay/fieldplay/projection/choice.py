@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fieldplay.projection.sensors import Sensor
 from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay_messages import records
-from fieldplay_messages.bags.serialized import Serialized
+from fieldplay_messages.bags.serialized import Serialized, SerializedStream
 from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
 from fieldplay_messages.dates import distance_text, time_text
 from fieldplay_messages.errors import ArchiveError
@@ -18,39 +18,72 @@ from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span, Stream
 
 TRIED = 16  # rows beside those wanted, where some are damaged
+ROUNDS, CLOSE_NS = 8, NS_PER_S // 10  # of the search in a bag whose headers have another clock than its recorder
 Pixels = NDArray[np.uint8]
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
 class NearRow:
-    """A row of a record, and its time."""
+    """A row of a record and its time; in a bag it was logged `delay_ns` later."""
 
     stamp_ns: int
     record: Record
     row: int
+    delay_ns: int = 0
+
+
+def log_delay_ns(stream: Stream) -> int:
+    """How much later the first message of a bag's topic was logged than its header says; 0 for an archive."""
+    record = stream.load(0) if isinstance(stream, SerializedStream) and stream.spans else None
+    if not isinstance(record, Serialized):
+        return 0
+    rows = np.arange(min(len(record), TRIED))
+    found = (framed.record for row in rows for framed in record.framed(rows[row : row + 1]))
+    return next((int(one.leaves_ns[0] - one.stamp_ns[0]) for one in found), 0)
 
 
 def nearest_rows(stream: Stream, stamp_ns: int, count: int) -> list[NearRow]:
-    """So many rows, or all there are, those nearest to a time first; of two as near the earlier one."""
+    """Return so many rows, or all there are, those nearest to a time first; of two as near the earlier one.
+
+    A bag is ordered by log time, and its headers may have another clock, which may even run at another rate, as in a
+    simulation: the search is repeated with the delay of the message that is found.
+    """
+    delay_ns, found = log_delay_ns(stream), list[NearRow]()
+    for _ in range(ROUNDS):
+        found = _nearest_logged(stream, stamp_ns, count, delay_ns=delay_ns)
+        if not found or abs(found[0].delay_ns - delay_ns) <= CLOSE_NS:
+            break
+        delay_ns = found[0].delay_ns
+    return found
+
+
+def _nearest_logged(stream: Stream, stamp_ns: int, count: int, *, delay_ns: int) -> list[NearRow]:
+    """The same among the messages that were logged about so much later."""
     found: list[NearRow] = []
-    for index in sorted(range(len(stream.spans)), key=lambda index: _distance(stream.spans[index], stamp_ns)):
+    log_ns = stamp_ns + delay_ns
+    for index in sorted(range(len(stream.spans)), key=lambda index: _distance(stream.spans[index], log_ns)):
         is_full = len(found) == count
-        if is_full and _distance(stream.spans[index], stamp_ns) > abs(found[-1].stamp_ns - stamp_ns):
+        if is_full and _distance(stream.spans[index], log_ns) > abs(found[-1].stamp_ns - stamp_ns):
             break
         found = sorted(
-            [*found, *_nearest_of(stream.load(index), stamp_ns, count)],
+            [*found, *_nearest_of(stream.load(index), log_ns, count)],
             key=lambda row: (abs(row.stamp_ns - stamp_ns), row.stamp_ns),
         )[:count]
     return found
 
 
-def _nearest_of(record: Record, stamp_ns: int, count: int) -> list[NearRow]:
-    order = np.argsort(np.abs(record.stamp_ns - stamp_ns), kind="stable")[:count]
+def _nearest_of(record: Record, log_ns: int, count: int) -> list[NearRow]:
+    order = np.argsort(np.abs(record.stamp_ns - log_ns), kind="stable")[:count]
     if isinstance(record, Serialized):  # the times in the messages of a bag are those that count
         found = [framed.record for framed in record.framed(order)]
-        return [NearRow(ns, one, row) for one in found for row, ns in enumerate(one.stamp_ns.tolist())]
+        rows = [(one, row, *times) for one in found for row, times in enumerate(_times_of(one))]
+        return [NearRow(stamp_ns, one, row, delay_ns=logged_ns - stamp_ns) for one, row, stamp_ns, logged_ns in rows]
     return [NearRow(int(record.stamp_ns[row]), record, row) for row in order.tolist()]
+
+
+def _times_of(record: Record) -> list[tuple[int, int]]:
+    return list(zip(record.stamp_ns.tolist(), record.leaves_ns.tolist(), strict=True))
 
 
 def _distance(span: Span, stamp_ns: int) -> int:
@@ -60,10 +93,11 @@ def _distance(span: Span, stamp_ns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class CameraPicture:
-    """A picture (h, w, 3) in BGR at its time."""
+    """A picture (h, w, 3) in BGR at its time; in a bag it was logged `delay_ns` later."""
 
     stamp_ns: int
     pixels: Pixels
+    delay_ns: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +118,7 @@ def picture_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> Ca
     rows = _near(camera, stamp_ns, within_s, count=1, other="the time asked for")
     for row in rows:
         try:
-            return CameraPicture(row.stamp_ns, _pixels_of(row))
+            return CameraPicture(row.stamp_ns, _pixels_of(row), row.delay_ns)
         except (ArchiveError, OSError) as error:
             tell(f"{_name_of(row)}: {error}; the next nearest picture is taken")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")

@@ -24,13 +24,13 @@ MILLISECOND_NS = 1_000_000
 AUTO, NONE = "auto", "none"
 
 
-def frames_about(archive: Archive, first_ns: int, last_ns: int) -> Frames:
-    """The transforms from some seconds before a time to some after another.
+def frames_about(archive: Archive, first_ns: int, last_ns: int, *, delay_ns: int = 0) -> Frames:
+    """The transforms from some seconds before a time to some after another, which a bag has logged `delay_ns` later.
 
     An odometry that starts with them is as good as one from the begin: of it only the motion between times is wanted.
     """
     begin = window_of(archive, Selection()).archive_ns
-    start_s = max(first_ns - AROUND_NS - begin, 0) / NS_PER_S
+    start_s = max(first_ns + delay_ns - AROUND_NS - begin, 0) / NS_PER_S
     duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
     selection = Selection(derived=archive.bag is None, start_s=start_s, duration_s=duration_s)
     feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.msgtype == TF]

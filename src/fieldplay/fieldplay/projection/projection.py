@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay.projection.bag_sensors import spec_with_sensors
-from fieldplay.projection.choice import CameraPicture, Scan, Tell, picture_at, scans_at
+from fieldplay.projection.choice import CameraPicture, Scan, Tell, log_delay_ns, picture_at, scans_at
 from fieldplay.projection.motion import (
     AUTO,
     SensorMotion,
@@ -82,15 +82,15 @@ def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Pr
         archive.spec = spec_with_sensors(archive)
     laser = laser_of_name(archive, wanted.laser)
     camera, numbers = camera_of_name(archive, wanted.camera)
-    begin_ns = window_of(archive, Selection()).archive_ns
-    wanted_ns = time_of_text(wanted.time, begin_ns)
+    begin_ns = window_of(archive, Selection()).archive_ns - log_delay_ns(camera.stream)
+    wanted_ns = _time_in_stamps(wanted.time, begin_ns, camera)
     own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, wanted.extrinsics)
     picture = picture_at(camera, wanted_ns, wanted.within_s, tell)
     step(0.3, 1)
     scans = scans_at(laser, picture.stamp_ns, wanted.within_s, count=wanted.scans, tell=tell)
     step(0.6, 2)
     first_ns, last_ns = min(picture.stamp_ns, scans[0].stamp_ns), max(picture.stamp_ns, scans[-1].stamp_ns)
-    frames = frames_about(archive, first_ns, last_ns)
+    frames = frames_about(archive, first_ns, last_ns, delay_ns=picture.delay_ns)
     step(0.8, 3)
     still = own
     if still is None:
@@ -111,6 +111,18 @@ def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Pr
         extrinsics=TF if own is None else OWN,
         motion=motion,
     )
+
+
+def _time_in_stamps(text: str, begin_ns: int, camera: Sensor) -> int:
+    """The time of a text in the clock of the headers, which in a bag from a simulation may start near 0.
+
+    A number of seconds that lies behind the end of the recording is a stamp itself if the recording has it.
+    """
+    wanted_ns = time_of_text(text, begin_ns)
+    spans = camera.stream.spans
+    length_ns = max(span.last_ns for span in spans) - min(span.first_ns for span in spans)
+    is_stamp = begin_ns <= wanted_ns - begin_ns <= begin_ns + length_ns
+    return wanted_ns - begin_ns if wanted_ns > begin_ns + length_ns and is_stamp else wanted_ns
 
 
 def _motion(

@@ -56,9 +56,9 @@ class Trajectory:
         std_m = None if self.std_m is None else self.std_m[which]
         return replace(self, stamp_ns=self.stamp_ns[which], poses=self.poses[which], std_m=std_m)
 
-    def between(self, first_ns: int, last_ns: int | None) -> "Trajectory":
-        """The poses of a stretch of time."""
-        is_in = self.stamp_ns >= first_ns
+    def between(self, first_ns: int | None, last_ns: int | None) -> "Trajectory":
+        """The poses from one time to another; None sets no limit."""
+        is_in = np.ones(len(self.stamp_ns), bool) if first_ns is None else self.stamp_ns >= first_ns
         return self.only(is_in if last_ns is None else is_in & (self.stamp_ns <= last_ns))
 
     def of_frame(self, child_t_other: Array) -> "Trajectory":

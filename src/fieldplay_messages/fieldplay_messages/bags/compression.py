@@ -18,6 +18,7 @@ Compression = Literal["none", "zstd"]
 
 LZ4: Any = import_module("lz4.frame")  # which has no types
 ZSTD_LEVEL = 1  # several times as fast as the default level and hardly larger for numbers
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # begins no message in CDR
 COPIED = 1 << 20
 LARGEST_GAIN, MUCH = 500, 1 << 26  # what unpacks to so many times its size, and to so many bytes, is meant ill
 HELD_GAIN, MUCH_HELD = 10, 1 << 27  # the same of what must be held in memory as a whole, as chunks

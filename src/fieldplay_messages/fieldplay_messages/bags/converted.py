@@ -6,13 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fieldplay_messages.bags.offers import is_same_layout
 from fieldplay_messages.bags.ros1 import Ros1Bag
 from fieldplay_messages.bags.ros1_types import Ros1Conversion, conversion_of_kind
 from fieldplay_messages.bags.serialized import rows_of_topic
 from fieldplay_messages.bags.storage import joined_places
-from fieldplay_messages.bags.topics import Bag, IndexedTopic
+from fieldplay_messages.bags.topics import Bag, IndexedTopic, mixed_types
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, Defect, counted
 from fieldplay_messages.progress import Progress
 
 BLOCK_BITS = 48  # of a block's place: above them stands which topic it is read for
@@ -36,12 +37,13 @@ class ConvertedBag(Bag):
     @cached_property
     def indexed(self) -> Mapping[str, IndexedTopic]:
         found: dict[str, IndexedTopic] = {}
-        for told, topic in self._bag.indexed.items():
+        for told, topic in self._bag.layouts:
             name, count = _full_name(told), len(topic.places.stamp_ns)
             try:
                 conversion = conversion_of_kind(topic.kind)
             except ArchiveError as error:
-                self._note(f"{name}: {count} messages of {topic.kind.msgtype} are left out: {error}")
+                message = f"{name}: {counted(count, 'message')} of {topic.kind.msgtype} left out: {error}"
+                self.report(Defect(file=self.name, kind="unconvertible_type", message=message))
                 continue
             if conversion.is_filled:
                 self._note(f"{name}: {conversion.kind.msgtype} has fields that ROS 1 lacks: they are 0 or empty")
@@ -49,10 +51,11 @@ class ConvertedBag(Bag):
             self._conversions.append(conversion)
             places = replace(topic.places, block=topic.places.block + place)
             known = found.get(name)
-            if known is not None and known.kind.msgtype != conversion.kind.msgtype:
-                self._note(f"{name}: {count} messages of {conversion.kind.msgtype} are left aside, as others have it")
+            own = IndexedTopic(conversion.kind, places)
+            if known is not None and not is_same_layout(known.kind, conversion.kind):
+                self.report(mixed_types(self.name, name, own, known))
                 continue
-            found[name] = IndexedTopic(conversion.kind, joined_places([known.places, places]) if known else places)
+            found[name] = replace(own, places=joined_places([known.places, places])) if known else own
         return found
 
     @property

@@ -32,7 +32,7 @@ from fieldplay_messages.bags.mcap_records import (
     texts_at,
 )
 from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, UnpackedBlocks, places_in_time
-from fieldplay_messages.batches import Topic
+from fieldplay_messages.batches import Topic, full_type
 from fieldplay_messages.errors import ArchiveError
 
 LARGEST_TIME_NS = (1 << 63) - 1
@@ -282,12 +282,13 @@ class McapReader:
             told = texts_at(content, place)
             msgtype, form, definition = self._schemas.get(schema, ("", "", ""))
             self.topics[number] = StoredTopic(
-                Topic(name, msgtype),
+                Topic(name, full_type(msgtype)),
                 encoding == "cdr",
                 definition,
                 form,
                 told.get("offered_qos_profiles", ""),
                 told.get("topic_type_hash", ""),
+                encoding,
             )
 
     def _take(self, found: _Found, record: _Record) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from fieldplay_messages.bags.channels import Channel, Contents, Qos
-from fieldplay_messages.batches import Topic
+from fieldplay_messages.batches import Topic, full_type
 from fieldplay_messages.yaml_text import value_of_yaml
 
 INFORMATION = "rosbag2_bagfile_information"
@@ -63,7 +63,7 @@ def read_information(folder: Path) -> tuple[dict[str, Any], str]:
 def topics_of_information(information: dict[str, Any]) -> list[Topic]:
     """The topics that metadata list."""
     named = [(entry.get("name"), entry.get("type")) for entry in _listed_topics(information)]
-    return [Topic(name, kind) for name, kind in named if isinstance(name, str) and isinstance(kind, str)]
+    return [Topic(name, full_type(kind)) for name, kind in named if isinstance(name, str) and isinstance(kind, str)]
 
 
 def profiles_of_information(information: dict[str, Any]) -> dict[str, object]:

@@ -76,6 +76,14 @@ def is_of_jazzy(kind: MessageKind) -> bool:
     )
 
 
+def is_same_layout(kind: MessageKind, other: MessageKind) -> bool:
+    """Whether two types have the same name and the same fields, those of the types in them included."""
+    names = needed_types(kind.msgtype, kind.definitions)
+    return kind.msgtype == other.msgtype and all(
+        name in other.definitions and kind.definitions[name][1] == other.definitions[name][1] for name in names
+    )
+
+
 def needed_types(msgtype: str, definitions: Fields) -> Sequence[str]:
     """A type and those in it, as far as they are defined."""
     found: dict[str, None] = {}

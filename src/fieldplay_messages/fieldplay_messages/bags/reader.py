@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay_messages.bags.compression import decompress_file, decompressed_message
+from fieldplay_messages.bags.compression import ZSTD_MAGIC, decompress_file, decompressed_message
 from fieldplay_messages.bags.mcap_reader import McapReader
 from fieldplay_messages.bags.metadata import METADATA, profiles_of_information, read_information, topics_of_information
+from fieldplay_messages.bags.offers import is_same_layout
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
-from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
+from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
-from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report, counted
 from fieldplay_messages.progress import Progress
 
 STORAGES: Mapping[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
@@ -82,18 +83,21 @@ class _Waiting:
 class Ros2Bag(Bag):
     """A bag of ROS 2, read from begin to end in batches, or topic by topic at random; see topics.Bag.
 
-    What is wrong with it is reported, what is only worth knowing is noted. `topics` are complete when all is read.
+    What is wrong with it is reported, what is only worth knowing is noted. `topics` are those of the metadata, and of
+    the files as far as they were read; where there are no metadata the files are indexed for them.
     """
 
     def __init__(self, path: Path, report: Report, note: Callable[[str], None] = lambda text: None) -> None:
         super().__init__(path.name, report)
         self.path, self._note = path, note
+        self._told: set[Defect] = set()
         self._open = ExitStack()
         self.information = self._read_information()
         self.files = self._storage_files()
         if not self.files:
             raise BagError(f"{path}: no storage file (.mcap, .db3) of a bag in it")
-        self.topics = topics_of_information(self.information)
+        self._topics = topics_of_information(self.information)
+        self._is_packing_noted = False
         self.readable = 0
         self.early = 0  # messages logged at time 0, before the recorder had a clock, which are put to the start
         self._packs_messages = str(self.information.get("compression_mode")).lower() == "message"
@@ -103,6 +107,13 @@ class Ros2Bag(Bag):
         """The kinds of its files as rosbag2 calls them."""
         kinds = sorted({_plain_name(file).suffix.removeprefix(".") for file in self.files})
         return ["sqlite3" if kind == "db3" else kind for kind in kinds]
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics with their types, those without messages among them."""
+        if not self._topics:
+            self._topics += [Topic(name, found.kind.msgtype) for name, found in self.indexed.items()]
+        return list(dict.fromkeys(self._topics))
 
     @property
     def profiles(self) -> Mapping[str, object]:
@@ -132,7 +143,11 @@ class Ros2Bag(Bag):
             self._tell("message_count", METADATA, f"expected {expected} messages as it says, got {found}")
 
     def _tell(self, kind: str, file: str, message: str) -> None:
-        self.report(Defect(file=file, kind=kind, message=message))
+        """Report an issue of a file, once: it may be indexed and read through."""
+        issue = Defect(file=file, kind=kind, message=message)
+        if issue not in self._told:
+            self._told.add(issue)
+            self.report(issue)
 
     def _messages(self, progress: Progress) -> Iterator[StoredMessage]:
         total = max(sum(file.stat().st_size for file in self.files), 1)
@@ -141,7 +156,7 @@ class Ros2Bag(Bag):
             with ExitStack() as stack:
                 storage = self._storage(path, stack)
                 for message in storage.messages():
-                    if self._packs_messages:
+                    if message.is_cdr and self._is_packed(message.data):
                         message = message._replace(data=self._whole(message.data, path.name))
                     yield message
                     progress(min((before + storage.position) / total, 1.0), self.readable)
@@ -182,13 +197,23 @@ class Ros2Bag(Bag):
         for fault in storage.faults:
             self._tell("damaged_bag", path.name, fault)
         found = (stored.topic for stored in storage.topics.values())
-        self.topics += [topic for topic in dict.fromkeys(found) if topic not in self.topics]
+        self._topics += [topic for topic in dict.fromkeys(found) if topic not in self._topics]
+
+    def _is_packed(self, data: bytes | memoryview) -> bool:
+        """Whether a message is compressed on its own: by the metadata, which a crash leaves out, or by its bytes."""
+        if self._packs_messages:
+            return True
+        is_packed = data[:4] == ZSTD_MAGIC
+        if is_packed and not self._is_packing_noted:
+            self._is_packing_noted = True
+            self._note(f"{self.name}: messages are compressed one by one (zstd), although no metadata.yaml says so")
+        return is_packed
 
     def _whole(self, data: bytes | memoryview, name: str) -> bytes:
         try:
             return decompressed_message(data)
         except ArchiveError as error:
-            self._tell("damaged_message", name, str(error))
+            self.report(Defect(file=name, kind="damaged_message", message=str(error)))
             return b""
 
     @cached_property
@@ -197,35 +222,50 @@ class Ros2Bag(Bag):
 
     @cached_property
     def indexed(self) -> Mapping[str, IndexedTopic]:
-        parts: dict[Topic, list[tuple[StoredTopic, MessagePlaces]]] = {}
+        parts: dict[tuple[Topic, str], list[tuple[StoredTopic, MessagePlaces]]] = {}
         count = 0
         for number, (path, storage) in enumerate(zip(self.files, self._opened, strict=True)):
             for key, places in storage.index().items():
                 stored = storage.topics[key]
                 count += len(places.stamp_ns)
                 if not stored.is_cdr:
-                    name = stored.topic.name
-                    self._note(f"{name}: {len(places.stamp_ns)} messages are left aside, as they are not in CDR")
-                if stored.is_cdr and len(places.stamp_ns):
+                    self._tell_serialization(path, stored, len(places.stamp_ns))
+                elif len(places.stamp_ns):
                     found = replace(places, block=places.block + (number << FILE_BITS))
-                    parts.setdefault(stored.topic, []).append((stored, found))
+                    parts.setdefault((stored.topic, stored.definition), []).append((stored, found))
             self._close(storage, path)
         self._compare_counts(count)
-        indexed: dict[str, IndexedTopic] = {}
-        for topic, files in parts.items():
-            if topic.name not in indexed:
-                stored = next((stored for stored, _ in files if stored.definition), files[0][0])
-                kind = kind_of_definition(topic.msgtype, stored.definition, stored.definition_form, is_cdr=True)
-                indexed[topic.name] = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
+        return _with_times(self._joined(parts))
+
+    def _joined(
+        self, parts: Mapping[tuple[Topic, str], list[tuple[StoredTopic, MessagePlaces]]]
+    ) -> dict[str, IndexedTopic]:
+        """The topics, each with the messages of all files and publishers that have the type of the first."""
+        joined: dict[str, IndexedTopic] = {}
+        for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
+            stored = files[0][0]
+            kind = kind_of_definition(topic.msgtype, stored.definition, stored.definition_form, is_cdr=True)
+            own = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
+            first = joined.setdefault(topic.name, own)
+            if first is own:
+                continue
+            is_unknown = topic.msgtype == first.kind.msgtype and not stored.definition
+            if is_unknown or is_same_layout(first.kind, kind):
+                joined[topic.name] = replace(first, places=joined_places([first.places, own.places]))
             else:
-                count = sum(len(places.stamp_ns) for _, places in files)
-                first = indexed[topic.name].kind.msgtype
-                self._note(f"{topic.name}: {count} messages of {topic.msgtype} are left aside, as others are {first}")
-        return _with_times(indexed)
+                issue = mixed_types(self.name, topic.name, own, first)
+                self._tell(issue.kind, issue.file, issue.message)
+        order = dict.fromkeys(topic.name for topic, _ in parts)
+        return {name: joined[name] for name in order}
+
+    def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
+        if count:
+            what = f"expected messages in CDR, got {counted(count, 'message')} in {stored.encoding or 'another form'}"
+            self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
-        messages = self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets)
-        return map(decompressed_message, messages) if self._packs_messages else messages
+        for data in self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets):
+            yield decompressed_message(data) if self._is_packed(data) else data
 
     def tell_damaged(self, block: int, message: str) -> None:
         self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)
@@ -250,7 +290,7 @@ class Ros2Bag(Bag):
         others = sorted(path for path in self.path.iterdir() if is_storage(path) and path not in paths)
         if paths:
             for path in others:
-                self._note(f"{path.name}: metadata.yaml does not name this file; it was left aside")
+                self._tell("unlisted_file", path.name, "metadata.yaml does not name this file; it is not read")
         return [path for path in paths if is_storage(path)] or others
 
 

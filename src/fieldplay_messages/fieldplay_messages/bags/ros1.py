@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -20,8 +21,9 @@ from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
 from fieldplay_messages.bags.compression import LZ4, wholly_decompressed
+from fieldplay_messages.bags.ros1_types import RENAMED
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
-from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition
+from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 if TYPE_CHECKING:
@@ -132,7 +134,11 @@ def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:
 
 
 class Ros1Bag(Bag):
-    """A bag of ROS 1. A bag is mostly written topic after topic, so each topic is read from chunks of its own."""
+    """A bag of ROS 1. A bag is mostly written topic after topic, so each topic is read from chunks of its own.
+
+    `layouts` lists the topics, once for each type that its publishers have: types that differ in name alone are one.
+    `indexed` has the first type of each topic and reports the messages of the others.
+    """
 
     def __init__(self, parts: Parts, report: Report) -> None:
         super().__init__(parts.name, report)
@@ -145,15 +151,22 @@ class Ros1Bag(Bag):
         if self._index.fault:
             report(Defect(file=self.name, kind="unindexed_bag", message=self._index.fault))
         self._blocks = UnpackedBlocks(self._unpacked)
-        by_topic: dict[str, list[int]] = {}
+        by_layout: dict[tuple[str, str, str], list[int]] = {}
         for number, connection in self._index.connections.items():
             if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2
-                by_topic.setdefault(connection.topic, []).append(number)
-        self._topics = {topic: self._topic(numbers) for topic, numbers in by_topic.items()}
+                msgtype = RENAMED.get(connection.msgtype, connection.msgtype)
+                by_layout.setdefault((connection.topic, msgtype, connection.digest), []).append(number)
+        self.layouts = [(topic, self._topic(numbers)) for (topic, *_), numbers in by_layout.items()]
 
-    @property
+    @cached_property
     def indexed(self) -> Mapping[str, IndexedTopic]:
-        return self._topics
+        topics: dict[str, IndexedTopic] = {}
+        for name, topic in self.layouts:
+            if name in topics:
+                self.report(mixed_types(self.name, name, topic, topics[name]))
+            else:
+                topics[name] = topic
+        return topics
 
     @property
     def latched(self) -> set[str]:
@@ -165,9 +178,9 @@ class Ros1Bag(Bag):
         return {topic for topic, is_latched in found.items() if is_latched}
 
     def _topic(self, numbers: list[int]) -> IndexedTopic:
-        """All connections of a topic that have the type of the first."""
-        first, *_ = connections = [self._index.connections[number] for number in numbers]
-        parts = [self._index.places[found.id] for found in connections if found.msgtype == first.msgtype]
+        """Connections of a topic whose messages are laid out alike, with the type of the first."""
+        first = self._index.connections[numbers[0]]
+        parts = [self._index.places[number] for number in numbers]
         form = "ros1msg" if first.msgdef.format == MessageDefinitionFormat.MSG else ""
         kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False)
         return IndexedTopic(kind, joined_places(parts))

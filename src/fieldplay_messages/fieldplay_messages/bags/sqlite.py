@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fieldplay_messages.bags.channels import Channel, Contents
 from fieldplay_messages.bags.metadata import ROS_DISTRO, VERSION, information_text, qos_text
 from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, places_in_time
-from fieldplay_messages.batches import Topic
+from fieldplay_messages.batches import Topic, full_type
 from fieldplay_messages.errors import ArchiveError, BagError
 from fieldplay_messages.feeds.messages import Messages
 
@@ -217,12 +217,12 @@ class SqliteReader:
             for msgtype, form, text in self._database.execute(
                 "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
             ):
-                definitions[str(msgtype)] = str(text), str(form)
+                definitions[full_type(str(msgtype))] = str(text), str(form)
         rows = self._database.execute("SELECT * FROM topics ORDER BY id")
         columns = [column for column, *_ in rows.description]
         for row in rows:
             told = dict(zip(columns, row, strict=True))  # older databases have fewer columns
-            topic = Topic(str(told["name"]), str(told["type"]))
+            topic = Topic(str(told["name"]), full_type(str(told["type"])))
             definition, form = definitions.get(topic.msgtype, ("", ""))
             self.topics[told["id"]] = StoredTopic(
                 topic,
@@ -231,6 +231,7 @@ class SqliteReader:
                 form,
                 str(told.get("offered_qos_profiles") or ""),
                 str(told.get("type_description_hash") or ""),
+                str(told["serialization_format"]),
             )
 
     def _tell_unusable(self, count: int) -> None:

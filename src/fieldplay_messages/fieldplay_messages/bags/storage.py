@@ -45,7 +45,7 @@ class StoredMessage(NamedTuple):
 class StoredTopic:
     """A topic of a storage file, with the definition of its type: ros2msg, ros2idl, or none that is known.
 
-    `profiles` is how it was offered, as YAML.
+    `profiles` is how it was offered, as YAML. `encoding` is how its messages are serialized.
     """
 
     topic: Topic
@@ -54,6 +54,7 @@ class StoredTopic:
     definition_form: str = ""
     profiles: str = ""
     type_hash: str = ""
+    encoding: str = "cdr"
 
 
 @dataclass(frozen=True, eq=False)

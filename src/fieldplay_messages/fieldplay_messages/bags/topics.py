@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_
 
 from fieldplay_messages.bags.storage import MessagePlaces, StoredTopic
 from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
-from fieldplay_messages.errors import ArchiveError, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report, counted
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
 
@@ -54,6 +54,13 @@ class IndexedTopic:
     kind: MessageKind
     places: MessagePlaces
     stored: StoredTopic | None = None
+
+
+def mixed_types(file: str, name: str, topic: IndexedTopic, first: IndexedTopic) -> Defect:
+    """Describe messages of a topic that are not read because an earlier publisher has another type."""
+    count, msgtype, expected = len(topic.places.stamp_ns), topic.kind.msgtype, first.kind.msgtype
+    got = f"{counted(count, 'message')} of {msgtype}" + (" with other fields" if msgtype == expected else "")
+    return Defect(file=file, kind="mixed_types", message=f"{name}: expected {expected}, got {got}, which are left out")
 
 
 class Bag(ABC):
