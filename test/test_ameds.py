@@ -57,6 +57,18 @@ def messages_with(written: Path, tmp_path: Path) -> Callable[..., Messages]:
     return lambda topics, **parameters: messages_of(written, tmp_path / "bag", Selection(topics=topics), **parameters)
 
 
+def test_the_wheels_odometry_is_never_certain(written: Path, tmp_path: Path) -> None:
+    chosen = Selection(derived=True, topics="wheels/odom")
+    found = messages_of(written, tmp_path / "bag", chosen)["wheels/odom"]
+    for _, message in found:
+        assert (message.twist.covariance[[0, 7, 35]] > 2e-5).all()
+        assert (message.pose.covariance[[0, 7, 35]] >= 1e-6).all()
+    slipping = messages_of(written, tmp_path / "other", chosen, slip_share=1.0)["wheels/odom"]
+    speeds = np.array([np.hypot(m.twist.twist.linear.x, m.twist.twist.linear.y) for _, m in slipping])
+    variances = np.array([m.twist.covariance[0] + m.twist.covariance[7] for _, m in slipping])
+    assert speeds.max() > 0.1 and (variances >= speeds**2).all()
+
+
 def xyz(vector: Any) -> list[float]:
     return [vector.x, vector.y, vector.z]
 

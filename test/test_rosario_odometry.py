@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fieldplay_archive.outlets.selection import Selection
+from helpers.archive_messages import messages_of
 from helpers.tiny_rosario import POSES, TinyRosario
 from helpers.written import derived_messages
-
-DESCRIPTION = Path(__file__).parents[1] / "config" / "datasets" / "rosario.yaml"
 
 
 @pytest.fixture
@@ -34,17 +34,27 @@ def rows(messages: list[Any]) -> np.ndarray:
     return np.array(found)
 
 
-def test_a_description_of_one_s_own_brings_the_numbers_of_the_published_bags(
-    archive: TinyRosario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_authors_integration_is_a_parameter_that_gives_the_numbers_of_the_published_bags(
+    archive: TinyRosario,
 ) -> None:
-    own = tmp_path / "own"
-    own.mkdir()
-    text = DESCRIPTION.read_text("utf-8")
-    assert text.count("integration: arcs") == 1
-    (own / "rosario.yaml").write_text(text.replace("integration: arcs", "integration: authors"), "utf-8")
-    monkeypatch.setenv("FIELDPLAY_DATASETS", str(own))
-    found = rows(odometry(archive, tmp_path / "bag"))
-    np.testing.assert_allclose(found[: len(POSES)], POSES, atol=1e-9)
+    found = messages_of(archive.root, Selection(derived=True), integration="authors")["odom"]
+    np.testing.assert_allclose(rows([message for _, message in found])[: len(POSES)], POSES, atol=1e-9)
+
+
+def test_slip_and_steering_are_parameters(archive: TinyRosario) -> None:
+    deviations = [
+        np.sqrt(messages_of(archive.root, Selection(derived=True), **given)["odom"][1][1].twist.covariance[[0, 7, 35]])
+        for given in ({}, {"speed_share": 0.5}, {"slide_share": 0.5}, {"steering_std_deg": 10.0})
+    ]
+    usual = deviations[0]
+    assert usual.min() > 0.005
+    for column, found in enumerate(deviations[1:]):
+        assert found[column] > 3 * usual[column]
+
+
+def test_no_pose_is_certain_not_the_first_either(archive: TinyRosario) -> None:
+    first = messages_of(archive.root, Selection(derived=True))["odom"][0][1]
+    assert first.pose.covariance[[0, 7, 35]].tolist() == [1e-6] * 3
 
 
 def test_ours_has_their_twists_in_the_base_and_goes_on_the_real_way(archive: TinyRosario, tmp_path: Path) -> None:

@@ -12,6 +12,18 @@ from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages import records
 
 Stamps = NDArray[np.int64]
+LEAST_VARIANCE = 1e-6  # of a pose, in m² and rad²
+
+
+def with_floor(covariances: Array) -> Array:
+    """Covariances (..., 6, 6) of poses, none of whose variances is below a millimetre's and a thousandth of a radian's.
+
+    A pose is exactly known where the odometry starts, but filters take a variance of 0 for a mistake, or for certain.
+    """
+    found: Array = np.array(covariances, float)
+    diagonal = found[..., range(6), range(6)]
+    found[..., range(6), range(6)] = np.maximum(diagonal, LEAST_VARIANCE)
+    return found
 
 
 def pose_record(stamp_ns: Stamps, transforms: Array) -> records.Pose:
@@ -46,7 +58,7 @@ def odometry_record(found: PlanarOdometry[object]) -> records.Odometry:
         stamp_ns=found.stamp_ns,
         position_m=np.stack([poses[:, 0], poses[:, 1], zero], axis=-1),
         orientation_xyzw=quaternion_from_yaw(poses[:, 2]),
-        pose_covariance=found.pose_covariances,
+        pose_covariance=with_floor(found.pose_covariances),
         linear_velocity_m_s=np.stack([twists[:, 0], twists[:, 1], zero], axis=-1),
         angular_velocity_rad_s=np.stack([zero, zero, twists[:, 2]], axis=-1),
         twist_covariance=found.twist_covariances,

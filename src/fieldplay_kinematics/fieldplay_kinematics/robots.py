@@ -20,6 +20,8 @@ from fieldplay_kinematics.pose_records import (
 )
 from fieldplay_kinematics.steered_wheels import (
     SteeredBase,
+    SteeredErrors,
+    covariance_from_errors,
     symmetric_base,
     twist_from_wheels,
     wheel_poses_from_angles,
@@ -44,6 +46,12 @@ STANDS_RAD = 2e-3
 def base_from_settings(settings: Mapping[str, Any]) -> SteeredBase:
     """The wheeled base of a description."""
     return symmetric_base(**{name: float(settings[name]) for name in LENGTHS})
+
+
+def errors_from_settings(settings: Mapping[str, Any]) -> SteeredErrors:
+    """What is uncertain about the wheels of a description; what it does not tell is as the node has it."""
+    defaults = {setting.name: setting.default for setting in ERRORS}
+    return SteeredErrors(**{name: float(settings.get(name, value)) for name, value in defaults.items()})
 
 
 def stepping_from_settings(settings: Mapping[str, Any]) -> Stepping:
@@ -78,9 +86,11 @@ def wheel_odometry_from_wheels(
     steering: Array,
     rim_speeds: Array,
     stepping: Stepping,
+    errors: SteeredErrors,
 ) -> PlanarOdometry[Reckoning]:
     """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
+    covariances = covariances + covariance_from_errors(base, errors, steering, rim_speed=rim_speeds, twist=twists)
     found = reckoned(before, stamp_ns, twists, covariances, stepping=stepping)
     return PlanarOdometry(
         stamp_ns=stamp_ns,
@@ -123,6 +133,14 @@ BASE = (
     Setting("width_m", 0.0, "from the middle of the base to the left pivots"),
     Setting("swivel_m", 0.0, "from a pivot outwards to its wheel"),
     Setting("wheel_drop_m", 0.0, "from the base down to the wheels' centres"),
+)
+
+
+ERRORS = (
+    Setting("speed_std_m_s", 0.01, "standard deviation of each wheel's speed that is always there, at standstill too"),
+    Setting("slip_share", 0.1, "and of the motion, in parts of it, as all wheels slip together"),
+    Setting("slide_share", 0.05, "and of the motion across the velocity, in parts of it, as on a slope"),
+    Setting("steering_std_deg", 2.0, "and of each steering angle, as the suspension turns the wheels too"),
 )
 
 
@@ -188,6 +206,7 @@ class WheelOdometry(Computation):
         Setting("frame", "odom", "frame of the odometry"),
         Setting("child_frames", ["base_link"], "frame of the base, as the only one"),
         *BASE,
+        *ERRORS,
         Setting("longest_step_s", LONGEST_STEP_S, "a longer gap is not driven through to its end"),
         Setting("odom_tf", True, "publish tf"),
     )
@@ -199,6 +218,7 @@ class WheelOdometry(Computation):
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
         self._base, self._stepping = base_from_settings(self.given), stepping_from_settings(self.given)
+        self._errors = errors_from_settings(self.given)
         self._edge = [self.frame_of("frame")], self.children[:1]
         (frame,), (child,) = self._edge
         self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
@@ -221,8 +241,9 @@ class WheelOdometry(Computation):
         rim_speeds = np.ascontiguousarray(of_joints(speeds.names, velocities, DRIVES))
         self.follow(joints.stamp_ns)
         found = wheel_odometry_from_wheels(
-            self._base, self._state, joints.stamp_ns, steering=steering, rim_speeds=rim_speeds, stepping=self._stepping
-        )
+            self._base, self._state, joints.stamp_ns, steering=steering, rim_speeds=rim_speeds,
+            stepping=self._stepping, errors=self._errors,
+        )  # fmt: skip
         self._state = found.last
         yield self._odom, odometry_record(found)
         if self.given["odom_tf"]:

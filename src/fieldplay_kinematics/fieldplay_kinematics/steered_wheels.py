@@ -4,7 +4,8 @@ Base axes are forward, left, up. A steering angle of 0 drives straight ahead, po
 wheel is positive when it drives forward.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,27 @@ class SteeredBase:
     side: Array
     swivel_m: float
     wheel_drop_m: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteeredErrors:
+    """Standard deviations of what the wheels tell of the base's motion, the shares in parts of a speed.
+
+    Of each wheel's speed along and across its heading: a part that is always there. Of the whole twist: a share, as all
+    wheels slip together. Of the motion across the velocity: a share, as the base slides down a slope. And of each
+    steering angle, as a suspension that nobody measures turns the wheels too.
+    """
+
+    speed_std_m_s: float
+    slip_share: float
+    slide_share: float
+    steering_std_deg: float
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{item.name}: expected a number from 0 on, got {value}")
 
 
 def symmetric_base(*, length_m: float, width_m: float, swivel_m: float, wheel_drop_m: float) -> SteeredBase:
@@ -85,6 +107,27 @@ def twist_from_wheels(base: SteeredBase, steering: ArrayLike, rim_speed: ArrayLi
     freedom = matrix.shape[-2] - 3
     variance = (residual**2).sum(axis=-1) / freedom
     return twist, variance[..., None, None] * inverse
+
+
+def covariance_from_errors(
+    base: SteeredBase, errors: SteeredErrors, steering: ArrayLike, *, rim_speed: ArrayLike, twist: Array
+) -> Array:
+    """Covariances (..., 3, 3) that the errors of the wheels give a twist (..., 3), beside what does not fit.
+
+    Errors of the single wheels go through the least squares; slip and slide of all together are of the twist itself.
+    """
+    steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
+    matrix = _constraints(base, steering)
+    transposed = np.swapaxes(matrix, -1, -2)
+    gain = np.linalg.inv(transposed @ matrix) @ transposed
+    floor = np.full_like(speed, errors.speed_std_m_s**2)
+    across = floor + (speed * math.radians(errors.steering_std_deg)) ** 2
+    variances = np.concatenate([floor, across], axis=-1)
+    slipped = errors.slip_share * twist
+    slid = errors.slide_share * np.stack([-twist[..., 1], twist[..., 0], np.zeros_like(twist[..., 0])], axis=-1)
+    of_all = slipped[..., :, None] * slipped[..., None, :] + slid[..., :, None] * slid[..., None, :]
+    covariance: Array = of_all + (gain * variances[..., None, :]) @ np.swapaxes(gain, -1, -2)
+    return covariance
 
 
 def _constraints(base: SteeredBase, steering: Array) -> Array:

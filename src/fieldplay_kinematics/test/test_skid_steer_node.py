@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from fieldplay_kinematics.nodes.programs import skid_steer_odometry
+from fieldplay_kinematics.pose_records import with_floor
 from fieldplay_kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
@@ -65,7 +66,7 @@ def test_each_message_becomes_one_odometry_as_in_a_batch_and_tf_where_it_is_aske
         yaw = 2 * np.arctan2(pose.orientation.z, pose.orientation.w)
         assert [pose.position.x, pose.position.y, yaw] == pytest.approx(batch.poses[row], abs=1e-9)
         assert [twist.linear.x, twist.linear.y, twist.angular.z] == pytest.approx(batch.twists[row])
-        assert odometry.pose.covariance == pytest.approx(batch.pose_covariances[row].reshape(-1), abs=1e-12)
+        assert odometry.pose.covariance == pytest.approx(with_floor(batch.pose_covariances)[row].reshape(-1), abs=1e-12)
         assert odometry.twist.covariance == pytest.approx(batch.twist_covariances[row].reshape(-1))
         frames = (sent.header.frame_id, sent.child_frame_id)
         assert frames == (odometry.header.frame_id, odometry.child_frame_id) == ("robot/odom", "robot/base_link")

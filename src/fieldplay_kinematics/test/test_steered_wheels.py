@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from fieldplay_kinematics.steered_wheels import (
+    SteeredErrors,
+    covariance_from_errors,
     symmetric_base,
     twist_from_wheels,
     wheel_places_from_steering,
@@ -13,6 +16,7 @@ from fieldplay_kinematics.transforms import quaternion_from_rotation
 
 AMEDS = symmetric_base(length_m=0.402, width_m=0.396, swivel_m=0.143, wheel_drop_m=0.135)
 DRAW = np.random.default_rng(8)
+Array = NDArray[np.float64]
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,50 @@ def test_the_twist_agrees_with_a_solver_and_the_covariance_grows_with_what_does_
 def test_standstill_needs_nothing() -> None:
     steering, speed = wheels_from_twist(AMEDS, [0, 0, 0])
     assert steering.tolist() == speed.tolist() == [0, 0, 0, 0]
+
+
+ERRORS = SteeredErrors(speed_std_m_s=0.01, slip_share=0.1, slide_share=0.05, steering_std_deg=2.0)
+
+
+def covariance_of(errors: SteeredErrors, twist: list[float]) -> Array:
+    steering, speed = wheels_from_twist(AMEDS, twist)
+    return covariance_from_errors(AMEDS, errors, steering, rim_speed=speed, twist=np.array(twist, float))
+
+
+def test_standstill_is_not_certain() -> None:
+    deviations = np.sqrt(np.diag(covariance_of(ERRORS, [0, 0, 0])))
+    np.testing.assert_allclose(deviations[:2], 0.01 / 2, rtol=1e-9)  # four wheels, two equations each
+    assert 0.005 < deviations[2] < 0.01
+
+
+def test_slip_is_of_the_motion_and_the_slide_across_it() -> None:
+    slip = SteeredErrors(speed_std_m_s=0, slip_share=0.1, slide_share=0, steering_std_deg=0)
+    np.testing.assert_allclose(covariance_of(slip, [0.3, 0.4, 0.2]), 0.01 * np.outer([0.3, 0.4, 0.2], [0.3, 0.4, 0.2]))
+    slide = SteeredErrors(speed_std_m_s=0, slip_share=0, slide_share=0.05, steering_std_deg=0)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance_of(slide, [0.5, 0, 0]))), [0, 0.025, 0], atol=1e-12)
+
+
+def test_the_covariance_is_that_of_wheels_whose_angles_are_off() -> None:
+    """Second route: the spread of the twists that such wheels give."""
+    only = SteeredErrors(speed_std_m_s=0, slip_share=0, slide_share=0, steering_std_deg=1.0)
+    steering, speed = wheels_from_twist(AMEDS, [0.6, 0.0, 0.1])
+    twists, _ = twist_from_wheels(AMEDS, steering + np.radians(1.0) * DRAW.normal(size=(40_000, 4)), speed)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance_of(only, [0.6, 0.0, 0.1]))), twists.std(axis=0), rtol=0.05)
+
+
+def test_the_covariance_is_that_of_noisy_speeds() -> None:
+    """Second route: many solutions of the equations along and across, with noise on all of them."""
+    only = SteeredErrors(speed_std_m_s=0.02, slip_share=0, slide_share=0, steering_std_deg=0)
+    steering, _ = wheels_from_twist(AMEDS, [0.6, 0.0, 0.1])
+    rows = []
+    for (x, y), angle in zip(wheel_places_from_steering(AMEDS, steering), steering, strict=True):
+        cos, sin = np.cos(angle), np.sin(angle)
+        rows += [[cos, sin, x * sin - y * cos], [-sin, cos, x * cos + y * sin]]
+    found = np.linalg.lstsq(np.array(rows), 0.02 * DRAW.normal(size=(8, 40_000)), rcond=None)[0]
+    np.testing.assert_allclose(covariance_of(only, [0.6, 0.0, 0.1]), np.cov(found), atol=1e-5)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
+def test_errors_that_are_none_are_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="slip_share: expected a number from 0 on"):
+        SteeredErrors(speed_std_m_s=0.01, slip_share=value, slide_share=0.05, steering_std_deg=2.0)

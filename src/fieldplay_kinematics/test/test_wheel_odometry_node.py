@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 
 from fieldplay_kinematics import robots
 from fieldplay_kinematics.nodes.programs import wheel_odometry
+from fieldplay_kinematics.pose_records import with_floor
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 
 START_S = 1656931512
@@ -61,12 +62,12 @@ def test_a_gap_is_driven_for_the_longest_step_as_in_a_batch(stage: Stage) -> Non
     batch = robots.wheel_odometry_from_wheels(
         robots.base_from_settings(SETTINGS), None, (START_S + np.array(seconds)) * 10**9,
         steering=np.tile(ANGLES, (3, 1)), rim_speeds=np.tile(SPEEDS, (3, 1)),
-        stepping=robots.stepping_from_settings(SETTINGS),
+        stepping=robots.stepping_from_settings(SETTINGS), errors=robots.errors_from_settings(SETTINGS),
     )  # fmt: skip
     for row, odometry in enumerate(stage.odometry):
         position = odometry.pose.pose.position
         assert [position.x, position.y] == pytest.approx(batch.poses[row, :2], abs=1e-9)
-        assert odometry.pose.covariance == pytest.approx(batch.pose_covariances[row].reshape(-1), abs=1e-9)
+        assert odometry.pose.covariance == pytest.approx(with_floor(batch.pose_covariances)[row].reshape(-1), abs=1e-9)
     assert np.hypot(position.x, position.y) == pytest.approx(2 * 0.5 * np.hypot(0.5, 0.05), rel=0.01)
     assert stage.odometry[1].pose.covariance[0] > 1700**2
 

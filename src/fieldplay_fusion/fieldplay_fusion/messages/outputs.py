@@ -12,6 +12,7 @@ from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.pipeline.graph import PosedBody
 from fieldplay_kinematics.axes import diagonal
 from fieldplay_kinematics.extrinsics import Edge
+from fieldplay_kinematics.pose_records import with_floor
 from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
 from fieldplay_messages import records
@@ -165,7 +166,7 @@ def _times(stamp_ns: int) -> dict[str, NDArray[np.int64]]:
 
 
 def _odometry(pose: NDArray[np.float64], stamp_ns: int, covariance: NDArray[np.float64] | None = None) -> Record:
-    known = diagonal(VARIANCE) if covariance is None else covariance
+    known = diagonal(VARIANCE) if covariance is None else with_floor(covariance)
     return records.Odometry(
         **_times(stamp_ns),
         position_m=pose[None, :3, 3],
@@ -184,10 +185,13 @@ def _estimate(value: PoseEstimate, stamp_ns: int) -> Record:
 def _state(value: State, stamp_ns: int) -> Record:
     pose = transform_from_rotation(rotation_from_vector(value.values[:3]), value.values[3:6])
     order = [3, 4, 5, 0, 1, 2]
-    found = _odometry(pose, stamp_ns, value.covariance[:6, :6][np.ix_(order, order)])
+    known = value.covariance[:6, :6][np.ix_(order, order)]
+    found = _odometry(pose, stamp_ns, known if known.any() else None)
     assert isinstance(found, records.Odometry)
     found.angular_velocity_rad_s[0], found.linear_velocity_m_s[0] = value.values[6:9], value.values[9:]
-    found.twist_covariance[0] = value.covariance[6:, 6:][np.ix_(order, order)]
+    of_twist = value.covariance[6:, 6:][np.ix_(order, order)]
+    if of_twist.any():
+        found.twist_covariance[0] = of_twist
     return found
 
 
