@@ -103,7 +103,7 @@ def test_the_torques_and_gravity_give_the_archive_s_forces(archive: Archive) -> 
         for code in {0, 2} & set(rows.tools[ours].tolist()):
             chosen = rows.tools[ours] == code
             model, angles = reading.model(0), rows.angles[ours][chosen]
-            gravity = gravity_moments(model.arm, model.masses, angles, payload_kg=np.zeros(len(angles)))
+            gravity = gravity_moments(model.arm, model.stowed.masses, angles, payload_kg=np.zeros(len(angles)))
             found = tool_force_from_moments(
                 model.arm,
                 model.arm.numbering[code],

@@ -29,7 +29,18 @@ DERIVED = {
 }
 INPUTS = ("tool", "grapple/phase", "arm/geometry", "joint_states", "joint_states_pot", "archived/tool_enc")
 MONTH_S = 30 * 86400
-TOOLS = ("blade_1", "blade_2", "scoop", "idc", "wrist", "grapple_attach", "grapple", "seis", "wts", "hp3")
+TOOLS = (
+    "blade_1",
+    "blade_2",
+    "scoop",
+    "idc",
+    "wrist",
+    "grapple_attach",
+    "grapple",
+    "seis_held",
+    "wts_held",
+    "hp3_held",
+)
 
 
 @pytest.mark.launch_test

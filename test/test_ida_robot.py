@@ -11,6 +11,7 @@ from fieldplay_kinematics.extrinsics import edges_from_published
 from fieldplay_kinematics.lander_arm import JOINTS, links_of_arm, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import (
     FRAMES,
+    HELD,
     frames_from_joints,
     lander_model_from_settings,
     parents_of_frames,
@@ -52,7 +53,7 @@ def test_the_chain_reaches_the_frames_of_denavit_and_hartenberg_and_the_rigid_to
         np.testing.assert_allclose(poses[name], links_of_arm(ARM.arm, ANGLES)[:, number], atol=1e-8)
     for tool in RIGID:
         np.testing.assert_allclose(poses[tool], pose_of_tool(ARM.arm, tool, ANGLES), atol=1e-7)
-    assert not set(HANGING) & set(poses)
+    assert not set(HELD) & set(poses)
 
 
 def test_the_moving_parts_stand_where_the_node_puts_them() -> None:
@@ -67,10 +68,10 @@ def test_the_moving_parts_stand_where_the_node_puts_them() -> None:
 
 def test_what_gravity_places_stands_on_floating_joints_as_of_a_stretched_arm_over_level_ground() -> None:
     floating = {joint.child: joint for joint in MODEL.joints if joint.kind == "floating"}
-    assert set(floating) == {*HANGING, "tool_cylindrical"}
-    for tool in HANGING:
-        assert floating[tool].parent == "grapple_attach"
-        np.testing.assert_allclose(floating[tool].parent_t_zero[:3, 3], (0, 0, ARM.arm.hang_m[tool]))
+    assert set(floating) == {*HELD, "tool_cylindrical"}
+    for frame, tool in zip(HELD, HANGING, strict=True):
+        assert floating[frame].parent == "grapple_attach"
+        np.testing.assert_allclose(floating[frame].parent_t_zero[:3, 3], (0, 0, ARM.arm.hang_m[tool]))
 
 
 def test_the_limits_are_those_of_the_arm() -> None:

@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.main import main
 from fieldplay_archive.datasets import open_dataset
+from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.ida.calibration import sets_of_lines
 from fieldplay_archive.readers.ida.products import name_from_file, reading_ns
 from fieldplay_archive.tables.key_values import lines_of_text, plain_key
+from fieldplay_testing.message_bytes import messages_of_span
 from helpers import tiny_ida as tiny
 from helpers.ida_messages import Messages, defects_of, messages_of, notes_of, places_of
 from helpers.tiny_ida import Motion, TinyIda
 
+TYPES = get_typestore(Stores.ROS2_JAZZY)
 STATUS, HISTORY, PARAMETERS = "006_arm_float.txt", "000_system_float.txt", "012.txt"
 GEOMETRY = Selection(topics="geometry|joint_states$")
 
@@ -201,7 +205,7 @@ def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -
     bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     ((_, message),) = messages_of(bundle.root)["arm/geometry"]
     data = message.data
-    assert len(data) == 208
+    assert len(data) == 295
     np.testing.assert_array_equal(data[:8], [0.029609, 0.976664007, 0.857989013, 0, -0.056456, -0.140837997, 0, 0])
     np.testing.assert_array_equal(data[12:16], [-0.01501, 0, 0.105240002, 0])
     np.testing.assert_array_equal(data[24:28], [-0.560000002, -0.055, -0.150000006, 1.570799947])
@@ -212,7 +216,8 @@ def test_the_numbers_of_a_parameter_file_stand_in_their_order(bundle: TinyIda) -
     np.testing.assert_array_equal(data[52 + 6 : 52 + 9], [0.481, 0.031, -0.017])
     third = data[64 + 18 : 64 + 27]
     np.testing.assert_array_equal(third.reshape(3, 3)[1], [3.94e-28, 2.52613e-4, -2.83e-24])
-    assert np.isnan(data[64:82]).all() and np.isnan(data[91:]).all()
+    assert np.isnan(data[64:82]).all() and np.isnan(data[91:288]).all()
+    np.testing.assert_array_equal(data[288:], [np.nan, np.nan, np.nan, 1, 0, 0, 0])
 
 
 def test_without_parameters_nothing_is_told_of_the_arm_and_the_notes_say_whose_lengths_hold(bundle: TinyIda) -> None:
@@ -388,3 +393,64 @@ def test_a_block_of_arm_and_system_without_any_time_has_the_end_that_the_name_te
     found = messages_of(bundle.root)
     assert found["status/joint_states"][0][0] == found["status/via_pose"][0][0] == tiny.utc_ns("615088547")
     assert [defect.kind for defect in defects_of(bundle.root)] == ["implausible_time"] * 2
+
+
+ON_DECK = """Parameter Set: PAYLOAD_COL_PARAMS
+seis_q = [ 0 0 0.177944 0.984041 ]
+seis_t = [ -0.408 -0.319 -0.334 ]
+wts_q = [ 0 0 0 1 ]
+wts_t = [ -0.996 -0.459 -0.261 ]
+hp3_q = [ 0 0 -0.175796 0.984427 ]
+hp3_t = [ -0.861 -0.008 -0.455 ]
+"""
+
+
+def static_edges(bundle: TinyIda, **parameters: Any) -> dict[str, Any]:
+    with open_dataset(bundle.root, parameters=parameters) as archive:
+        (feed,) = (feed for feed in feeds_of_archive(archive, Selection()) if feed.topic == "/tf_static")
+        ((_, data),) = messages_of_span(feed, 0)
+    return {edge.child_frame_id: edge for edge in TYPES.deserialize_cdr(data, feed.msgtype).transforms}
+
+
+def test_what_stands_on_the_deck_has_its_static_frames(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + ON_DECK)
+    edges = static_edges(bundle)
+    assert {edges[name].header.frame_id for name in ("seis", "wts", "hp3")} == {"payload"}
+    at, turn = edges["seis"].transform.translation, edges["seis"].transform.rotation
+    assert (at.x, at.y, at.z) == (-0.408, -0.319, -0.334)
+    assert (turn.x, turn.y, turn.z, turn.w) == pytest.approx((0, 0, 0.177944, 0.984041), abs=1e-6)
+    assert edges["hp3"].transform.rotation.z == pytest.approx(-0.175796, abs=1e-6)
+    assert static_edges(bundle, deck_frames="lander")["wts"].header.frame_id == "lander"
+
+
+def test_a_quaternion_that_lost_a_number_or_its_norm_is_told_and_not_used(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    text = tiny.PARAMETERS + ON_DECK.replace("wts_q = [ 0 0 0 1 ]", "wts_q = [ 0 0 1 ]").replace("0.984427", "0.9")
+    path = bundle.write_text(86, PARAMETERS, text)
+    assert places_of(defects_of(bundle.root)) == [("not_a_parameter", path.name, row) for row in (29, 31)]
+    assert set(static_edges(bundle)) & {"seis", "wts", "hp3"} == {"seis"}
+    assert any("does not place wts, hp3 on the deck" in note for note in notes_of(bundle.root))
+
+
+def test_the_arm_s_base_of_a_parameter_file_moves_the_tools(bundle: TinyIda) -> None:
+    bundle.write_motion(Motion())
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    selection = Selection(topics="tcp$", derived=True)
+    before = messages_of(bundle.root, selection)["tcp"][0][1].pose.position
+    moved = tiny.PARAMETERS.replace("RA_LANDER_TO_RA\n", "RA_LANDER_TO_RA\nframe.x = [ 0.5 0 -0.25 ]\n")
+    bundle.write_text(86, PARAMETERS, moved)
+    after = messages_of(bundle.root, selection)["tcp"][0][1].pose.position
+    assert (after.x - before.x, after.y - before.y, after.z - before.z) == pytest.approx((0.5, 0, -0.25), abs=1e-12)
+    assert any("RA_LANDER_TO_RA puts the arm's base at 0.5, 0, -0.25 m" in note for note in notes_of(bundle.root))
+
+
+def test_stowed_and_unstowed_links_each_have_their_numbers(bundle: TinyIda) -> None:
+    more = "".join(
+        f"Parameter Set: RA_DEFL_LINK_{name}\nmass = {mass}\n"
+        for name, mass in (("3_STOWED", 2.5), ("4_STOWED", 0.1), ("4_UNSTOWED", 0.7))
+    )
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + more)
+    data = messages_of(bundle.root)["arm/geometry"][0][1].data
+    np.testing.assert_array_equal(data[48:52], [np.nan, np.nan, 1.4944, 0.1])
+    np.testing.assert_array_equal(data[208:210], [2.5, 0.7])

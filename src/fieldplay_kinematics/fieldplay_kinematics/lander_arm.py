@@ -6,7 +6,7 @@ is down. The frame of a tool has its approach axis as z; its approach angle is t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fieldplay_kinematics.dh import DhRow, links_from_joints
 from fieldplay_kinematics.lander_arm_settings import HANGING, LENGTHS, RIGID, resolved_settings
-from fieldplay_kinematics.transforms import Array, rotation_about_axis, transform_from_rotation
+from fieldplay_kinematics.transforms import (
+    Array,
+    rotation_about_axis,
+    rotation_from_quaternion,
+    transform_from_rotation,
+)
 
 JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")
 ATTACH = "grapple_attach"
@@ -36,6 +41,7 @@ class LanderArm:
     """The arm: rows of Denavit and Hartenberg, rigid tools, and what hangs so far along gravity below the grapple.
 
     `numbering` has the tools' names by their numbers in the archive; `gravity_m_s2` (3,) stands in the payload frame.
+    `base` is payload_T_base (4, 4) of the frame in which the first joint turns about z.
     """
 
     rows: tuple[DhRow, ...]
@@ -43,6 +49,7 @@ class LanderArm:
     hang_m: Mapping[str, float]
     gravity_m_s2: Array
     numbering: tuple[str, ...]
+    base: Array = field(default_factory=lambda: np.eye(4))
 
     @property
     def down(self) -> Array:
@@ -61,6 +68,7 @@ def lander_arm_from_settings(settings: Mapping[str, Any], archived: Sequence[flo
         hang_m=dict(zip(HANGING, found["hang_m"].tolist(), strict=True)),
         gravity_m_s2=direction / np.linalg.norm(direction) * found["gravity_m_s2"],
         numbering=tool_names(settings["tool_numbering"]),
+        base=transform_from_rotation(rotation_from_quaternion(np.roll(found["base_wxyz"], -1)), found["base_m"]),
     )
 
 
@@ -78,7 +86,7 @@ def renumbered(arm: LanderArm, numbering: str) -> LanderArm:
 
 def links_of_arm(arm: LanderArm, angles: ArrayLike) -> Array:
     """payload_T_link of the frames 1 to 4 (..., 4, 4, 4) from joint angles (..., 4) in rad."""
-    return links_from_joints(arm.rows, angles, "standard")
+    return np.asarray(arm.base @ links_from_joints(arm.rows, angles, "standard"), float)
 
 
 def tool_pose(arm: LanderArm, tool: str, links: Array, *, angles: ArrayLike) -> Array:
@@ -118,7 +126,7 @@ def forearm_t_idc(arm: LanderArm) -> Array:
 def hanging_rotation(arm: LanderArm, angles: ArrayLike) -> Array:
     """Rotations (..., 3, 3) of what hangs: z along gravity, y level and across the arm as the wrist's axis is."""
     yaw = np.asarray(angles, float)[..., 0]
-    across = np.stack([np.sin(yaw), -np.cos(yaw), np.zeros_like(yaw)], axis=-1)
+    across = np.stack([np.sin(yaw), -np.cos(yaw), np.zeros_like(yaw)], axis=-1) @ arm.base[:3, :3].T
     x = np.cross(across, arm.down)
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
     z = np.broadcast_to(arm.down, x.shape)
@@ -126,7 +134,7 @@ def hanging_rotation(arm: LanderArm, angles: ArrayLike) -> Array:
 
 
 def approach_angle(arm: LanderArm, tool: str, angles: ArrayLike) -> Array:
-    """The elevation (...) of a tool's approach axis below the payload's xy plane, in rad, not wrapped."""
+    """The elevation (...) of a tool's approach axis below the xy plane of the arm's base, in rad, not wrapped."""
     angles = np.asarray(angles, float)
     if tool in HANGING:
         return np.full(angles.shape[:-1], np.arcsin(arm.down[2]))

@@ -25,7 +25,8 @@ def tool_place_from_joints(arm: LanderArm, tool: str, angles: ArrayLike) -> Arra
     lever, across = levers_from_joints(arm, tool, angles)[..., 0, :], second.d + arm.tools[tool].place_m[1]
     out, down = first.a + lever[..., 0], first.d + lever[..., 1]
     cos, sin = np.cos(angles[..., 0]), np.sin(angles[..., 0])
-    return np.stack([out * cos + across * sin, out * sin - across * cos, down], axis=-1)
+    place = np.stack([out * cos + across * sin, out * sin - across * cos, down], axis=-1)
+    return np.asarray(place @ arm.base[:3, :3].T + arm.base[:3, 3], float)
 
 
 def levers_from_joints(arm: LanderArm, tool: str, angles: ArrayLike) -> Array:
@@ -52,7 +53,8 @@ def joints_from_tool(
     if tool in HANGING:
         return joints_from_tool(arm, ATTACH, places - arm.hang_m[tool] * arm.down, approach=approach, elbow=elbow)
     (x, y, z), turn = arm.tools[tool].place_m, arm.tools[tool].turn_rad
-    yaw, out, down = _in_plane(arm, places, float(y))
+    in_base = (places - arm.base[:3, 3]) @ arm.base[:3, :3]
+    yaw, out, down = _in_plane(arm, in_base, float(y))
     if tool == ON_FOREARM:
         reach = arm.rows[2].a + x
         shoulder, bend = _two_links((arm.rows[1].a, float(np.hypot(reach, z))), out, down, elbow=elbow)

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from fieldplay_kinematics.dh import steps_from_joints
 from fieldplay_kinematics.lander_arm import ATTACH, LanderArm, links_of_arm, tool_pose
+from fieldplay_kinematics.lander_arm_settings import ALTERNATE, COMPLIANCE, FIRST_OF_TWO_FORMS, LINKS
 from fieldplay_kinematics.transforms import Array, rotation_about_axis, rotation_from_vector, transform_from_rotation
 
-LINKS = 4
+STOWED_ALTERNATE, UNSTOWED_ALTERNATE = 0, 1  # of the alternate forms: link 3 stowed, link 4 unstowed
+STOWED_PHASES = (0, 1)  # launch-locked, stowed
 SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it
 
 
@@ -37,17 +39,37 @@ class Compliance:
     scale: float
 
 
-def masses_from_settings(settings: Mapping[str, Any]) -> LinkMasses:
-    """The masses of a description."""
-    centres = np.asarray(settings["link_centres_m"], float).reshape(LINKS, 3)
-    return LinkMasses(mass_kg=np.asarray(settings["link_kg"], float), centre_m=centres)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmLinks:
+    """What the links weigh and how they yield, in one state of the grapple."""
+
+    masses: LinkMasses
+    compliance: Compliance
 
 
-def compliance_from_settings(settings: Mapping[str, Any]) -> Compliance:
-    """The compliance of a description: each kind of matrix link by link and row by row."""
-    names = ("shift_by_force", "turn_by_force", "shift_by_moment", "turn_by_moment")
-    matrices = {name: np.asarray(settings[name], float).reshape(LINKS, 3, 3) for name in names}
-    return Compliance(**matrices, scale=np.asarray(settings["compliance_scale"], float).item())
+def links_from_settings(settings: Mapping[str, Any], *, stowed: bool) -> ArmLinks:
+    """The links of a description, with the grapple stowed or not: see lander_arm_settings for the two forms."""
+    masses = LinkMasses(
+        mass_kg=_of_links(settings, "link_kg", stowed=stowed)[:, 0],
+        centre_m=_of_links(settings, "link_centres_m", stowed=stowed),
+    )
+    matrices = {name: _of_links(settings, name, stowed=stowed).reshape(LINKS, 3, 3) for name in COMPLIANCE}
+    scale = np.asarray(settings["compliance_scale"], float).item()
+    return ArmLinks(masses=masses, compliance=Compliance(**matrices, scale=scale))
+
+
+def _of_links(settings: Mapping[str, Any], name: str, *, stowed: bool) -> Array:
+    """The numbers (4, k) of one kind: of the links 3 and 4 in the form that they have in this state of the grapple."""
+    numbers = np.array(settings[name], float).reshape(LINKS, -1)
+    alternate = np.asarray(settings[ALTERNATE + name], float).reshape(LINKS - FIRST_OF_TWO_FORMS, -1)
+    place = STOWED_ALTERNATE if stowed else UNSTOWED_ALTERNATE
+    numbers[FIRST_OF_TWO_FORMS + place] = alternate[place]
+    return numbers
+
+
+def is_stowed(phases: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether the grapple is stowed (n,) in its phases (n,); an unknown phase counts as unstowed."""
+    return np.isin(phases, STOWED_PHASES)
 
 
 def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
@@ -60,7 +82,7 @@ def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
 
 def link_centres(arm: LanderArm, masses: LinkMasses, links: Array, *, angles: Array) -> Array:
     """The links' centres of mass (n, 4, 3) in the payload frame."""
-    base = np.broadcast_to(np.eye(4), (len(angles), 1, 4, 4))
+    base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
     before = np.concatenate([base, links[:, :-1]], axis=1)
     turned = before[..., :3, :3] @ rotation_about_axis(2, angles)
     return np.asarray((turned @ masses.centre_m[:, :, None])[..., 0] + before[..., :3, 3], float)
@@ -85,17 +107,16 @@ def weight_moments(
 def gravity_moments(arm: LanderArm, masses: LinkMasses, angles: Array, *, payload_kg: Array) -> Array:
     """What gravity does about each joint's axis (n, 4) in N m, positive as the joint's angle."""
     links = links_of_arm(arm, angles)
-    base = np.broadcast_to(np.eye(4), (len(angles), 1, 4, 4))
+    base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
     before = np.concatenate([base, links[:, :-1]], axis=1)
     origins, axes = before[..., :3, 3], before[..., :3, 2]
     _, moments = weight_moments(arm, masses, links, angles=angles, payload_kg=payload_kg, about=origins)
     return np.asarray((moments * axes).sum(axis=-1), float)
 
 
-def bent_links(
-    arm: LanderArm, masses: LinkMasses, compliance: Compliance, *, angles: Array, payload_kg: Array
-) -> Array:
+def bent_links(arm: LanderArm, parts: ArmLinks, *, angles: Array, payload_kg: Array) -> Array:
     """payload_T_link (n, 4, 4, 4) of the bent arm, from joint angles (n, 4) and what hangs on it (n,) in kg."""
+    masses, compliance = parts.masses, parts.compliance
     straight = links_of_arm(arm, angles)
     ends = straight[..., :3, 3]
     forces, moments = weight_moments(arm, masses, straight, angles=angles, payload_kg=payload_kg, about=ends)
@@ -105,7 +126,7 @@ def bent_links(
     turn = compliance.scale * (compliance.turn_by_force @ force + compliance.turn_by_moment @ moment)
     yielding = transform_from_rotation(rotation_from_vector(turn[..., 0]), shift[..., 0])
     steps = steps_from_joints(arm.rows, angles, "standard") @ yielding
-    frames = [steps[:, 0]]
+    frames = [arm.base @ steps[:, 0]]
     for link in range(1, LINKS):
         frames.append(frames[-1] @ steps[:, link])
     return np.stack(frames, axis=1)

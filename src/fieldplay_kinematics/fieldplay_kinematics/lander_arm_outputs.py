@@ -21,11 +21,10 @@ from fieldplay_kinematics.lander_arm import (
     tool_pose,
 )
 from fieldplay_kinematics.lander_arm_flexure import (
-    Compliance,
-    LinkMasses,
+    ArmLinks,
     bent_links,
-    compliance_from_settings,
-    masses_from_settings,
+    is_stowed,
+    links_from_settings,
     payload_from_phases,
 )
 from fieldplay_kinematics.lander_arm_settings import HANGING, RIGID, resolved_settings
@@ -37,24 +36,31 @@ UNKNOWN = 255  # the number of no tool, and of no phase
 
 # Each part in its own joint, before it the link's frame that it ends in: both have the link before as their parent.
 PARTS = ("turret", "link_1", "upper_arm", "link_2", "forearm", "link_3", "hand", "effector")
-FRAMES = (*PARTS, *RIGID, *HANGING, "tool_cylindrical")
+# SEIS, WTS and HP3 as they hang in the grapple: the frames of their own names are those on the deck.
+HELD = ("grapple", "seis_held", "wts_held", "hp3_held")
+FRAMES = (*PARTS, *RIGID, *HELD, "tool_cylindrical")
 _BASE, _LINK_3, _EFFECTOR, _ATTACH = -1, PARTS.index("link_3"), PARTS.index("effector"), FRAMES.index("grapple_attach")
 PARENTS = (  # by frame, the place of its parent among the frames
     *(max(part - 1 - part % 2, _BASE) for part in range(len(PARTS))),
     *(_LINK_3 if tool == ON_FOREARM else _EFFECTOR for tool in RIGID),
-    *(_ATTACH for _ in HANGING),
+    *(_ATTACH for _ in HELD),
     _BASE,
 )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LanderModel:
-    """The arm, what makes it bend, and the masses (3,) in kg that it may carry."""
+    """The arm, its links with the grapple unstowed and stowed, and the masses (3,) in kg that it may carry."""
 
     arm: LanderArm
-    masses: LinkMasses
-    compliance: Compliance
+    unstowed: ArmLinks
+    stowed: ArmLinks
     payload_kg: Array
+
+    def links_of_phases(self, phases: Codes) -> list[tuple[NDArray[np.bool_], ArmLinks]]:
+        """The links that hold in the grapple's phases (n,): masks (n,) of rows, and the links in these."""
+        stowed = is_stowed(phases)
+        return [(mask, links) for mask, links in ((stowed, self.stowed), (~stowed, self.unstowed)) if mask.any()]
 
 
 def lander_model_from_settings(
@@ -64,8 +70,8 @@ def lander_model_from_settings(
     found = resolved_settings(settings, archived)
     return LanderModel(
         arm=lander_arm_from_settings(settings, archived),
-        masses=masses_from_settings(found),
-        compliance=compliance_from_settings(found),
+        unstowed=links_from_settings(found, stowed=False),
+        stowed=links_from_settings(found, stowed=True),
         payload_kg=found["payload_kg"],
     )
 
@@ -104,7 +110,10 @@ def bent_tcp_from_joints(model: LanderModel, angles: Array, codes: Codes, *, pha
     payload = payload_from_phases(phases, model.payload_kg)
 
     def links_of(posture: Array, rows: NDArray[np.bool_]) -> Array:
-        return bent_links(model.arm, model.masses, model.compliance, angles=posture, payload_kg=payload[rows])
+        links, carried = np.zeros((len(posture), 4, 4, 4)), payload[rows]
+        for mask, of_phase in model.links_of_phases(phases[rows]):
+            links[mask] = bent_links(model.arm, of_phase, angles=posture[mask], payload_kg=carried[mask])
+        return links
 
     return active_tool_poses(model.arm, codes, angles, links_of=links_of)
 
@@ -124,10 +133,11 @@ def frames_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array
     arm, count = model.arm, len(angles)
     turned = transform_from_rotation(rotation_about_axis(2, angles), np.zeros(3))
     parts = np.stack([turned, steps_from_joints(arm.rows, angles, "standard")], axis=2).reshape(count, len(PARTS), 4, 4)
+    parts[:, :2] = arm.base @ parts[:, :2]  # turret and link_1
     links = links_of_arm(arm, angles)
     rigid = np.stack([forearm_t_idc(arm) if tool == ON_FOREARM else effector_t_tool(arm.tools[tool]) for tool in RIGID])
     into_attach = inverse_from_transform(tool_pose(arm, "grapple_attach", links, angles=angles))
     hanging = np.stack([into_attach @ tool_pose(arm, tool, links, angles=angles) for tool in HANGING], axis=1)
     tcp, effector = tcp_from_joints(model, angles, codes)[:, :3, 3], links[:, 3, :3, 3]
-    cylinder = transform_from_rotation(turned[:, 0, :3, :3], np.where(np.isfinite(tcp), tcp, effector))
+    cylinder = transform_from_rotation(parts[:, 0, :3, :3], np.where(np.isfinite(tcp), tcp, effector))
     return np.concatenate([parts, np.broadcast_to(rigid, (count, *rigid.shape)), hanging, cylinder[:, None]], axis=1)

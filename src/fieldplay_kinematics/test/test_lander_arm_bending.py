@@ -7,21 +7,22 @@ from scipy.spatial.transform import Rotation
 from fieldplay_kinematics.lander_arm import lander_arm_from_settings, links_of_arm, posture_of_tool, tool_pose
 from fieldplay_kinematics.lander_arm_closed import levers_from_joints
 from fieldplay_kinematics.lander_arm_flexure import (
+    ArmLinks,
     LinkMasses,
     bent_links,
-    compliance_from_settings,
     gravity_moments,
     link_centres,
-    masses_from_settings,
     payload_from_phases,
 )
 from fieldplay_kinematics.lander_arm_force import tool_force_from_moments
+from fieldplay_kinematics.lander_arm_outputs import bent_tcp_from_joints, lander_model_from_settings
+from fieldplay_kinematics.lander_arm_settings import NUMBERS
 from fieldplay_kinematics.transforms import rotation_from_vector, vector_from_rotation
 from fieldplay_testing.lander_arm_settings import arm_settings
 
-SETTINGS = arm_settings()
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))
-MASSES, COMPLIANCE = masses_from_settings(SETTINGS), compliance_from_settings(SETTINGS)
+PARTS = lander_model_from_settings(arm_settings(dh_set="naif")).unstowed
+MASSES, COMPLIANCE = PARTS.masses, PARTS.compliance
 REACHING = np.array([[-0.12, -0.5, 1.51, 0.0]])
 DIGGING = np.array([[0.026, -0.389, 1.378, 0.125]])
 JOINTS = np.random.default_rng(8).uniform(-2, 2, (30, 4))
@@ -29,7 +30,7 @@ POWERED = np.ones((1, 4), bool)
 
 
 def shift_mm(angles: np.ndarray, tool: str, payload_kg: float) -> np.ndarray:
-    bent = bent_links(NAIF, MASSES, COMPLIANCE, angles=angles, payload_kg=np.full(len(angles), payload_kg))
+    bent = bent_links(NAIF, PARTS, angles=angles, payload_kg=np.full(len(angles), payload_kg))
     straight = links_of_arm(NAIF, angles)
     return (tool_pose(NAIF, tool, bent, angles=angles) - tool_pose(NAIF, tool, straight, angles=angles))[
         ..., :3, 3
@@ -53,7 +54,7 @@ def test_the_bending_is_that_of_the_archive_within_a_third_of_a_millimetre() -> 
 
 def test_the_camera_s_angle_of_the_archive_is_met_by_the_bent_arm() -> None:
     posture = posture_of_tool("idc", DIGGING)
-    bent = bent_links(NAIF, MASSES, COMPLIANCE, angles=posture, payload_kg=np.zeros(1))
+    bent = bent_links(NAIF, PARTS, angles=posture, payload_kg=np.zeros(1))
     camera = tool_pose(NAIF, "idc", bent, angles=posture)[0]
     assert np.arcsin(camera[2, 2]) == pytest.approx(0.99216, abs=2e-5)
     np.testing.assert_allclose(camera[:3, 3], (0.960, 0.218, -0.098), atol=1e-3)
@@ -86,13 +87,14 @@ def bent_by_hand(angles: np.ndarray, payload_kg: float) -> np.ndarray:
 
 @pytest.mark.parametrize("payload_kg", [0.0, 7.3])
 def test_all_rows_bend_as_each_does_by_hand(payload_kg: float) -> None:
-    found = bent_links(NAIF, MASSES, COMPLIANCE, angles=JOINTS, payload_kg=np.full(len(JOINTS), payload_kg))
+    found = bent_links(NAIF, PARTS, angles=JOINTS, payload_kg=np.full(len(JOINTS), payload_kg))
     np.testing.assert_allclose(found[:, 3], [bent_by_hand(row, payload_kg) for row in JOINTS], atol=1e-12)
 
 
 def test_without_weight_the_arm_is_straight() -> None:
-    nothing = LinkMasses(mass_kg=np.zeros(4), centre_m=MASSES.centre_m)
-    found = bent_links(NAIF, nothing, COMPLIANCE, angles=JOINTS, payload_kg=np.zeros(len(JOINTS)))
+    masses = LinkMasses(mass_kg=np.zeros(4), centre_m=MASSES.centre_m)
+    nothing = ArmLinks(masses=masses, compliance=COMPLIANCE)
+    found = bent_links(NAIF, nothing, angles=JOINTS, payload_kg=np.zeros(len(JOINTS)))
     np.testing.assert_allclose(found, links_of_arm(NAIF, JOINTS), atol=1e-12)
 
 
@@ -168,3 +170,33 @@ def test_rotations_from_vectors_are_those_of_scipy_small_ones_too() -> None:
     np.testing.assert_allclose(rotation_from_vector(vectors), Rotation.from_rotvec(vectors).as_matrix(), atol=1e-15)
     vectors = vectors[np.linalg.norm(vectors, axis=1) < np.pi]
     np.testing.assert_allclose(vector_from_rotation(rotation_from_vector(vectors)), vectors, rtol=1e-9, atol=1e-20)
+
+
+def archived_links(**numbers: list[float]) -> np.ndarray:
+    """A list of an archive's own numbers, in the order of all, NaN where nothing is said."""
+    parts = {name: np.full(count, np.nan) for name, count in NUMBERS.items()}
+    for name, values in numbers.items():
+        parts[name][:] = values
+    return np.concatenate(list(parts.values()))
+
+
+def test_the_links_are_those_of_the_grapple_s_phase() -> None:
+    archived = archived_links(link_kg=[0.5, 1.2, 1.4, 0.2], alternate_link_kg=[2.0, 0.6])
+    model = lander_model_from_settings(arm_settings(), archived)
+    assert model.unstowed.masses.mass_kg.tolist() == [0.5, 1.2, 1.4, 0.6]  # 3 unstowed, 4 unstowed
+    assert model.stowed.masses.mass_kg.tolist() == [0.5, 1.2, 2.0, 0.2]
+    phases = np.array([0, 1, 2, 3, 255], np.uint8)
+    angles, codes = np.repeat(REACHING, 5, axis=0), np.full(5, 6, np.uint8)
+    found = bent_tcp_from_joints(model, angles, codes, phases=phases)[:, :3, 3]
+    for row, parts in enumerate((model.stowed, model.stowed, model.unstowed, model.unstowed, model.unstowed)):
+        payload_kg = np.array([8.9 if phases[row] == 3 else 0.0])
+        links = bent_links(model.arm, parts, angles=REACHING, payload_kg=payload_kg)
+        expected = tool_pose(model.arm, "grapple_attach", links, angles=REACHING)[0, :3, 3]
+        np.testing.assert_allclose(found[row], expected, atol=1e-12)
+    assert np.linalg.norm(found[1] - found[2]) > 1e-5
+
+
+def test_a_link_of_which_one_form_is_known_has_it_in_both() -> None:
+    only = archived_links(link_kg=[np.nan, np.nan, 1.4, np.nan], alternate_link_kg=[np.nan, 0.6])
+    model = lander_model_from_settings(arm_settings(), only)
+    assert model.stowed.masses.mass_kg.tolist() == model.unstowed.masses.mass_kg.tolist() == [0.509, 1.2381, 1.4, 0.6]

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay_kinematics.lander_arm import links_of_arm, pose_of_tool
 from fieldplay_kinematics.lander_arm_outputs import (
     FRAMES,
+    HELD,
     UNKNOWN,
     angles_of_joints,
     bent_tcp_from_joints,
@@ -43,7 +44,7 @@ def test_the_tree_runs_from_the_payload_along_the_links_to_the_tools() -> None:
     assert {part: PARENTS[part] for part in of_parts} == of_parts
     assert {PARENTS[tool] for tool in RIGID if tool != "idc"} == {"effector"}
     assert PARENTS["idc"] == "link_3"
-    assert {PARENTS[tool] for tool in HANGING} == {"grapple_attach"}
+    assert {PARENTS[frame] for frame in HELD} == {"grapple_attach"}
     with pytest.raises(ValueError, match="child_frames: expected 19, got 2"):
         parents_of_frames("payload", ["link_1", "link_2"])
 
@@ -59,9 +60,9 @@ def test_the_links_are_the_frames_of_denavit_and_hartenberg_and_the_parts_turn_i
         np.testing.assert_allclose(in_payload(part)[:, :3, 3], before[:, :3, 3], atol=1e-12)
 
 
-@pytest.mark.parametrize("tool", [*RIGID, *HANGING])
-def test_each_tool_has_its_frame(tool: str) -> None:
-    np.testing.assert_allclose(in_payload(tool), pose_of_tool(MODEL.arm, tool, ANGLES), atol=1e-9)
+@pytest.mark.parametrize(("frame", "tool"), [*zip(RIGID, RIGID, strict=True), *zip(HELD, HANGING, strict=True)])
+def test_each_tool_has_its_frame(frame: str, tool: str) -> None:
+    np.testing.assert_allclose(in_payload(frame), pose_of_tool(MODEL.arm, tool, ANGLES), atol=1e-9)
 
 
 def test_the_cylindrical_frame_stands_at_the_active_tool_and_is_turned_by_the_yaw_alone() -> None:
@@ -108,6 +109,30 @@ def test_the_arm_of_some_numbers_is_made_once_and_wrong_settings_are_told_at_onc
     assert model_of(None) is model_of(None) is not model_of(numbers)
     with pytest.raises(ValueError, match="dh_set: expected one of"):
         models_from_settings(arm_settings(dh_set="longest"))
+
+
+def test_a_moved_and_turned_base_carries_the_whole_arm_along() -> None:
+    turn = Rotation.from_euler("xyz", [0.1, -0.2, 0.7])
+    base = np.eye(4)
+    base[:3, :3], base[:3, 3] = turn.as_matrix(), (0.5, -0.1, 0.02)
+    settings = arm_settings(dh_set="naif")
+    x, y, z, w = turn.as_quat()
+    moved = lander_model_from_settings({**settings, "base_m": base[:3, 3], "base_wxyz": [w, x, y, z]})
+    down = turn.inv().apply(settings["gravity_direction"])
+    still = lander_model_from_settings({**settings, "gravity_direction": down})
+    phases = np.full(len(ANGLES), 3, np.uint8)
+    for ours, theirs in (
+        (tcp_from_joints(moved, ANGLES, CODES), tcp_from_joints(still, ANGLES, CODES)),
+        (
+            bent_tcp_from_joints(moved, ANGLES, CODES, phases=phases),
+            bent_tcp_from_joints(still, ANGLES, CODES, phases=phases),
+        ),
+    ):
+        np.testing.assert_allclose(ours, base @ theirs, atol=1e-12)
+    ours, theirs = frames_from_joints(moved, ANGLES, CODES), frames_from_joints(still, ANGLES, CODES)
+    on_payload = np.array([PARENTS[frame] == "payload" for frame in FRAMES])
+    np.testing.assert_allclose(ours[:, on_payload], base @ theirs[:, on_payload], atol=1e-12)
+    np.testing.assert_allclose(ours[:, ~on_payload], theirs[:, ~on_payload], atol=1e-12)
 
 
 def test_a_state_that_is_not_told_yet_is_unknown() -> None:

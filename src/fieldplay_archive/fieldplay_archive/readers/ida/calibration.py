@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.ida.products import Product, reading_ns
+from fieldplay_archive.spec import Extrinsic
 from fieldplay_archive.tables.key_values import NEXT_LINE, SHOWN, KeyLine, lines_of_text, plain_key
 from fieldplay_messages import records
 from fieldplay_messages.errors import ArchiveError, Defect
@@ -47,7 +48,17 @@ DISTANCES = frozenset(("dist_grapple", "dist_seis", "dist_wts", "dist_hp3"))
 DISTANCE_SIZES, DISTANCE_PLACE = (3, 4), 2
 LINK_NUMBERS = (("mass", 1), ("cm", 3), ("vCf", 9), ("wCf", 9), ("vCm", 9), ("wCm", 9))
 LINKS = (("1", ""), ("2", ""), ("3", "u"), ("4", "s"))  # with the grapple unstowed and stowed: those forms are printed
-COUNT = sum(count for *_, count in NUMBERS) + len(LINKS) * sum(count for _, count in LINK_NUMBERS)
+ALTERNATES = (("3", "s"), ("4", "u"))  # their other forms
+BASE = (("RA_LANDER_TO_RA", "frame.x", 3), ("RA_LANDER_TO_RA", "frame.q", 4))  # the arm's base in the payload frame
+DECK = {  # what stands on the deck: its frame, and the keys of its quaternion (i j k r) and its translation
+    name: (("PAYLOAD_COL_PARAMS", f"{name}_q", 4), ("PAYLOAD_COL_PARAMS", f"{name}_t", 3))
+    for name in ("seis", "wts", "hp3")
+}
+QUATERNIONS = frozenset(("frame.q", *(rows[0][1] for rows in DECK.values())))
+UNIT = 1e-3  # by how much the norm of a quaternion may differ from 1
+COUNT = sum(count for *_, count in (*NUMBERS, *BASE)) + (len(LINKS) + len(ALTERNATES)) * sum(
+    count for _, count in LINK_NUMBERS
+)
 LENGTHS = [0, 1, 2, 4, 5]  # a0, a1, a2, d0, d1: the lengths that the named sets differ in
 ROTOR = {  # the constants of the rotors' thermal model, which are the same for all joints
     "warmth_k_per_j": "CM_r",
@@ -63,6 +74,7 @@ JOINTS = {  # the constants of RA_JOINT_PARAMS, one for each joint
     "potentiometer": {"offset": "pot.b", "per_rad": "pot.m"},
 }
 PARENT, CHILD = "payload", "lander"
+BASE_NUMBERS, IDENTITY = 7, (0, 0, 0, 1, 0, 0, 0)
 M_PER_MM = 1e-3
 AXES = 3
 SAME_M = 5e-7
@@ -95,6 +107,8 @@ class ParameterFile:
         numbers = value.numbers.reshape(-1)
         if key in DISTANCES and numbers.size in DISTANCE_SIZES:
             numbers = numbers[DISTANCE_PLACE : DISTANCE_PLACE + 1]
+        if key in QUATERNIONS and abs(np.linalg.norm(numbers) - 1) > UNIT:
+            return None
         return numbers if numbers.size == count else None
 
 
@@ -196,20 +210,21 @@ def newest_before(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first
 
 
 def geometry_of_file(file: ParameterFile | None) -> Floats:
-    """The numbers (208,) of the stream arm_geometry; NaN where the file does not say."""
+    """The numbers (295,) of the stream arm_geometry; NaN where the file does not say."""
     if file is None:
         return np.full(COUNT, np.nan)
     parts = [_or_nothing(file.numbers(*wanted), wanted[2]) for wanted in NUMBERS]
-    return np.concatenate([*parts, *_links(file)])
+    base = [_or_nothing(file.numbers(*wanted), wanted[2]) for wanted in BASE]
+    return np.concatenate([*parts, *_links(file, LINKS), *_links(file, ALTERNATES), *base])
 
 
 def _or_nothing(numbers: Floats | None, count: int) -> Floats:
     return np.full(count, np.nan) if numbers is None else numbers
 
 
-def _links(file: ParameterFile) -> Iterator[Floats]:
-    """Masses, centres and compliance, each of all links."""
-    sets = [_set_of_link(file, *link) for link in LINKS]
+def _links(file: ParameterFile, links: Sequence[tuple[str, str]]) -> Iterator[Floats]:
+    """Masses, centres and compliance, each of these links."""
+    sets = [_set_of_link(file, *link) for link in links]
     for key, count in LINK_NUMBERS:
         for values in sets:
             yield _or_nothing(_of_link(values, key, count), count)
@@ -221,7 +236,7 @@ def _set_of_link(file: ParameterFile, number: str, form: str) -> Mapping[str, Pa
         link = LINK.fullmatch(name)
         if link and (link["number"] or link["bare"]) == number:
             got = link["form"] or link["bare_form"] or ""
-            if not form or not got or got.startswith(form):
+            if not form or (not got and (number, form) in LINKS) or (got and got.startswith(form)):
                 return values
     return {}
 
@@ -260,6 +275,11 @@ def _fault_of_count(key: str, value: ParameterValue, count: int) -> str:
     """What is wrong with how many numbers a value holds; empty where nothing is."""
     got = 0 if value.numbers is None else value.numbers.size
     shown = got or repr(value.text[:SHOWN])
+    if key.partition(".")[2] in QUATERNIONS and got == count and value.numbers is not None:
+        norm = float(np.linalg.norm(value.numbers))
+        return (
+            "" if abs(norm - 1) <= UNIT else f"{key}: expected a quaternion of norm 1, got {norm:.4f}; it is not used"
+        )
     if key.rpartition(".")[2] not in DISTANCES:
         expected = f"{count} numbers" if count > 1 else "one number"
         return "" if got == count else f"{key}: expected {expected}, got {shown}; it is not used"
@@ -274,11 +294,12 @@ def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, i
     """What a file has of the values that are used: the name, the value, and how many numbers it should hold."""
     of_joints = [("RA_JOINT_PARAMS", key, 4) for keys in JOINTS.values() for key in keys.values()]
     of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
-    for set_name, key, count in (*NUMBERS, *of_rotors, *of_joints):
+    of_deck = [row for rows in DECK.values() for row in rows]
+    for set_name, key, count in (*NUMBERS, *BASE, *of_deck, *of_rotors, *of_joints):
         value = file.sets.get(plain_key(set_name), {}).get(plain_key(key))
         if value is not None:
             yield f"{set_name}.{key}", value, count
-    for link in LINKS:
+    for link in (*LINKS, *ALTERNATES):
         values = _set_of_link(file, *link)
         for key, count in LINK_NUMBERS:
             axes = [(f"{key}_{axis}", 1) for axis in "xyz"] if count == len("xyz") else []
@@ -297,6 +318,8 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
     _note_lengths(archive, file)
     if file is None:
         return
+    _note_base(archive, file)
+    _add_deck(archive, file)
     constants = dict(archive.spec.constants)
     found = {name: file.numbers("RA_THERMAL", key, 4) for name, key in ROTOR.items()}
     own = {name: float(numbers[0]) for name, numbers in found.items() if numbers is not None}
@@ -306,6 +329,38 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
         own_lists = {name: numbers.tolist() for name, numbers in told.items() if numbers is not None}
         constants[kind] = {**constants[kind], **own_lists}
     archive.spec = replace(archive.spec, constants=constants)
+
+
+def _note_base(archive: Archive, file: ParameterFile) -> None:
+    """Note where the arm's base is not the payload frame."""
+    base = geometry_of_file(file)[-BASE_NUMBERS:]
+    if np.isfinite(base).all() and not np.allclose(base, IDENTITY, atol=1e-9, rtol=0):
+        place = ", ".join(f"{value:g}" for value in base[:AXES])
+        archive.notes.append(f"parameters: RA_LANDER_TO_RA puts the arm's base at {place} m in the payload frame")
+
+
+def _add_deck(archive: Archive, file: ParameterFile) -> None:
+    """Add the frames of what stands on the deck, as far as the file has them."""
+    spec, parent = archive.spec, str(archive.parameters["deck_frames"])
+    rows = []
+    for name, (rotation, translation) in DECK.items():
+        quaternion, place = file.numbers(*rotation), file.numbers(*translation)
+        if quaternion is None or place is None:
+            continue
+        row = Extrinsic(
+            parent=parent,
+            child=name,
+            convention="m_quaternion_xyzw",
+            translation=tuple(place.tolist()),
+            rotation=tuple(quaternion.tolist()),
+            source=file.file,
+        )
+        rows.append(row)
+    if rows:
+        tree = {**spec.tree, parent: (*spec.tree.get(parent, ()), *(row.child for row in rows))}
+        archive.spec = replace(spec, extrinsics=(*spec.extrinsics, *rows), tree=tree)
+    if rest := [name for name in DECK if name not in {row.child for row in rows}]:
+        archive.notes.append(f"parameters: {file.file} does not place {', '.join(rest)} on the deck: no such frames")
 
 
 def describe_uploads(archive: Archive, files: Sequence[ParameterFile]) -> None:
