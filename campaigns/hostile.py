@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, whic
 from campaigns.frame import say
 from fieldplay_messages.bags import mcap_records as records
 from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.compression import LZ4, MUCH_HELD
+from fieldplay_messages.bags.compression import LZ4
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.errors import STEERING
 from fieldplay_messages.feeds.messages import messages_of_channel
@@ -35,6 +35,7 @@ from fieldplay_testing.tiny_sherpatt import write_archive
 zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 MOST_KB, MOST_S, KILLED_S = 500_000, 10.0, 120.0
 START = 1_656_931_512
+CHUNK_OF_ZEROS = 1 << 27  # bytes
 GB, ZEROS = 1 << 30, bytes(1 << 24)
 RETURNED = (0, 1, 2)
 OWN_SIGNS = {"\n", "\t"}
@@ -267,9 +268,9 @@ def chunk_of_4_gb_by_lz4(folder: Path) -> list[str]:
 
 
 def chunks_of_zeros(folder: Path) -> list[str]:
-    """A thousand MCAP chunks of as many zeros as a chunk may hold, each of which could be nine million records."""
-    packed = zstd.compress(bytes(MUCH_HELD))
-    chunk = records.chunk_head((1, 2), size=MUCH_HELD, crc=0, compression="zstd", stored=len(packed)) + packed
+    """A thousand MCAP chunks of zeros, each of which could be nine million records."""
+    packed = zstd.compress(bytes(CHUNK_OF_ZEROS))
+    chunk = records.chunk_head((1, 2), size=CHUNK_OF_ZEROS, crc=0, compression="zstd", stored=len(packed)) + packed
     parts = [records.MAGIC, records.header("ros2", ""), *[chunk] * 1000, records.data_end()]
     (folder / "a.mcap").write_bytes(b"".join(parts))
     return ["check", str(folder / "a.mcap")]

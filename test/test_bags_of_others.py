@@ -8,15 +8,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rosbags.highlevel import AnyReader
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Wanted, projected
 from fieldplay_archive.datasets import BAG, open_dataset
+from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
 from helpers.foreign_bags import (
     COUNT,
+    GEAR,
+    GEAR_TEXT,
     START_NS,
     STEP_NS,
+    store_with_gears,
     stored,
     write_later,
     write_ros1_with_two_names,
@@ -156,3 +166,97 @@ def records_without_msg(data: bytes) -> bytes:
             content = content[:2] + len(name).to_bytes(4, "little") + name + content[6 + length :]
         out += bytes([op]) + len(content).to_bytes(8, "little") + content
     return bytes(out)
+
+
+@pytest.fixture
+def undefined(tmp_path: Path) -> Path:
+    """A bag as those of Humble and before: without definitions."""
+    bag = write_ros2(tmp_path / "bag", plugin="sqlite3")
+    (storage,) = bag.glob("*.db3")
+    with sqlite3.connect(storage) as database:
+        database.execute("DROP TABLE message_definitions")
+        database.execute("UPDATE topics SET type_description_hash = ''")
+    database.close()
+    return bag
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """The definitions of the bag's own types: a package with another folder's name, and a file without a package."""
+    folder = tmp_path / "src" / "cloned" / "msg"
+    folder.mkdir(parents=True)
+    (folder.parent / "package.xml").write_text("<package><name>my_robot</name></package>")
+    (folder / "Gear.msg").write_text(GEAR_TEXT.replace("std_msgs/Header", "Header").replace("my_robot/", ""))
+    (tmp_path / "src" / "Tooth.msg").write_text("time when\nint16 size\n")
+    return tmp_path / "src"
+
+
+def test_a_topic_without_a_definition_stops_no_other(undefined: Path, tmp_path: Path, capsys: Output) -> None:
+    out = tmp_path / "tables"
+    assert main(["export", str(undefined), str(out), "--format", "csv"]) == 0
+    assert {path.name for path in out.glob("*.csv")} == {
+        "words.csv",
+        "way.csv",
+        "truth.csv",
+        "tf_static.csv",
+        "cam.csv",
+    }
+    told = "/gear: expected a definition of my_robot/msg/Gear, got none; --msgs DIR takes a folder of .msg files"
+    assert told in capsys.readouterr().err
+    assert main(["export", str(undefined), str(tmp_path / "none"), "--format", "csv", "--topics", "gear"]) == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_definitions_can_be_handed_over(undefined: Path, packages: Path, tmp_path: Path, capsys: Output) -> None:
+    given = ["--msgs", str(packages)]
+    assert main(["export", str(undefined), str(tmp_path / "tables"), "--format", "csv", *given]) == 0
+    rows = (tmp_path / "tables" / "gear.csv").read_text().splitlines()
+    assert len(rows) == COUNT + 1 and rows[3].split(",")[-1] == "2" and '"xx"' not in rows[2]
+    assert main(["convert", str(undefined), str(tmp_path / "out"), *given]) == 0
+    assert "no definition" not in capsys.readouterr().err
+    with AnyReader([tmp_path / "out"]) as reader:
+        (gear,) = (found for found in reader.connections if found.topic == "/gear")
+        assert gear.digest == store_with_gears("ros2").hash_rihs01(GEAR)
+    for wrong, told in ((tmp_path / "nowhere", "expected a folder"), (undefined, "expected .msg files in")):
+        with pytest.raises(SystemExit):
+            main(["check", str(undefined), "--msgs", str(wrong)])
+        assert told in capsys.readouterr().err
+
+
+def test_lists_that_are_too_long_for_columns_stay_in_one(tmp_path: Path, capsys: Output) -> None:
+    bag, out = tmp_path / "bag", tmp_path / "out"
+    store = get_typestore(Stores.ROS2_JAZZY)
+    with Writer(bag, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for name, count in (("/long", 20_001), ("/short", 2)):
+            message = store.types["std_msgs/msg/UInt8MultiArray"](
+                store.types["std_msgs/msg/MultiArrayLayout"]([], 0), np.arange(count).astype(np.uint8)
+            )
+            connection = writer.add_connection(name, message.__msgtype__, typestore=store)
+            writer.write(connection, START_NS, store.serialize_cdr(message, message.__msgtype__))
+    assert main(["export", str(bag), str(out), "--format", "csv", "--lists", "all"]) == 0
+    assert "/long: 20002 columns are more than the 20000" in capsys.readouterr().err
+    assert "data.1" in (out / "short.csv").read_text() and "data.1" not in (out / "long.csv").read_text()
+
+
+def test_transforms_are_exported_one_a_row(tmp_path: Path) -> None:
+    bag, out = write_ros2(tmp_path / "bag"), tmp_path / "out"
+    assert main(["export", str(bag), str(out), "--format", "csv", "--topics", "tf_static"]) == 0
+    head, *rows = (out / "tf_static.csv").read_text().splitlines()
+    assert head == "log_time_ns,stamp_ns,parent,child,x,y,z,qx,qy,qz,qw"
+    assert rows == [
+        f"{START_NS + row * STEP_NS},{START_NS + row * STEP_NS},base,child{row},{row}.0,0.0,0.0,0.0,0.0,0.0,1.0"
+        for row in range(2)
+    ]
+
+
+def test_what_a_chunk_may_unpack_to_is_an_option(tmp_path: Path, capsys: Output) -> None:
+    """A map that is the same all over packs to a thousandth: that is valid, and no bomb."""
+    bag, store = tmp_path / "bag", get_typestore(Stores.ROS2_JAZZY)
+    data = store.serialize_cdr(store.types["std_msgs/msg/String"]("x" * (150 << 20)), "std_msgs/msg/String")
+    with BagWriter(bag, compression="zstd") as writer:
+        number = writer.add_channel(channel_of_type("/map", "std_msgs/msg/String"))
+        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([bytes(data)])))
+    assert sum(file.stat().st_size for file in bag.iterdir()) < 1 << 20
+    assert main(["check", str(bag)]) == 0
+    assert main(["check", str(bag), "--set", "unpack_limit_mb=100"]) == 1
+    assert "--set unpack_limit_mb=151 allows it" in capsys.readouterr().out

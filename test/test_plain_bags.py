@@ -96,7 +96,7 @@ def test_parts_of_a_bag_are_one(tmp_path: Path) -> None:
         (["--derived"], "--derived is computed of an archive of a dataset"),
         (["--frame-prefix", "x"], "--frame-prefix is for archives of a dataset"),
         (["--images", "raw"], "--images is for archives of a dataset"),
-        (["--set", "a=1"], "a bag has none"),
+        (["--set", "a=1"], "bag has no parameter"),
         (["--start", "5"], "start: expected less than the 4.950 s of the bag, got 5 s"),
         (["--tf", "nav_tf"], "there are: none"),
     ],

@@ -9,8 +9,9 @@ from typing import Any
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
-from fieldplay_archive.spec import DatasetSpec, spec_from_file
-from fieldplay_messages.bags.opening import ROS1, is_bag, is_ros1_bag
+from fieldplay_archive.spec import DatasetParameter, DatasetSpec, spec_from_file
+from fieldplay_messages.bags.compression import MB, UNPACK_LIMIT
+from fieldplay_messages.bags.opening import MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, is_bag, is_ros1_bag
 from fieldplay_messages.bags.reader import STORAGE_ENDINGS, looks_like_bag
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
@@ -25,6 +26,14 @@ BAG = DatasetSpec(
     detect=(),
     plausible_years=(1970, 2262),
     streams=(),
+    parameters={
+        MESSAGE_FILES: DatasetParameter(
+            default="", help="a folder of .msg files, of types that the bag does not define (also --msgs DIR)"
+        ),
+        UNPACK_LIMIT_MB: DatasetParameter(
+            default=float(UNPACK_LIMIT // MB), help="how many MB a compressed chunk or message may unpack to"
+        ),
+    },
 )  # what a bag is that is of no dataset
 REASONS = 5  # why nothing can be read, at most
 BAG_ENDINGS = (*STORAGE_ENDINGS, ROS1)

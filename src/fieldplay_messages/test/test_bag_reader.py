@@ -83,21 +83,22 @@ def test_topics_at_random_give_what_the_bag_gives_from_begin_to_end(
     assert {name: len(messages) for name, messages in found.items()} == {"/pose": 200, "/value": 200}
 
 
-def test_what_unpacks_to_far_more_than_its_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("MUCH", "MUCH_HELD"):
-        monkeypatch.setattr(compression_of_bags, name, 1 << 20)
-    zeros = bytes(1 << 22)
+def test_what_unpacks_to_more_than_is_allowed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression_of_bags, "FILES_GAIN", 1)
+    zeros, limit = bytes(1 << 22), 1 << 20
     packed = {"zstd": zstd.compress(zeros), "lz4": lz4_compress(zeros), "bz2": bz2.compress(zeros)}
     for name, data in packed.items():
-        with pytest.raises(ArchiveError, match=r"expected at most 10 times its \d+ bytes unpacked, got 4194304"):
-            compression_of_bags.decompressed(name, memoryview(data), 1 << 22)
-        with pytest.raises(ArchiveError, match=f"{name}: its data unpack to more than 10 times their size"):
-            compression_of_bags.wholly_decompressed(name, data)
+        allowed = "--set unpack_limit_mb=4 allows it"
+        with pytest.raises(ArchiveError, match=f"expected at most 1048576 bytes unpacked, got 4194304: {allowed}"):
+            compression_of_bags.decompressed(name, memoryview(data), 1 << 22, limit)
+        with pytest.raises(ArchiveError, match=f"{name}: it unpacks to more than 1048576 bytes: --set unpack_limit_mb"):
+            compression_of_bags.wholly_decompressed(name, data, limit)
         with pytest.raises(ArchiveError, match=name):
-            compression_of_bags.wholly_decompressed(name, data[:-9])
+            compression_of_bags.wholly_decompressed(name, data[:-9], limit)
+        assert compression_of_bags.wholly_decompressed(name, data) == zeros
     (tmp_path / "a.zstd").write_bytes(packed["zstd"])
-    told = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a")
-    assert "more than 500 times" in told and (tmp_path / "a").stat().st_size <= 1 << 20
+    told = compression_of_bags.decompress_file(tmp_path / "a.zstd", tmp_path / "a", limit)
+    assert "--set unpack_limit_mb=2 allows it" in told and (tmp_path / "a").stat().st_size <= 1 << 20
 
 
 def test_zeros_in_a_chunk_are_no_records() -> None:

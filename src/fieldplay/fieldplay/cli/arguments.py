@@ -51,6 +51,9 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> N
         metavar="NAME=VALUE",
         help="a parameter of the dataset; docs/datasets/ explains them",
     )
+    parser.add_argument(
+        "--msgs", type=Path, metavar="DIR", help="a folder of .msg files or packages, for types that a bag lacks"
+    )
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "JSON") -> None:
@@ -101,7 +104,7 @@ def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveD
     from fieldplay_archive.tables.parsers import parsers_started
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
-        return open_archive_data(chosen.archive, chosen.dataset, parameters(chosen.set), even_empty=even_empty)
+        return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), even_empty=even_empty)
 
 
 @contextmanager
@@ -117,21 +120,31 @@ def opened_data(chosen: argparse.Namespace) -> "FieldData":
     from fieldplay_archive.tables.parsers import parsers_started
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
-        return fieldplay.open(chosen.archive, chosen.dataset, parameters(chosen.set))
+        return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
 
 
 @contextmanager
 def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
     """What is open already, as a source of records."""
     from fieldplay.data.archive_data import ArchiveData
+    from fieldplay.data.bag_data import BagData
     from fieldplay.sources.archive import ArchiveSource
     from fieldplay.sources.bag import BagSource
+    from fieldplay_messages.bags.topics import AS_USUAL
 
     if isinstance(data, ArchiveData):
         yield ArchiveSource(data.archive)
         return
-    with closing(BagSource(path)) as source:
+    reading = data.reading if isinstance(data, BagData) else AS_USUAL
+    with closing(BagSource(path, reading)) as source:
         yield source
+
+
+def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of --set, and of --msgs, which is one of a bag."""
+    from fieldplay_messages.bags.opening import MESSAGE_FILES
+
+    return parameters(chosen.set) | ({MESSAGE_FILES: str(chosen.msgs)} if chosen.msgs else {})
 
 
 def parameters(texts: Sequence[str]) -> dict[str, Any]:
@@ -156,7 +169,7 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
         start_s=chosen.start,
         duration_s=chosen.duration,
         topics=chosen.topics,
-        parameters=parameters(chosen.set),
+        parameters=parameters_of(chosen),
         images=chosen.images,
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,

@@ -11,17 +11,13 @@ from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.data.bag_data import BagData
 from fieldplay_archive.datasets import is_plain_bag
-from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.stamps import NS_PER_S
 
 
 def is_for_bags(chosen: argparse.Namespace) -> bool:
     """Whether a bag is asked about, rather than an archive of a dataset."""
-    found = chosen.dataset is None and is_plain_bag(chosen.archive)
-    if found and chosen.set:
-        raise UsageError(f"{chosen.archive}: parameters (--set) are for archives: a bag has none")
-    return found
+    return chosen.dataset is None and is_plain_bag(chosen.archive)
 
 
 def summaries_of_bag(data: BagData) -> list[StreamSummary]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened
+from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened, parameters_of
 from fieldplay.cli.bags import is_for_bags
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay.data.bag_data import BagData
@@ -52,7 +52,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _check_bag(chosen: argparse.Namespace) -> int:
     """Every defect of a bag of ROS 2."""
-    with BagData(chosen.archive) as bag:
+    with BagData(chosen.archive, parameters_of(chosen)) as bag:
         with progress_bar("checking", "messages") as bar:
             defects = list(dict.fromkeys(bag.check(progress=bar)))
         playable = bool(bag.topics)

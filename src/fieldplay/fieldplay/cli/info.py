@@ -4,7 +4,7 @@ import argparse
 import json
 
 from fieldplay.cli import bags, summaries
-from fieldplay.cli.arguments import add_archive, add_json, opened
+from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.data.bag_data import BagData
 from fieldplay_archive.outlets.checks import check_settings
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """What is in an archive, or in a bag."""
     if bags.is_for_bags(chosen):
-        with BagData(chosen.archive) as bag:
+        with BagData(chosen.archive, parameters_of(chosen)) as bag:
             rows = bags.summaries_of_bag(bag)
             text = [json.dumps(bags.info_json(bag, rows), indent=2)] if chosen.json else bags.info_lines(bag, rows)
             for line in text:

@@ -8,7 +8,6 @@ from fieldplay.data.archive_data import open_archive_data
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
 from fieldplay_archive.datasets import is_plain_bag
-from fieldplay_messages.errors import UsageError
 
 
 def open_data(
@@ -16,7 +15,5 @@ def open_data(
 ) -> FieldData:
     """A bag, or an archive where its dataset is named or it is no bag."""
     if dataset is None and is_plain_bag(path):
-        if parameters:
-            raise UsageError(f"{path}: parameters (--set) are for archives: a bag has none")
-        return BagData(path)
+        return BagData(path, parameters)
     return open_archive_data(path, dataset, parameters, derived=derived)

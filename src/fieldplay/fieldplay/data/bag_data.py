@@ -3,15 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
+from fieldplay_archive.archive import chosen_parameters
 from fieldplay_archive.datasets import BAG, open_dataset
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.opening import open_bag
+from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
@@ -27,11 +29,13 @@ ROWS = 256  # messages of a bag that are read at once
 class BagData(FieldData):
     """A bag of ROS 2 or ROS 1, whoever has written it; what can be read of a damaged one is given."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, parameters: Mapping[str, Any] | None = None) -> None:
         self._defects: list[Defect] = []
         self.path = path
+        self._parameters = dict(parameters or {})
+        self.reading = reading_of_parameters(chosen_parameters(BAG, self._parameters))
         self.notes: list[str] = []
-        self._bag = open_bag(path, self._defects.append, self._note)
+        self._bag = open_bag(path, self._defects.append, self._note, self.reading)
         self.title = self._bag.title
 
     def close(self) -> None:
@@ -50,7 +54,7 @@ class BagData(FieldData):
         return self._defects
 
     def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
-        bag = open_bag(self.path, self._report_once)
+        bag = open_bag(self.path, self._report_once, reading=self.reading)
         try:
             for _ in bag.batches(progress):
                 pass
@@ -72,7 +76,7 @@ class BagData(FieldData):
                 yield Message(name, int(stamps[event]), data, self.topics[name].type)
 
     def _write_bag(self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress) -> Converted:
-        with open_dataset(self.path, BAG.name) as archive:
+        with open_dataset(self.path, BAG.name, self._parameters) as archive:
             try:
                 return convert(archive, out, selection or Selection(), options, progress=progress)
             finally:

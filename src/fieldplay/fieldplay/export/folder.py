@@ -65,9 +65,9 @@ class ExportedFeeds:
         for record, *_ in self.records(topic):
             yield from ((record, row) for row in range(len(record)))
 
-    def tell(self, topic: str, kind: str, error: Exception) -> None:
-        """Report a message that cannot be written."""
-        self.archive.defects(Defect(file=topic, kind=kind, message=f"{error}; it is left out"))
+    def tell(self, topic: str, kind: str, error: Exception, effect: str = "it is left out") -> None:
+        """Report a message, or a topic, that cannot be written as it should be."""
+        self.archive.defects(Defect(file=topic, kind=kind, message=f"{error}; {effect}"))
 
 
 def feeds_to_export(

@@ -50,6 +50,11 @@ class MessageRows:
         found = fields_of_kind(kind_of_feed(self.feeds[0]), self.units)
         return [each for each in found if not (each.is_bytes and self.feeds[0].msgtype in HEAVY)]
 
+    @property
+    def units_of_columns(self) -> dict[str, str]:
+        """The units of the columns that have one."""
+        return {each.name: each.unit for each in self.fields if each.unit}
+
     def unit(self, column: str) -> str:
         """The unit of a column, "" where it has none."""
         if column == LOG_TIME:
@@ -69,7 +74,7 @@ class MessageRows:
 
     def _block(self, messages: Messages, decoder: Decoder, report: Report) -> Block:
         gathered: dict[str, _Column] = {each.name: _Column(each.kind) for each in self._standing}
-        for rows, data in _of_one_size(messages):
+        for rows, data in of_one_size(messages):
             for own, layout in decoder.groups(data):
                 if isinstance(layout, ArchiveError):
                     self._tell(messages.stamp_ns[rows[own]], layout, report)
@@ -126,7 +131,7 @@ class _Column:
         return found
 
 
-def _of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
+def of_one_size(messages: Messages) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
     """The messages that have one length: which they are, and their bytes (n, size)."""
     order = np.argsort(messages.size, kind="stable")
     ends = np.cumsum(messages.size[order])

@@ -9,6 +9,7 @@ from fieldplay.sources.archive import size_of_files
 from fieldplay.sources.source import Findings, RecordBatch, Single, Subject, tell_unreadable
 from fieldplay_messages.bags.opening import open_bag
 from fieldplay_messages.bags.reader import Ros2Bag
+from fieldplay_messages.bags.topics import AS_USUAL, BagReading
 from fieldplay_messages.batches import Batch, Topic
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, FramedRecord, RecordDecoder, record_of_message
@@ -52,11 +53,11 @@ def _single(batch: Batch) -> Iterator[tuple[int, Single]]:
 class BagSource:
     """A bag on the disk. It may be damaged: what can be read is given, and what cannot is told."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
         self._path = path
         self.begin_ns: int | None = None
         self.findings = Findings()
-        self._bag = open_bag(path, self._tell, self.findings.note)
+        self._bag = open_bag(path, self._tell, self.findings.note, reading)
 
     def close(self) -> None:
         """Let go of its files."""

@@ -58,6 +58,10 @@ class Rows(Protocol):
         """The rows, some after the others; a row that cannot be read is reported and has a time alone."""
 
 
+class TooManyColumnsError(UsageError):
+    """A table that has too many columns."""
+
+
 @dataclass
 class _OtherColumnsError(Exception):
     """A block that the table cannot hold; with the columns as far as they are known."""
@@ -95,7 +99,7 @@ def _write(
     rows: Rows, out: Path, columns: Columns, *, progress: Progress, defects: list[Defect], facts: Mapping[str, str]
 ) -> tuple[int, str]:
     if len(columns) > MOST_COLUMNS:
-        raise UsageError(
+        raise TooManyColumnsError(
             f"{rows.name}: {len(columns)} columns are more than the {MOST_COLUMNS} that a table may have here: "
             "choose fewer --lists"
         )

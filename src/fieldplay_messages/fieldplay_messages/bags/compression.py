@@ -19,9 +19,10 @@ Compression = Literal["none", "zstd"]
 LZ4: Any = import_module("lz4.frame")  # which has no types
 ZSTD_LEVEL = 1  # several times as fast as the default level and hardly larger for numbers
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # begins no message in CDR
-COPIED = 1 << 20
+COPIED = MB = 1 << 20
 LARGEST_GAIN, MUCH = 500, 1 << 26  # what unpacks to so many times its size, and to so many bytes, is meant ill
-HELD_GAIN, MUCH_HELD = 10, 1 << 27  # the same of what must be held in memory as a whole, as chunks
+UNPACK_LIMIT = 1 << 31  # bytes that a chunk or a message of a bag may unpack to: it is held in memory as a whole
+FILES_GAIN = 4  # a file, or all chunks of one, may unpack to so many times that limit
 TOLD = "its data unpack to more than {} times their size: what follows is not read"
 BOMB = TOLD.format(LARGEST_GAIN)
 DECODERS: Mapping[str, Callable[[], Any]] = {
@@ -41,27 +42,37 @@ def compressed(data: memoryview, compression: Compression) -> tuple[bytes | memo
     return data, ""
 
 
-def decompressed(compression: str, stored: memoryview, size: int) -> bytes | memoryview:
+def decompressed(compression: str, stored: memoryview, size: int, limit: int = UNPACK_LIMIT) -> bytes | memoryview:
     """The bytes before compression, at most `size` of them, or as many as can be made of what is there."""
     if compression == "":
         return stored
-    if size > _most_held(len(stored)):
-        raise ArchiveError(f"expected at most {HELD_GAIN} times its {len(stored)} bytes unpacked, got {size}")
+    if size > limit:
+        raise ArchiveError(f"expected at most {limit} bytes unpacked, got {size}: {_hint(size)}")
     return _made(compression, stored, size)[0]
 
 
-def wholly_decompressed(compression: str, stored: bytes | memoryview) -> bytes:
+def wholly_decompressed(compression: str, stored: bytes | memoryview, limit: int = UNPACK_LIMIT) -> bytes:
     """The bytes before compression, all of them."""
-    most = _most_held(len(stored))
-    made, is_whole = _made(compression, stored, most)
+    made, is_whole = _made(compression, stored, limit)
     if not is_whole:
-        raise ArchiveError(f"{compression}: {TOLD.format(HELD_GAIN) if len(made) >= most else 'it ends early'}")
+        too_large = f"it unpacks to more than {limit} bytes: {_hint(2 * limit)}"
+        raise ArchiveError(f"{compression}: {too_large if len(made) >= limit else 'it ends early'}")
     return made
 
 
-def decompressed_message(data: bytes | memoryview) -> bytes:
+def decompressed_message(data: bytes | memoryview, limit: int = UNPACK_LIMIT) -> bytes:
     """A message that was compressed on its own."""
-    return wholly_decompressed("zstd", data)
+    return wholly_decompressed("zstd", data, limit)
+
+
+def _hint(size: int) -> str:
+    """What allows so many bytes."""
+    return f"--set unpack_limit_mb={-(-size // MB)} allows it"
+
+
+def refused_in_all(limit: int) -> str:
+    """What is said of a file all of which unpacks to too much."""
+    return f"its data unpack to more than {limit * FILES_GAIN} bytes: {_hint(2 * limit)}; what follows is not read"
 
 
 def _made(compression: str, stored: bytes | memoryview, most: int) -> tuple[bytes, bool]:
@@ -75,20 +86,15 @@ def _made(compression: str, stored: bytes | memoryview, most: int) -> tuple[byte
         raise ArchiveError(f"{compression}: {error}") from None
 
 
-def _most_held(packed: int) -> int:
-    """The most that so many bytes may stand for: what is meant ill takes neither memory nor time."""
-    return max(MUCH_HELD, HELD_GAIN * packed)
-
-
-def decompress_file(path: Path, target: Path) -> str:
+def decompress_file(path: Path, target: Path, limit: int = UNPACK_LIMIT) -> str:
     """Unpack a file as far as it goes; what is wrong with it, if something is."""
-    left = max(MUCH, LARGEST_GAIN * path.stat().st_size)
+    left = max(FILES_GAIN * limit, LARGEST_GAIN * path.stat().st_size)
     try:
         with zstd.open(path, "rb") as packed, target.open("wb") as unpacked:
             while data := packed.read(COPIED):
                 left -= len(data)
                 if left < 0:
-                    return BOMB
+                    return refused_in_all(limit)
                 unpacked.write(data)
     except (zstd.ZstdError, EOFError) as error:
         return f"its compression ends early: {error}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.compression import BOMB, LARGEST_GAIN
+from fieldplay_messages.bags.compression import FILES_GAIN, LARGEST_GAIN, UNPACK_LIMIT, refused_in_all
 from fieldplay_messages.bags.mcap_records import (
     CHANNEL,
     CHUNK,
@@ -37,7 +37,6 @@ from fieldplay_messages.errors import ArchiveError
 
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
-MUCH_IN_ALL = 1 << 29  # bytes of unpacked chunks
 USUAL = 1024  # bytes of a record, more than most small ones have
 OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
 
@@ -92,11 +91,12 @@ class _Found:
 class McapReader:
     """A bag's MCAP file that is read; see StorageReader."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, unpack_limit: int = UNPACK_LIMIT) -> None:
         self.faults: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
         self.is_cut = False
+        self._limit = unpack_limit
         self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
         self._schemas: dict[int, tuple[str, str, str]] = {}
         self._strangers: Counter[int] = Counter()  # messages of channels that are not known
@@ -223,9 +223,9 @@ class McapReader:
 
     def _plain_bytes(self, content: bytes, *, is_cut: bool) -> bytes | memoryview:
         """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
-        if self._made > MUCH_IN_ALL and self._made > LARGEST_GAIN * self._packed:
-            raise ArchiveError(BOMB)
-        made = chunk_bytes(memoryview(content), is_cut=is_cut)
+        if self._made > FILES_GAIN * self._limit and self._made > LARGEST_GAIN * self._packed:
+            raise ArchiveError(refused_in_all(self._limit))
+        made = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit)
         self._packed, self._made = self._packed + len(content), self._made + len(made)
         return made
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.bags.compression import decompressed
+from fieldplay_messages.bags.compression import UNPACK_LIMIT, decompressed
 from fieldplay_messages.errors import ArchiveError
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -24,7 +24,6 @@ LENGTH_BEFORE_PAYLOAD = 22
 HEAD = struct.Struct("<BQ")
 MESSAGE_HEAD = struct.Struct("<HIQQ")
 CHUNK_HEAD = struct.Struct("<QQQI")
-LARGEST_CHUNK = 1 << 32
 INDEX_ENTRY = np.dtype([("log", "<u8"), ("offset", "<u8")])
 
 
@@ -145,13 +144,11 @@ def texts_at(content: memoryview, place: int) -> dict[str, str]:
     return found
 
 
-def chunk_bytes(content: memoryview, *, is_cut: bool = False) -> bytes | memoryview:
+def chunk_bytes(content: memoryview, *, is_cut: bool = False, limit: int = UNPACK_LIMIT) -> bytes | memoryview:
     """The records in a chunk; of one that is cut, as many bytes as there are."""
     *_, size, checksum = CHUNK_HEAD.unpack_from(content)
     compression, place = text_at(content, CHUNK_HEAD.size)
-    if size > LARGEST_CHUNK:
-        raise ArchiveError(f"expected a chunk of a usual size, got one of {size} bytes")
-    data = decompressed(compression, content[place + 8 :], size)
+    data = decompressed(compression, content[place + 8 :], size, limit)
     if is_cut:  # or its length is wrong, and all of it is there
         data = data[:size]
     if is_cut and len(data) < size:

@@ -1,14 +1,13 @@
 """How topics of a bag were offered, and the channels by which another bag, or a publisher, offers them again."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import yaml
-from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, TypesysError, get_typestore
 from rosbags.typesys.store import Typestore
 
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
+from fieldplay_messages.bags.message_files import names_in
 from fieldplay_messages.bags.topics import IndexedTopic
 from fieldplay_messages.cdr.layout import Fields, MessageKind, typestore
 from fieldplay_messages.yaml_text import value_of_yaml
@@ -76,6 +75,13 @@ def is_of_jazzy(kind: MessageKind) -> bool:
     )
 
 
+def undefined_types(kind: MessageKind) -> list[str]:
+    """The types that nothing defines among a type and those in it."""
+    names = [kind.msgtype, *needed_types(kind.msgtype, kind.definitions)]
+    inner = (name for own in names for _, field in kind.definitions.get(own, ((), ()))[1] for name in names_in(field))
+    return [name for name in dict.fromkeys([*names, *inner]) if name not in kind.definitions]
+
+
 def is_same_layout(kind: MessageKind, other: MessageKind) -> bool:
     """Whether two types have the same name and the same fields, those of the types in them included."""
     names = needed_types(kind.msgtype, kind.definitions)
@@ -92,16 +98,8 @@ def needed_types(msgtype: str, definitions: Fields) -> Sequence[str]:
         name = waiting.pop()
         if name not in found and name in definitions:
             found[name] = None
-            waiting += [inner for _, field in definitions[name][1] for inner in _names_in(field)]
+            waiting += [inner for _, field in definitions[name][1] for inner in names_in(field)]
     return list(found)
-
-
-def _names_in(field: Any) -> Iterator[str]:
-    kind, inner = field
-    if kind == Nodetype.NAME:
-        yield inner
-    elif kind != Nodetype.BASE:
-        yield from _names_in(inner[0])
 
 
 def _made(topic: str, kind: MessageKind, qos: Qos) -> Channel:

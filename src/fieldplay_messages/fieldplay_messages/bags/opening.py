@@ -1,14 +1,19 @@
 """Any bag: of ROS 2, or of ROS 1 as if it were one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from fieldplay_messages.bags.compression import MB
 from fieldplay_messages.bags.converted import ConvertedBag
+from fieldplay_messages.bags.message_files import MessageFiles
 from fieldplay_messages.bags.reader import Ros2Bag, is_storage, looks_like_bag
 from fieldplay_messages.bags.ros1 import MAGIC, Parts, Ros1Bag, name_of_bag, parts_of_bag
-from fieldplay_messages.errors import Defect, Report
+from fieldplay_messages.bags.topics import AS_USUAL, BagReading
+from fieldplay_messages.errors import Defect, Report, UsageError
 
 ROS1 = ".bag"
+MESSAGE_FILES, UNPACK_LIMIT_MB = "msgs", "unpack_limit_mb"  # parameters of a bag
 AnyBag = Ros2Bag | ConvertedBag
 
 
@@ -27,17 +32,31 @@ def is_ros1_bag(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def open_bag(path: Path, report: Report, note: Callable[[str], None] = lambda text: None) -> AnyBag:
+def open_bag(
+    path: Path,
+    report: Report,
+    note: Callable[[str], None] = lambda text: None,
+    reading: BagReading = AS_USUAL,
+) -> AnyBag:
     """Open a bag; BagError or ArchiveError where it is none."""
     if is_ros1_bag(path):
-        return ConvertedBag(open_ros1_bag(path, report), parts_of_bag(path)[0], note)
-    return Ros2Bag(path, report, note)
+        return ConvertedBag(open_ros1_bag(path, report, reading), parts_of_bag(path)[0], note)
+    return Ros2Bag(path, report, note, reading)
 
 
-def open_ros1_bag(path: Path, report: Report) -> Ros1Bag:
+def reading_of_parameters(values: Mapping[str, Any]) -> BagReading:
+    """How a bag is read, by the parameters that a bag has as an archive."""
+    folder, limit_mb = values[MESSAGE_FILES], values[UNPACK_LIMIT_MB]
+    if not limit_mb > 0:
+        raise UsageError(f"parameter {UNPACK_LIMIT_MB}: expected more than 0, got {limit_mb:g}")
+    files = MessageFiles(Path(folder)) if folder else None
+    return BagReading(message_files=files, unpack_limit=round(limit_mb * MB))
+
+
+def open_ros1_bag(path: Path, report: Report, reading: BagReading = AS_USUAL) -> Ros1Bag:
     """Open a bag of ROS 1 as it is, all its parts if it is one of several."""
     parts, missing = parts_of_bag(path)
     for name in missing:
         message = f"expected this part of the bag, got none; what stands before it is read: {len(parts)} part(s)"
         report(Defect(file=name, kind="missing_part", message=message))
-    return Ros1Bag(Parts(parts), report)
+    return Ros1Bag(Parts(parts), report, reading)

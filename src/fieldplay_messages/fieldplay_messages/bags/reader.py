@@ -20,12 +20,13 @@ from fieldplay_messages.bags.metadata import METADATA, profiles_of_information, 
 from fieldplay_messages.bags.offers import is_same_layout
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
-from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition, mixed_types
+from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report, counted
 from fieldplay_messages.progress import Progress
 
-STORAGES: Mapping[str, Callable[[Path], StorageReader]] = {".mcap": McapReader, ".db3": SqliteReader}
+MCAP = ".mcap"
+STORAGES = (MCAP, ".db3")
 STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
 MAGICS = {".mcap": b"\x89MCAP", ".db3": b"SQLite format 3\0"}  # with which the files begin
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
@@ -87,8 +88,15 @@ class Ros2Bag(Bag):
     the files as far as they were read; where there are no metadata the files are indexed for them.
     """
 
-    def __init__(self, path: Path, report: Report, note: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        report: Report,
+        note: Callable[[str], None] = lambda text: None,
+        reading: BagReading = AS_USUAL,
+    ) -> None:
         super().__init__(path.name, report)
+        self._reading = reading
         self.path, self._note = path, note
         self._told: set[Defect] = set()
         self._open = ExitStack()
@@ -182,13 +190,14 @@ class Ros2Bag(Bag):
 
     def _storage(self, path: Path, stack: ExitStack) -> StorageReader:
         """A storage file that is open until the stack is left; without the compression of the file as a whole."""
+        limit = self._reading.unpack_limit
         if path.suffix == ".zstd":
             packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
             path = Path(folder) / packed.stem
-            fault = decompress_file(packed, path)
+            fault = decompress_file(packed, path, limit)
             if fault:
                 self._tell("damaged_bag", packed.name, fault)
-        storage = STORAGES[path.suffix](path)
+        storage = McapReader(path, limit) if path.suffix == MCAP else SqliteReader(path)
         stack.callback(storage.close)
         return storage
 
@@ -211,7 +220,7 @@ class Ros2Bag(Bag):
 
     def _whole(self, data: bytes | memoryview, name: str) -> bytes:
         try:
-            return decompressed_message(data)
+            return decompressed_message(data, self._reading.unpack_limit)
         except ArchiveError as error:
             self.report(Defect(file=name, kind="damaged_message", message=str(error)))
             return b""
@@ -244,7 +253,13 @@ class Ros2Bag(Bag):
         joined: dict[str, IndexedTopic] = {}
         for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
             stored = files[0][0]
-            kind = kind_of_definition(topic.msgtype, stored.definition, stored.definition_form, is_cdr=True)
+            kind = kind_of_definition(
+                topic.msgtype,
+                stored.definition,
+                stored.definition_form,
+                is_cdr=True,
+                given=self._reading.message_files,
+            )
             own = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
             first = joined.setdefault(topic.name, own)
             if first is own:
@@ -264,8 +279,9 @@ class Ros2Bag(Bag):
             self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        limit = self._reading.unpack_limit
         for data in self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets):
-            yield decompressed_message(data) if self._is_packed(data) else data
+            yield decompressed_message(data, limit) if self._is_packed(data) else data
 
     def tell_damaged(self, block: int, message: str) -> None:
         self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)

@@ -20,10 +20,10 @@ from rosbags.interfaces.typing import RPath
 from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
-from fieldplay_messages.bags.compression import LZ4, wholly_decompressed
+from fieldplay_messages.bags.compression import LZ4, UNPACK_LIMIT, wholly_decompressed
 from fieldplay_messages.bags.ros1_types import RENAMED
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
-from fieldplay_messages.bags.topics import Bag, IndexedTopic, kind_of_definition, mixed_types
+from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
 if TYPE_CHECKING:
@@ -140,8 +140,9 @@ class Ros1Bag(Bag):
     `indexed` has the first type of each topic and reports the messages of the others.
     """
 
-    def __init__(self, parts: Parts, report: Report) -> None:
+    def __init__(self, parts: Parts, report: Report, reading: BagReading = AS_USUAL) -> None:
         super().__init__(parts.name, report)
+        self._reading = reading
         self.parts = parts
         try:
             self._index = index_of_bag(parts)
@@ -182,7 +183,8 @@ class Ros1Bag(Bag):
         first = self._index.connections[numbers[0]]
         parts = [self._index.places[number] for number in numbers]
         form = "ros1msg" if first.msgdef.format == MessageDefinitionFormat.MSG else ""
-        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False)
+        given = self._reading.message_files
+        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False, given=given)
         return IndexedTopic(kind, joined_places(parts))
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
@@ -205,7 +207,7 @@ class Ros1Bag(Bag):
         packed = self.parts.read_at(chunk.datapos, chunk.datasize)
         try:
             if len(packed) == chunk.datasize:
-                return _plain(chunk, packed)
+                return _plain(chunk, packed, self._reading.unpack_limit)
             why = f"expected {chunk.datasize} bytes, got {len(packed)}"
         except (ArchiveError, *BROKEN_CHUNK) as error:
             why = str(error)
@@ -302,10 +304,10 @@ def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int
     return place
 
 
-def _plain(chunk: Chunk, packed: bytes) -> bytes:
+def _plain(chunk: Chunk, packed: bytes, limit: int = UNPACK_LIMIT) -> bytes:
     """What a chunk holds, unpacked within limits, which rosbags has none of."""
     compression = PACKED_BY.get(chunk.decompressor, "")
-    return wholly_decompressed(compression, packed) if compression else chunk.decompressor(packed)
+    return wholly_decompressed(compression, packed, limit) if compression else chunk.decompressor(packed)
 
 
 class _Growing(dict[int, list[IndexData]]):

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
+from fieldplay_messages.bags.compression import UNPACK_LIMIT
+from fieldplay_messages.bags.message_files import MessageFiles
 from fieldplay_messages.bags.storage import MessagePlaces, StoredTopic
 from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
 from fieldplay_messages.errors import ArchiveError, Defect, Report, counted
@@ -25,6 +27,17 @@ IDL_BEGIN = "=" * 80 + "\n"
 
 
 ALL = slice(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagReading:
+    """How a bag is read: definitions of types that it lacks, and how many bytes a chunk or message may unpack to."""
+
+    message_files: MessageFiles | None = None
+    unpack_limit: int = UNPACK_LIMIT
+
+
+AS_USUAL = BagReading()
 
 
 class TopicReader(Protocol):
@@ -234,10 +247,15 @@ def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
 
-def kind_of_definition(msgtype: str, definition: str, form: str, *, is_cdr: bool) -> MessageKind:
-    """A topic's type by its definition in the bag, else by those of the distributions."""
+def kind_of_definition(
+    msgtype: str, definition: str, form: str, *, is_cdr: bool, given: MessageFiles | None = None
+) -> MessageKind:
+    """A topic's type by its definition in the bag, else by files that the user gives, else by the distributions."""
     store = get_typestore(Stores.ROS2_JAZZY if is_cdr else Stores.ROS1_NOETIC)
-    definitions: dict[str, Any] = dict(store.fielddefs)
+    known: dict[str, Any] = dict(store.fielddefs)
+    if given is not None and not definition:
+        known |= given.definitions_of(msgtype)
+    definitions = dict(known)
     try:
         if form in MSG_FORMS:
             definitions |= get_types_from_msg(definition, msgtype)
@@ -245,5 +263,5 @@ def kind_of_definition(msgtype: str, definition: str, form: str, *, is_cdr: bool
             for part in definition.split(IDL_BEGIN)[1:] or [definition]:
                 definitions |= get_types_from_idl(part.partition("\n")[2] if part.startswith("IDL: ") else part)
     except TypesysError:
-        definitions = dict(store.fielddefs)
+        definitions = known
     return MessageKind(msgtype=msgtype, definitions=definitions, is_cdr=is_cdr)

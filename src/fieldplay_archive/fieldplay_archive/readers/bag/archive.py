@@ -5,25 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fieldplay_archive.archive import WARNING, Archive
+from fieldplay_archive.archive import WARNING, Archive, chosen_parameters
 from fieldplay_archive.spec import DatasetSpec
-from fieldplay_messages.bags.offers import is_of_jazzy
-from fieldplay_messages.bags.opening import open_bag
+from fieldplay_messages.bags.offers import is_of_jazzy, undefined_types
+from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
 from fieldplay_messages.bags.serialized import SerializedStream
 from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.cdr.layout import typestore
-from fieldplay_messages.errors import BagError, Defect, UsageError
+from fieldplay_messages.errors import BagError, Defect
 from fieldplay_messages.spec import StreamSpec
 
 
 def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
     """Open a bag; what is wrong with it is reported, what is left out of it noted."""
-    if parameters:
-        raise UsageError(f"{root}: parameters (--set) are for archives: a bag has none")
-    archive = Archive(root=root, spec=spec, parameters={})
+    chosen = chosen_parameters(spec, parameters)
+    reading = reading_of_parameters(chosen)
+    archive = Archive(root=root, spec=spec, parameters=chosen)
     with archive.on_close:
         try:
-            bag = open_bag(root, archive.defects, lambda text: archive.notes.append(WARNING + text))
+            bag = open_bag(root, archive.defects, lambda text: archive.notes.append(WARNING + text), reading)
         except BagError as error:
             archive.defects(Defect(file=root.name, kind="damaged_bag", message=str(error)))
             return archive
@@ -41,9 +41,10 @@ def _note_types(archive: Archive, bag: Bag) -> None:
     """Say of which topics the types are not known, or others than those of ROS 2 Jazzy that are called so."""
     for name, found in bag.indexed.items():
         kind = found.kind
-        if kind.msgtype not in kind.definitions:
-            told = f"{name}: the bag has no definition of {kind.msgtype}: nobody can read it without the package"
-            archive.notes.append(WARNING + told)
+        missing = undefined_types(kind)
+        if missing:
+            what = f"the bag has no definition of {' and '.join(missing)}: nobody can read it without the package"
+            archive.notes.append(f"{WARNING}{name}: {what}; --msgs DIR takes a folder of .msg files")
         if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
             told = f"{name}: {kind.msgtype} is defined in the bag otherwise than in ROS 2 Jazzy; it stays as it is"
             archive.notes.append(WARNING + told)
