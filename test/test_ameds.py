@@ -97,7 +97,8 @@ def test_every_table_and_kind_of_file_plays_as_often_as_it_has_rows(messages: Me
     counts = {topic: len(found) for topic, found in messages.items()}
     hundred = ["imu/data_raw", "imu/data", "imu/mag", "imu/temperature", "air/pressure", "air/temperature", "gnss/fix",
                "gnss/odom", "gnss/velocity", "gnss/acceleration", "gnss/time", "platform/twist_estimate",
-               "platform/pose_estimate", "platform/wheel_estimate"]  # fmt: skip
+               "platform/pose_estimate", "platform/wheel_estimate", "platform/wheel_attitudes", "gnss/body_velocity",
+               "gnss/body_rates", "gnss/fix_type"]  # fmt: skip
     fifty = ["platform/joint_states", "platform/wheel_speeds", "platform/wheel_speeds_cmd", "platform/velocity"]
     once = ["main_arm/joint_states", "aux_arm/joint_states", "main_cam/pose_estimate", "aux_cam/pose_estimate"]
     cameras = [f"{camera}/{topic}" for camera in ("main_cam", "aux_cam")
@@ -200,6 +201,44 @@ def test_velocity_acceleration_and_clock(messages: Messages) -> None:
     assert (clock.time_ref.sec, clock.time_ref.nanosec) == (1656931511, 750000000)
 
 
+def test_the_body_s_velocity_and_rates_have_topics_of_their_own(messages: Messages) -> None:
+    velocities, rates = messages["gnss/body_velocity"], messages["gnss/body_rates"]
+    assert len(velocities) == len(rates) == 200
+    velocity, rate = velocities[3][1], rates[3][1]
+    assert {message.header.frame_id for message in (velocity, rate)} == {"imu_link"}
+    assert velocities[3][0] == rates[3][0] == START_NS + 30_000_000
+    close(xyz(velocity.twist.twist.linear), [0.5, -0.1, 0.2])
+    close(np.diag(velocity.twist.covariance.reshape(6, 6)), [1e-4, 4e-4, 9e-4, 1e6, 1e6, 1e6])
+    close(xyz(rate.vector), [0.01, -0.02, 0.2])
+
+
+@pytest.mark.parametrize("missing", ["GnssPose", "GnssBodyVelocity", "GnssBodyAngularVelocity"])
+def test_what_one_table_of_the_ins_holds_needs_no_other(tiny_ameds: Any, tmp_path: Path, missing: str) -> None:
+    (tiny_ameds.root / f"{missing}.csv").unlink()
+    found = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/body_"))
+    topics = {"GnssBodyVelocity": "gnss/body_velocity", "GnssBodyAngularVelocity": "gnss/body_rates"}
+    assert {topic for topic in found if topic.startswith("gnss/body_")} == set(topics.values()) - {topics.get(missing)}
+
+
+def test_the_fix_type_tells_rtk_float_from_fixed(tiny_ameds: Any, tmp_path: Path) -> None:
+    path = tiny_ameds.root / "GnssPose.csv"
+    lines = path.read_text().splitlines()
+    for row, kind in enumerate(("4.0", "6.0", "7.0", "0.0", "9.0")):
+        lines[row] = lines[row].rpartition(",")[0] + f",{kind}"
+    path.write_text("\n".join(lines) + "\n")
+    found = messages_of(tiny_ameds.root, tmp_path / "bag", Selection(topics="gnss/fix"))
+    assert [message.data for _, message in found["gnss/fix_type"][:6]] == [4, 6, 7, 0, 0, 7]
+    assert [message.status.status for _, message in found["gnss/fix"][:6]] == [2, 2, 2, -1, -1, 2]
+
+
+def test_the_wheels_attitudes_are_as_archived(messages: Messages) -> None:
+    found = messages["platform/wheel_attitudes"][0][1]
+    assert found.name == [f"wheel_{wheel}_{angle}" for wheel in (1, 2, 3, 4) for angle in ("roll", "pitch", "yaw")]
+    steered = 0.1924102418
+    close(found.position[:6], [1.0, 0.0, np.pi / 2 - steered, 2.0, 0.0, np.pi / 2 + steered])
+    close(found.position[6:], [-3.0, 0.0, -np.pi / 2 - steered, -4.0, 0.0, -np.pi / 2 + steered])
+
+
 def test_ticks_become_angles_and_speeds_stay_as_archived(messages: Messages) -> None:
     joints = messages["platform/joint_states"][0][1]
     assert joints.name == [f"{kind}_{wheel}" for kind in ("drive", "steer") for wheel in (1, 2, 3, 4)]
@@ -212,7 +251,8 @@ def test_ticks_become_angles_and_speeds_stay_as_archived(messages: Messages) -> 
 
 
 def test_the_platform_s_own_estimates(messages: Messages) -> None:
-    for topic, variances in (("platform/velocity", [0.01, 0.04, 0.09]), ("platform/twist_estimate", [0.01] * 3)):
+    of_the_turn_alone = [1e6, 1e6, 0.01]  # as the paper prints the columns
+    for topic, variances in (("platform/velocity", [0.01, 0.04, 0.09]), ("platform/twist_estimate", of_the_turn_alone)):
         twist = messages[topic][0][1]
         assert twist.header.frame_id == "base_link"
         close([*xyz(twist.twist.twist.linear), twist.twist.twist.angular.z], [0.5, 0.05, 0, 0.2])

@@ -299,3 +299,35 @@ def test_info_shows_what_was_measured_and_what_does_not_fit(rover: Rover, capsys
     assert "  note: measured: gyroscope against GnssBodyAngularVelocity has the slope 1.000\n" in out
     assert "  note: measured: drive speed and ticks together give a wheel radius of 0.1500 m\n" in out
     assert "  GnssImu.csv: gyroscope against GnssBodyAngularVelocity has the slope 1.000; gyro_unit=deg/s" in out
+
+
+@pytest.mark.parametrize("speed", [0.05, 0.4, -0.7])
+def test_the_wheel_radius_is_right_though_ticks_are_whole(tmp_path: Path, speed: float) -> None:
+    """A slow wheel turns by a few ticks from row to row, which single steps cannot tell well."""
+    rover = Rover(tmp_path / "rover")
+    ticks_per_m = TICKS_PER_TURN / (2 * math.pi * 0.2)
+
+    def row(t: float) -> list[float]:
+        ticks = [round(7 * wheel + speed * t * ticks_per_m) for wheel in range(4)]
+        return [speed] * 8 + [float(value) for value in ticks] + [0.0] * 4
+
+    rover.write("PlatformMotorEncoders.csv", 50, row)
+    with open_dataset(rover.root) as archive:
+        for each in archive.checks:
+            each(archive)
+        (found,) = (note for note in archive.notes if "wheel radius" in note)
+    assert found == "measured: drive speed and ticks together give a wheel radius of 0.2000 m"
+
+
+@pytest.mark.parametrize(("down", "kinds"), [(0.3, []), (-9.81, ["gravity_in_acceleration"])])
+def test_whether_gravity_is_in_the_body_s_acceleration_is_measured(
+    tmp_path: Path, down: float, kinds: list[str]
+) -> None:
+    rover = Rover(tmp_path / "rover")
+    rover.write("GnssBodyAcceleration.csv", 100, lambda t: [0.1, 0.2 * math.sin(t), down])
+    with open_dataset(rover.root) as archive:
+        for each in archive.checks:
+            each(archive)
+        assert any(note.startswith("measured: GnssBodyAcceleration has a norm of ") for note in archive.notes)
+        found = [defect.kind for defect in archive.defects.kept if defect.stream == "acceleration"]
+    assert found == kinds

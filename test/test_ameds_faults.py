@@ -22,14 +22,16 @@ START = 1656931512
 EVERY = 10**9  # messages: all of a topic
 
 IMU = ("imu/data_raw", "imu/data", "imu/mag", "imu/temperature", "air/pressure", "air/temperature")
-POSE = ("imu/data", "gnss/fix", "gnss/odom", "gnss/time")
+POSE = ("imu/data", "gnss/fix", "gnss/fix_type", "gnss/odom", "gnss/time")
+BODY = ("gnss/body_velocity", "gnss/body_rates")
+ESTIMATED = ("platform/wheel_estimate", "platform/wheel_attitudes")
 MAIN = ("main_cam/camera_info", "main_cam/image_raw/compressed")
 AUX = ("aux_cam/camera_info", "aux_cam/image_raw/compressed")
 WHEELS = ("platform/joint_states", "platform/wheel_speeds", "platform/wheel_speeds_cmd")
 LIDAR = ("lidar/points",)
 COUNTS = {
-    **dict.fromkeys((*IMU, *POSE, "gnss/velocity", "gnss/acceleration"), 200),
-    **dict.fromkeys(("platform/twist_estimate", "platform/pose_estimate", "platform/wheel_estimate"), 200),
+    **dict.fromkeys((*IMU, *POSE, *BODY, "gnss/velocity", "gnss/acceleration"), 200),
+    **dict.fromkeys(("platform/twist_estimate", "platform/pose_estimate", *ESTIMATED), 200),
     **dict.fromkeys((*WHEELS, "platform/velocity"), 100),
     **dict.fromkeys((f"{arm}/{topic}" for arm, topic in (
         ("main_arm", "joint_states"), ("aux_arm", "joint_states"),
@@ -38,12 +40,12 @@ COUNTS = {
     "projected/image_raw/compressed": PICTURES, "lidar/points": 10,
 }  # fmt: skip
 OF_FILE = {
-    "GnssImu.csv": IMU, "GnssPose.csv": POSE, "GnssBodyVelocity.csv": (), "GnssBodyAngularVelocity.csv": (),
+    "GnssImu.csv": IMU, "GnssPose.csv": POSE, "GnssBodyVelocity.csv": BODY[:1], "GnssBodyAngularVelocity.csv": BODY[1:],
     "GnssBodyAcceleration.csv": ("gnss/acceleration",), "GnssNedVelocity.csv": ("gnss/velocity",),
     "PlatformMotorEncoders.csv": WHEELS, "Platform2DVelocity.csv": ("platform/velocity",),
     "Platform2DTwistEstimate.csv": ("platform/twist_estimate",),
     "Platform2DPoseEstimate.csv": ("platform/pose_estimate",),
-    "PlatformWheelPoseEstimate.csv": ("platform/wheel_estimate",),
+    "PlatformWheelPoseEstimate.csv": ESTIMATED,
     "MainArmJointAngles.csv": ("main_arm/joint_states",), "AuxArmJointAngles.csv": ("aux_arm/joint_states",),
     "MainCamPoseEstimate.csv": ("main_cam/pose_estimate",), "AuxCamPoseEstimate.csv": ("aux_cam/pose_estimate",),
     "MainCam_": MAIN, "AuxCam_": AUX, "LidarPointcloud_": LIDAR,

@@ -248,11 +248,11 @@ def test_convert_ends_with_1_where_nothing_is_left_to_write(
 def test_an_out_that_is_there_is_refused_or_replaced_when_wanted(archive: Path, tmp_path: Path, call: Call) -> None:
     bag = tmp_path / "bag"
     assert call("convert", archive, bag, "--topics", "imu/mag")[0] == 0
-    code, _, err = call("convert", archive, bag, "--topics", "gnss/fix")
+    code, _, err = call("convert", archive, bag, "--topics", "gnss/fix$")
     assert code == 2
     assert f"{bag} exists; --overwrite replaces it" in err
     assert "/ameds/imu/mag" in topics(bag)
-    assert call("convert", archive, bag, "--topics", "gnss/fix", "--overwrite")[0] == 0
+    assert call("convert", archive, bag, "--topics", "gnss/fix$", "--overwrite")[0] == 0
     assert set(topics(bag)) == {"/tf_static", "/ameds/gnss/fix"}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive, spread
 from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
-from fieldplay_archive.readers.ameds.streams import NS_PER_MS
+from fieldplay_archive.readers.ameds.streams import NS_PER_MS, WHEELS
 from fieldplay_archive.tables.rows import TableRows, joined
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import Defect
@@ -19,10 +19,11 @@ NEAR_NS = 25 * NS_PER_MS
 MOVING_RAD_S = 0.005  # below this, rates are noise and tell nothing
 ETNA_FIELD_G = 0.45
 GRAVITY_M_S2 = (8.5, 11.0)
+WITHOUT_GRAVITY_M_S2 = 5.0
 CLOCK_OFFSET_S = 0.5
 PRESSURE_PA = (30e3, 120e3)
-TURNED_RAD = 1e-4
-ENOUGH_STEPS = 10
+ENOUGH_TURNED_RAD = 0.1
+LONGEST_STEP_S = 0.5
 WHEELS_APART_MM, WHEELS_APART_DEG = 20.0, 5.0
 
 Floats = NDArray[np.float64]
@@ -113,6 +114,21 @@ def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
         low, high = GRAVITY_M_S2
         fits = None if not low < abs(down) < high else 1 if down < 0 else -1
         yield Measurement(f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits)
+
+
+def _body_acceleration(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+    if "gnss_body_acceleration" not in tables:
+        return
+    rows = _sample(tables["gnss_body_acceleration"])
+    norm = float(np.median(np.linalg.norm(rows.columns("x", "y", "z"), axis=1)))
+    text = f"GnssBodyAcceleration has a norm of {norm:.2f} m/s2 (median)"
+    if norm < WITHOUT_GRAVITY_M_S2:
+        yield Measurement(f"{text}: gravity is not in it")
+        return
+    text += ": gravity seems to be in it, and then in gnss/acceleration too"
+    file = tables["gnss_body_acceleration"].tables[0].name
+    archive.defects(Defect(file=file, kind="gravity_in_acceleration", stream="acceleration", message=text))
+    yield Measurement(text)
 
 
 def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
@@ -223,24 +239,27 @@ def _spread(values: Floats) -> float:
 
 
 def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+    """The path that the speeds tell over the angle that the ticks tell, sums of all wheels: single ticks are coarse."""
     if "motor_encoders" not in tables:
         return
     per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
-    radii = [_radii(rows, per_tick) for rows in _blocks(tables["motor_encoders"])]
-    found = np.concatenate([np.zeros(0), *radii])
-    if len(found) > ENOUGH_STEPS:
-        yield Measurement(f"drive speed and ticks together give a wheel radius of {float(np.median(found)):.4f} m")
+    path_m, turned_rad = np.sum([_rolled(rows, per_tick) for rows in _blocks(tables["motor_encoders"])], axis=0)
+    if turned_rad > ENOUGH_TURNED_RAD:
+        yield Measurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
 
 
-def _radii(rows: TableRows, per_tick: float) -> Floats:
-    """Wheel radii in metres, one from each step in which the first wheel turned."""
-    step_s = np.diff(rows.stamp_ns) / NS_PER_S
-    turned = np.diff(rows["drive_1_ticks"]) * per_tick
-    moving = (step_s > 0) & (np.abs(turned) > TURNED_RAD)
-    radii: Floats = rows["drive_1_velocity"][1:][moving] * step_s[moving] / turned[moving]
-    return radii
+def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
+    """How far the wheels rolled by their speeds (m), and by how much they turned by their ticks (rad), while rolling."""
+    if len(rows) < 2:
+        return 0.0, 0.0
+    step_s = np.diff(rows.stamp_ns)[:, None] / NS_PER_S
+    speed = rows.columns(*(f"drive_{wheel}_velocity" for wheel in WHEELS))
+    turned = np.diff(rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS)), axis=0) * per_tick
+    mean = (speed[1:] + speed[:-1]) / 2
+    rolls = (step_s > 0) & (step_s < LONGEST_STEP_S) & (speed[1:] * speed[:-1] > 0)
+    return float((np.abs(mean) * step_s)[rolls].sum()), float((turned * np.sign(mean))[rolls].sum())
 
 
 CHECKS: tuple[Check, ...] = (
-    _gyro, _magnetometer, _gravity, _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+    _gyro, _magnetometer, _gravity, _body_acceleration, _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
 )  # fmt: skip

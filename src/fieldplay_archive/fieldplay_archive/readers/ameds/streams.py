@@ -129,14 +129,16 @@ class AmedsConversions:
         return records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES + STEERS, position=angles)
 
     def platform_twist(self, rows: TableRows) -> records.Twist:
-        """Platform2DVelocity.csv and Platform2DTwistEstimate.csv: a twist in the plane, of base_link."""
+        """Platform2DVelocity.csv and Platform2DTwistEstimate.csv: a twist in the plane, of base_link.
+
+        Of five columns, as the paper prints them, the last is the deviation of the turn rate alone.
+        """
         sign = -1.0 if self.parameters["platform_axes"] == "frd" else 1.0
         zero = np.zeros(len(rows))
         variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
-        if rows.has("std_x", "std_y", "std_yaw_rate"):
-            variances[:, [0, 1, 5]] = _variances(rows.columns("std_x", "std_y", "std_yaw_rate"))
-        else:
-            variances[:, [0, 1, 5]] = _variances(rows.columns("std", "std", "std"))
+        variances[:, 5] = _variances(rows["std_yaw_rate"])
+        if rows.has("std_x", "std_y"):
+            variances[:, :2] = _variances(rows.columns("std_x", "std_y"))
         return records.Twist(
             stamp_ns=rows.stamp_ns,
             linear_velocity_m_s=np.stack([rows["x"], sign * rows["y"], zero], axis=1),
@@ -195,6 +197,30 @@ def velocity(rows: TableRows) -> records.Twist:
     )
 
 
+def body_velocity(rows: TableRows) -> records.Twist:
+    """GnssBodyVelocity.csv: the velocity of the INS in its own axes, FLU."""
+    variances = np.full((len(rows), 6), UNKNOWN_VARIANCE)
+    variances[:, :3] = _variances(rows.columns("std_x", "std_y", "std_z"))
+    linear = axes.flu_from_frd(rows.columns("x", "y", "z"))
+    return records.Twist(
+        stamp_ns=rows.stamp_ns,
+        linear_velocity_m_s=linear,
+        angular_velocity_rad_s=np.zeros_like(linear),
+        covariance=axes.diagonal(variances),
+    )
+
+
+def body_rates(rows: TableRows) -> records.Vector:
+    """GnssBodyAngularVelocity.csv: turn rates in rad/s, FLU."""
+    return records.Vector(stamp_ns=rows.stamp_ns, vector=axes.flu_from_frd(rows.columns("x", "y", "z")))
+
+
+def fix_type(rows: TableRows) -> records.Code:
+    """GnssPose.csv: the device's own number, 0 to 7; one that it does not know is 0, no fix."""
+    known = (rows["fix_type"] >= 0) & (rows["fix_type"] < len(STATUS))
+    return records.Code(stamp_ns=rows.stamp_ns, code=np.where(known, rows["fix_type"], 0).astype(np.uint8))
+
+
 def acceleration(rows: TableRows) -> records.Acceleration:
     """GnssBodyAcceleration.csv: without gravity, FLU."""
     linear = axes.flu_from_frd(rows.columns("x", "y", "z"))
@@ -240,6 +266,13 @@ def wheel_estimate(rows: TableRows) -> records.Joints:
     return records.Joints(stamp_ns=rows.stamp_ns, names=DRIVES + STEERS, position=rows.columns(*DRIVES, *STEERS))
 
 
+def wheel_attitudes(rows: TableRows) -> records.Joints:
+    """PlatformWheelPoseEstimate.csv: roll, pitch and yaw of the wheels in rad, as archived."""
+    columns = tuple(f"{angle}_{wheel}" for wheel in WHEELS for angle in ("roll", "pitch", "yaw"))
+    names = tuple(f"wheel_{column[-1]}_{column[:-2]}" for column in columns)
+    return records.Joints(stamp_ns=rows.stamp_ns, names=names, position=rows.columns(*columns))
+
+
 def arm_joints(arm: str) -> Callable[[TableRows], records.Joints]:
     """The seven joint angles of an arm."""
     columns = tuple(f"joint_{joint}" for joint in range(1, 8))
@@ -259,6 +292,9 @@ def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stre
         "fix": ("gnss_pose", conversions.fix),
         "device_clock": ("gnss_pose", device_clock),
         "velocity": ("gnss_ned_velocity", velocity),
+        "body_velocity": ("gnss_body_velocity", body_velocity),
+        "body_rates": ("gnss_body_angular_velocity", body_rates),
+        "fix_type": ("gnss_pose", fix_type),
         "acceleration": ("gnss_body_acceleration", acceleration),
         "wheel_joints": ("motor_encoders", conversions.wheel_joints),
         "wheel_speeds": ("motor_encoders", wheel_speeds("velocity")),
@@ -267,6 +303,7 @@ def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stre
         "twist_estimate": ("platform_twist_estimate", conversions.platform_twist),
         "pose_estimate": ("platform_pose_estimate", pose_in_map),
         "wheel_estimate": ("wheel_pose_estimate", wheel_estimate),
+        "wheel_attitudes": ("wheel_pose_estimate", wheel_attitudes),
         "main_arm": ("main_arm", arm_joints("main_arm")),
         "aux_arm": ("aux_arm", arm_joints("aux_arm")),
         "main_cam_pose": ("main_cam_pose", conversions.camera_pose),
@@ -278,6 +315,9 @@ def table_streams(archive: Archive, tables: dict[str, Tables]) -> dict[str, Stre
     )
     if poses is not None and (velocities is None) != (rates is None):
         archive.notes.append(f"gnss/odom has no twist: {TWIST_NEEDS}")
+    estimates = tables["wheel_pose_estimate"].tables if "wheel_pose_estimate" in tables else []
+    if any("x_1" in table.format.dialect.numbers for table in estimates):
+        archive.notes.append(f"{estimates[0].name}: the wheels' positions have no topic; `check` compares them")
     made["odometry"] = ("gnss_pose", lambda rows: conversions.odometry(rows, velocities, rates))
     if poses is not None:
         made["imu"] = ("gnss_imu", lambda rows: conversions.imu_with_attitude(rows, poses))
