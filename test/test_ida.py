@@ -117,13 +117,30 @@ def test_the_orientation_of_a_blade_is_the_effector_s(empty: TinyIda) -> None:
     np.testing.assert_allclose(xyzw(message.pose.orientation), expected, atol=2e-6)
 
 
-def test_forces_are_as_archived_and_a_row_marked_invalid_is_not_sent(written: TinyIda, messages: Messages) -> None:
+def test_forces_are_a_vector_of_their_frame_and_a_row_marked_invalid_is_not_sent(
+    written: TinyIda, messages: Messages
+) -> None:
     assert [stamp for stamp, _ in messages["wrench"]] == [expected_ns(i) for i in range(30) if i % 5 != 4]
     force = messages["wrench"][1][1].wrench.force
-    assert (force.x, force.y, force.z) == (53.001, 54.001, 55.001)
+    assert (force.x, force.y, force.z) == (53.001, -54.001, 55.001)
     assert messages["wrench"][0][1].header.frame_id == "tool_cylindrical"
-    turned = messages_of(written.root, Selection(topics="wrench"), force_sign=-1, tangential_sign=-1)["wrench"][1][1]
-    assert (turned.wrench.force.x, turned.wrench.force.y, turned.wrench.force.z) == (-53.001, 54.001, -55.001)
+    turned = messages_of(written.root, Selection(topics="wrench$"), force_sign=-1, tangential_sign=1)["wrench"][1][1]
+    assert (turned.wrench.force.x, turned.wrench.force.y, turned.wrench.force.z) == (-53.001, -54.001, -55.001)
+
+
+def test_the_tangential_force_points_along_the_wrist_s_axis_when_it_is_transformed(written: TinyIda) -> None:
+    """Ft counts along the wrist's axis, y of the effector."""
+    found = messages_of(written.root, Selection(topics="wrench$|tf$", derived=True))
+    stamp, wrench = found["wrench"][1]
+    edges = {
+        edge.child_frame_id: Rotation.from_quat(xyzw(edge.transform.rotation))
+        for at, message in found["/tf"]
+        for edge in message.transforms
+        if at == stamp
+    }
+    in_payload = edges["tool_cylindrical"].apply([0, wrench.wrench.force.y, 0])
+    effector = edges["link_1"] * edges["link_2"] * edges["link_3"] * edges["effector"]
+    np.testing.assert_allclose(in_payload, 54.001 * effector.as_matrix()[:, 1], atol=1e-3)
 
 
 def test_tool_and_phase_are_sent_first_and_when_they_change_before_the_joints(messages: Messages) -> None:

@@ -1,6 +1,7 @@
 """InSight's arm in batch: what `--derived` writes of a sample, and what `check` measures of it."""
 
 import csv
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -111,9 +112,35 @@ def test_the_torques_and_gravity_give_the_archive_s_forces(archive: Archive) -> 
                 moments=record.effort[ours][chosen] + gravity,
                 powered=np.ones_like(angles, bool),
             )
-            np.testing.assert_allclose(found, wrench.force_n[theirs][chosen], atol=0.01)
+            np.testing.assert_allclose(found, wrench.force_n[theirs][chosen] * [1, -1, 1], atol=0.01)
             compared += len(found)
     assert compared > 50
+
+
+def test_the_computed_wrench_is_the_archived_one(archive: Archive) -> None:
+    compared = 0
+    for index in range(len(archive.streams["wrench"].spans)):
+        theirs, ours = (archive.streams[name].load(index) for name in ("wrench", "wrench_computed"))
+        np.testing.assert_array_equal(ours.stamp_ns, theirs.stamp_ns)
+        far = np.abs(ours.force_n - theirs.force_n)
+        assert (far < 0.2).all()  # the yaw axis magnifies what four decimals lose
+        assert (far < 1e-3).sum() >= far.size / 2
+        compared += len(ours)
+    assert compared > 100
+    check_settings(archive)
+    assert any("Fr, Ft, Fz by torques (Appendix D): 0.000 N apart" in note for note in archive.notes)
+
+
+def test_forces_that_the_torques_do_not_give_are_reported(bundle: Path, tmp_path: Path) -> None:
+    root = tmp_path / "bundle"
+    shutil.copytree(bundle, root)
+    for path in root.rglob("*.txt"):
+        if path.name.endswith("_012.txt"):
+            path.write_text(path.read_text().replace("mass = 1.4944", "mass = 3.4944"))
+    with open_dataset(root) as archive:
+        check_settings(archive)
+        (defect,) = (found for found in archive.defects.kept if found.kind == "force_mismatch")
+    assert (defect.stream, Path(defect.file).suffix) == ("wrench_computed", ".csv")
 
 
 def test_a_part_of_an_archive_knows_the_tool_that_was_chosen_before_it(bundle: Path, archive: Archive) -> None:

@@ -13,6 +13,7 @@ from fieldplay_archive.files.names import last_part
 from fieldplay_archive.formats.pds4 import label_from_xml
 from fieldplay_archive.readers.ida import products as products_of_ida
 from fieldplay_archive.readers.ida.calibration import (
+    ParameterFile,
     check_counts,
     describe_arm,
     describe_lander,
@@ -21,9 +22,10 @@ from fieldplay_archive.readers.ida.calibration import (
     newest_before,
     read_parameter_files,
 )
-from fieldplay_archive.readers.ida.checks import check_lander_arm, check_rotors
+from fieldplay_archive.readers.ida.checks import ARM_KIND, check_lander_arm, check_rotors
 from fieldplay_archive.readers.ida.clock import SpacecraftClock, check_label_times, clock_of, note_times
 from fieldplay_archive.readers.ida.distinct_rows import DistinctTables
+from fieldplay_archive.readers.ida.forces import COMPUTED, ComputedForce, check_forces
 from fieldplay_archive.readers.ida.motion import ELAPSED, MotionFormat, MotionSpec
 from fieldplay_archive.readers.ida.products import Labels, Product
 from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
@@ -38,6 +40,7 @@ from fieldplay_messages.streams import HeldStream, JoinedStream, Stream
 TEXTS = ("status", "history", "parameters", "labels", "places")  # the kinds of files besides the rows
 DIAGNOSTICS = "diagnostics"
 FIELDS = (57, 58)
+Upload = tuple[int, ParameterFile]  # from when on (ns) a parameter file holds
 HEAD = 1 << 14
 
 
@@ -75,16 +78,17 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         files = archive.on_close.enter_context(_files_of(archive))
         labels = products_of_ida.read_labels(archive, files)
         clock = clock_of(spec)
-        motion = _motion_streams(archive, files, labels, clock=clock)
+        uploads = _uploads(archive, files, labels, clock=clock)
+        motion = _motion_streams(archive, files, labels, clock=clock, uploads=uploads)
         status = _status_streams(archive, files, labels, clock=clock, said=motion.get(DIAGNOSTICS))
         streams = {name: stream for name, stream in (motion | status).items() if len(stream.spans)}
-        streams |= _parameters(archive, files, labels, clock=clock, streams=streams, motion=_extent(motion))
+        streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
         describe_lander(archive, files)
         read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
         note_leftovers(archive, files, read=read)
         note_times(archive, streams, clock)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
-        archive.checks += [check_lander_arm, check_rotors]
+        archive.checks += [check_lander_arm, check_rotors, check_forces]
         archive.on_close = archive.on_close.pop_all()
     return archive
 
@@ -116,7 +120,9 @@ def _products(archive: Archive, files: Files, labels: Labels, *, kind: str) -> l
     return found
 
 
-def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock) -> dict[str, Stream]:
+def _motion_streams(
+    archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock, uploads: Sequence[Upload]
+) -> dict[str, Stream]:
     products = _products(archive, files, labels, kind="motion")
     found_tables = (_table(archive, files, product, clock=clock) for product in products)
     tables = [table for table in found_tables if table is not None]
@@ -132,6 +138,10 @@ def _motion_streams(archive: Archive, files: Files, labels: Labels, *, clock: Sp
     for name, (needed, convert) in conversions.streams().items():
         if not needed or not found.columns.isdisjoint(needed):
             streams[name] = TableStream(distinct, convert)
+    arm = next((spec for spec in archive.spec.derived if spec.kind == ARM_KIND), None)
+    if arm is not None and {"tau1", "stat", "tool"} <= found.columns:
+        settings = arm.with_parameters(archive.parameters).settings
+        streams[COMPUTED] = TableStream(distinct, ComputedForce(settings, uploads, archive.parameters))
     return streams
 
 
@@ -225,12 +235,18 @@ def _extent(streams: Mapping[str, Stream]) -> tuple[int, int] | None:
     return (min(span.first_ns for span in spans), max(span.last_ns for span in spans)) if spans else None
 
 
+def _uploads(archive: Archive, files: Files, labels: Labels, *, clock: SpacecraftClock) -> list[Upload]:
+    """The parameter files in the order of time, and from when on each holds."""
+    found = read_parameter_files(archive, files, _products(archive, files, labels, kind="parameters"))
+    check_counts(archive, found)
+    stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
+    return list(zip(stamps, found, strict=True))
+
+
 def _parameters(
     archive: Archive,
-    files: Files,
-    labels: Labels,
+    uploads: Sequence[Upload],
     *,
-    clock: SpacecraftClock,
     streams: Mapping[str, Stream],
     motion: tuple[int, int] | None,
 ) -> dict[str, Stream]:
@@ -238,15 +254,12 @@ def _parameters(
 
     The description has the numbers that hold at the first row of motion: states may begin long before it.
     """
-    products = _products(archive, files, labels, kind="parameters")
-    found = read_parameter_files(archive, files, products)
-    check_counts(archive, found)
-    stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
+    found, stamps = [file for _, file in uploads], [stamp for stamp, _ in uploads]
     extent = _extent(streams)
     if extent is None and not found:
         return {}
     first_ns = stamps[0] if extent is None else extent[0]
     described_ns, last_ns = motion or extent or (first_ns, first_ns)
     describe_arm(archive, newest_before(found, stamps, described_ns))
-    describe_uploads(archive, [file for file, at in zip(found, stamps, strict=True) if described_ns < at <= last_ns])
+    describe_uploads(archive, [file for at, file in uploads if described_ns < at <= last_ns])
     return {"arm_geometry": HeldStream(geometry_rows(found, stamps, first_ns))}

@@ -93,10 +93,9 @@ class IdaConversions:
         return made
 
     def wrench(self, rows: TableRows) -> records.Wrench:
-        """Fr, Ft, Fz as archived, with the signs that are wanted; rows without a force are left out."""
+        """Fr, Ft, Fz with the signs that make a vector in tool_cylindrical; rows without a force are left out."""
         rows = _with(rows, "fr", "ft", "fz")
-        signs = np.array([1.0, self.parameters["tangential_sign"], 1.0]) * self.parameters["force_sign"]
-        force = rows.columns("fr", "ft", "fz") * signs
+        force = rows.columns("fr", "ft", "fz") * force_signs(self.parameters)
         return records.Wrench(stamp_ns=rows.stamp_ns, force_n=force, torque_nm=np.zeros_like(force))
 
     def diagnostics(self, rows: TableRows) -> records.Diagnostics:
@@ -120,6 +119,11 @@ class IdaConversions:
             *_named_state("grapple", "phase", PHASES, phase),
             *_named_state("tool", "tool", self.tools, tool),
         )
+
+
+def force_signs(parameters: Mapping[str, Any]) -> Floats:
+    """The signs (3,) of radial, tangential and downward force in messages, by the parameters of the dataset."""
+    return np.array([1.0, parameters["tangential_sign"], 1.0], np.float64) * float(parameters["force_sign"])
 
 
 def _named_state(part: str, key: str, names: tuple[str, ...], number: int) -> tuple[records.State, ...]:
