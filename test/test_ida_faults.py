@@ -297,3 +297,22 @@ def test_hundreds_of_files_need_no_more_open_ones_than_a_few(bundle: TinyIda) ->
         assert counts(bundle.root)["joint_states"] == 240
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", ["../../secret.csv", "/etc/passwd", "..\\..\\secret.csv", "C:\\secret.csv"])
+def test_a_label_that_names_a_file_outside_the_archive_is_reported(bundle: TinyIda, name: str) -> None:
+    (bundle.root.parent / "secret.csv").write_text("1,2\n")
+    path = bundle.write_motion(Motion()).with_suffix(".xml")
+    put(path, f"<file_name>{FILE}".encode(), f"<file_name>{name}".encode())
+    line = path.read_text().partition("<file_name>")[0].count("\n") + 1
+    (defect,) = defects_of(bundle.root)
+    assert places_of([defect]) == [("unsafe_path", LABEL, line)]
+    assert f"got '{name}', which leaves the archive" in defect.message
+    assert counts(bundle.root)["joint_states"] == 30
+
+
+def test_a_label_may_name_a_file_of_another_folder_of_the_archive(bundle: TinyIda) -> None:
+    path = bundle.write_motion(Motion())
+    label = path.with_suffix(".xml").rename(bundle.path("labels", LABEL))
+    put(label, f"<file_name>{FILE}".encode(), f"<file_name>../data_raw_calibrated/{FILE}".encode())
+    assert defects_of(bundle.root) == []

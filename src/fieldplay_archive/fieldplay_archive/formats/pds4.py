@@ -4,6 +4,7 @@ They are XML from strangers. Expat expands entities and reads document types onl
 document is refused where that begins, before anything in it is heard. What is left is linear in the size of the file.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -124,9 +125,10 @@ class LabelledTable:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledFile:
-    """A data file that a label describes, in the label's folder."""
+    """A data file that a label describes, in the label's folder; `line` is where the label names it."""
 
     name: str
+    line: int | None = None
     size: int | None = None
     header_bytes: int | None = None
     table: LabelledTable | None = None
@@ -143,8 +145,8 @@ class Label:
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def file(self, name: str) -> LabelledFile | None:
-        """The description of a file, whatever the case of its name."""
-        return next((file for file in self.files if file.name.lower() == name.lower()), None)
+        """The description of a file by its name without folders, whatever the case."""
+        return next((file for file in self.files if re.split(r"[/\\]", file.name)[-1].lower() == name.lower()), None)
 
 
 def label_from_xml(data: bytes) -> Label:
@@ -182,6 +184,7 @@ def _files(root: Element) -> Iterator[LabelledFile]:
         header, table, file = area.first("Header"), area.first("Table_Delimited"), area.first("File")
         yield LabelledFile(
             name=area.value("file_name"),
+            line=next(area.all("file_name")).line,
             size=None if file is None else _whole(file.value("file_size")),
             header_bytes=None if header is None else _whole(header.value("object_length")),
             table=None if table is None else _table(table),

@@ -1,5 +1,6 @@
 """The files of an IDA archive, what their names tell, and what their labels say of them."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.files.names import last_part
+from fieldplay_archive.files.zip_directory import leaves_archive
 from fieldplay_archive.formats.pds4 import Label, LabelledFile, label_from_xml
 from fieldplay_messages.errors import ArchiveError, Defect
 
@@ -16,6 +18,7 @@ NAME = re.compile(
 )
 LABEL = r".+\.xml"
 READING = re.compile(r"(?:\d+/)?(?P<seconds>\d{1,10})(?:[-.:](?P<ticks>\d{1,5}))?")
+DRIVE = re.compile(r"[A-Za-z]:")
 TICKS_PER_S = 65536
 NS_PER_S = 1_000_000_000
 COLLECTIONS = {"Product_Bundle": "bundle", "Product_Collection": "collection"}
@@ -87,7 +90,7 @@ def reading_ns(text: str) -> int | None:
 
 
 def read_labels(archive: Archive, files: Files) -> Labels:
-    """All labels; one that cannot be read, or describes a file that is not there, is reported."""
+    """All labels; one that cannot be read, or that names a file outside the archive or a missing one, is reported."""
     labels = Labels()
     there = {name.lower() for name in files.names}
     for file in files.matching(LABEL):
@@ -99,13 +102,25 @@ def read_labels(archive: Archive, files: Files) -> Labels:
             continue
         _note_collection(archive, file, label)
         for described in label.files:
-            place = f"{file.rpartition('/')[0]}/{described.name}".lstrip("/")
-            if place.lower() in there:
+            place = _path_of(file, described.name)
+            if place is None:
+                message = (
+                    f"expected the name of a file beside the label, got '{described.name}', which leaves the archive"
+                )
+                archive.defects(Defect(file=file, kind="unsafe_path", row=described.line, message=message))
+            elif place.lower() in there:
                 labels.of_file[place.lower()] = (file, label)
             elif label.product_class not in COLLECTIONS:
                 message = f"expected the file {described.name} that the label describes beside it, got none"
                 archive.lack(file, message)
     return labels
+
+
+def _path_of(label_file: str, name: str) -> str | None:
+    """The path in the archive of a file that a label names, None where it leads out of the archive."""
+    path = name.replace("\\", "/")
+    inside = posixpath.normpath(posixpath.join(posixpath.dirname(label_file), path))
+    return None if DRIVE.match(path) or leaves_archive(inside) else inside
 
 
 def _note_collection(archive: Archive, file: str, label: Label) -> None:
