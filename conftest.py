@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fieldplay_testing import session as test_session
 from fieldplay_testing.session import pytest_configure as pytest_configure
+from fieldplay_testing.session import pytest_terminal_summary as pytest_terminal_summary
 
 # Before NumPy loads: tests run side by side on all processors, where threads of one would wait for those of the other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -32,6 +34,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The same order in all processes, whichever they collected in; on upstream's packages what is asked of both."""
+    test_session.pytest_collection_modifyitems(config, items)
     if config.getoption("--on-upstream"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("stand_in")])
         items[:] = [item for item in items if not item.get_closest_marker("stand_in")]
@@ -48,7 +51,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path.name.startswith("test_own_") and UNDERLAY in collection_path.parents:
         return config.getoption("--on-upstream") or None
     if collection_path.parent.parent != UNDERLAY:
-        return None
+        return test_session.pytest_ignore_collect(collection_path)
     return collection_path.name != "test" or is_in_use(collection_path.parent) == config.getoption("--on-upstream")
 
 

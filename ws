@@ -15,11 +15,13 @@ usage() {
 usage: ./ws COMMAND
 
   setup [--dry-run]  make the environment, or bring it up to date (every other command does so first)
-  setup --with slam  the same, and an environment for each method that \`fieldplay slam\` runs
-  setup --with batch the same, with what \`fieldplay batch\` needs besides (Dask, 28 MB); it stays
-  setup --with view  the same, with what \`fieldplay view\` needs besides (Rerun, 170 MB to load); it stays
+  setup --with EXTRA the same, with an extra, which stays installed; several: --with view --with batch
+                     view: Rerun for \`fieldplay view\` (170 MB download); batch: Dask for \`fieldplay batch\` (28 MB);
+                     slam: an environment for each method that \`fieldplay slam\` runs
+  setup --oldest     a second environment, without ROS: the oldest supported versions of all libraries
   demo [OPTIONS]     the main job on a sample archive, end to end, into bags/demo/
   test [ARGS...]     every test of the workspace; with ARGS, pytest with these
+  test --oldest [ARGS...]  every test that needs no ROS, with the oldest supported versions
   exec CMD...        run CMD in the environment, for example: ./ws exec ros2 topic list
   shell              an interactive shell in the environment
   clean              remove what setup made
@@ -50,10 +52,12 @@ in_ament_index() { # PACKAGE: does a sourced installation, other than our own en
   return 1
 }
 
-choose_base() { # sets: base (wheels, or the name of the distribution that is sourced), distro, home, venv, install
+choose_base() { # sets: base (wheels, oldest, or the sourced distribution's name), distro, home, venv, install
   local folder
   base=wheels distro=${FIELDPLAY_DISTRO:-jazzy}
-  if in_ament_index rclpy; then
+  if [ -n "$oldest" ]; then
+    base=oldest # Ubuntu 24.04's versions of the libraries, no ROS
+  elif in_ament_index rclpy; then
     case ${ROS_DISTRO:-unnamed} in
       jazzy | kilted) base=$ROS_DISTRO ;;
       humble | rolling)
@@ -77,6 +81,7 @@ choose_base() { # sets: base (wheels, or the name of the distribution that is so
 
 package_dirs() { # one line for each package to build: those of the underlay only where ROS 2 lacks them
   local manifest dir
+  if [ "$base" = oldest ]; then return; fi
   for manifest in "$root"/underlay/*/package.xml "$root"/src/*/package.xml; do
     [ -e "$manifest" ] || continue
     dir=${manifest%/package.xml}
@@ -86,7 +91,7 @@ package_dirs() { # one line for each package to build: those of the underlay onl
 }
 
 requirement_files() {
-  local name names=(libraries test)
+  local name names=(libraries test oldest)
   if [ "$base" = wheels ]; then names=(ros build libraries test); fi
   if [ "$base" = wheels ] && [ -e "$root/requirements/ros-$distro.txt" ]; then names+=("ros-$distro"); fi
   for name in "${names[@]}" $(extras); do echo "$root/requirements/$name.txt"; done
@@ -116,6 +121,8 @@ header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
 name = "%d.%d" % sys.version_info[:2]
 if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info[:2] <= (3, 14):
     print("is %s %s, CPython 3.10 to 3.14 is needed" % (sys.implementation.name, name))
+elif sys.argv[1] == "oldest" and not (3, 10) <= sys.version_info[:2] <= (3, 12):
+    print("is %s, the oldest libraries are for 3.10 to 3.12" % name)
 elif sys.argv[1] == "wheels" and not os.path.exists(header):
     print("has no headers (%s): install python%s-dev" % (header, name))
 else:
@@ -129,6 +136,7 @@ EOF
 
 find_python() { # sets python
   local candidate verdict faults=() candidates=(python3 python3.12 python3.13 python3.11 python3.14 python3.10)
+  if [ "$base" = oldest ]; then candidates=(python3.12 "${candidates[@]}"); fi # Ubuntu 24.04's
   if [ -n "${FIELDPLAY_PYTHON:-}" ]; then candidates=("$FIELDPLAY_PYTHON"); fi
   for candidate in "${candidates[@]}"; do
     verdict="is not found"
@@ -229,7 +237,7 @@ package_print() ( # DIR
 
 make_venv() {
   local options=()
-  if [ "$base" != wheels ]; then options=(--system-site-packages); fi
+  if [ "$base" != wheels ] && [ "$base" != oldest ]; then options=(--system-site-packages); fi
   rm -rf "$home"
   logged "virtual environment ($("$python" --version 2>&1))" venv "$python" -m venv ${options[@]+"${options[@]}"} "$venv"
 }
@@ -260,7 +268,11 @@ write_environment() { # $home/setup.bash: what exec, shell and test source; a us
     printf 'export FIELDPLAY_ROOT=%q VIRTUAL_ENV=%q\n' "$root" "$venv"
     # Services that pause, seek and stop answer this machine alone, unless another range is asked for (docs/reliability.md).
     echo 'export ROS_AUTOMATIC_DISCOVERY_RANGE=${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}'
-    if [ "$base" = wheels ]; then wheels_environment; else installation_environment; fi
+    case $base in
+      wheels) wheels_environment ;;
+      oldest) oldest_environment ;;
+      *) installation_environment ;;
+    esac
     printf '%s\n' "$lines"
   } >"$home/setup.bash.new"
   mv "$home/setup.bash.new" "$home/setup.bash"
@@ -305,6 +317,22 @@ EOF
   printf 'export AMENT_PREFIX_PATH=%q CMAKE_PREFIX_PATH=%q LD_LIBRARY_PATH=%q\n' "$venv" "$venv" "${libraries%:}"
   # The wheels start every Python twice to set LD_LIBRARY_PATH; it is set here, so once is enough.
   echo "export ROS_VERSION=2 ROS_PYTHON_VERSION=3 ROS_DISTRO=$distro _ROS_WHEELS_BOOTSTRAP_COMPLETE=1"
+}
+
+write_metadata() ( # names, versions and entry points of the packages, which are imported where they are
+  rm -rf "$home/metadata"
+  mkdir "$home/metadata"
+  for dir in "$root"/src/*/setup.py; do
+    cd -- "${dir%/*}"
+    "$venv/bin/python" setup.py -q egg_info --egg-base "$home/metadata" ||
+      die "the metadata of ${dir%/*} could not be written"
+  done
+)
+
+oldest_environment() { # nothing is built: the packages are imported, and the command run, where they are
+  printf 'export PATH=%q:%q:$PATH PYTHONPATH=%q\n' "$venv/bin" "$root/src/fieldplay/scripts" \
+    "$home/metadata:$(printf '%s:' "$root"/src/*)"
+  echo 'unset AMENT_PREFIX_PATH ROS_DISTRO'
 }
 
 installation_environment() { # the installation is sourced already; its programs must find our libraries
@@ -395,6 +423,7 @@ setup() {
   fi
   find_changed_packages
   build_changed
+  if [ "$base" = oldest ]; then write_metadata; fi
   write_environment
   mark_done whole "$print"
   exec 9>&-
@@ -437,6 +466,10 @@ provide_browser() { # one test opens a report's page in it
 NAME_HANGS=(--max-worker-restart=2 -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true)
 
 run_tests() { # [PYTEST ARGS...]
+  if [ "${1:-}" = --oldest ]; then
+    oldest=yes
+    shift
+  fi
   choose_base
   if [ "$base" = wheels ]; then add_extra batch; add_extra view; fi # their tests are among all
   setup
@@ -446,8 +479,49 @@ run_tests() { # [PYTEST ARGS...]
   if [ $# -eq 0 ]; then
     set -- -n 2 --dist loadfile --no-loadscope-reorder # launches, which wait a lot, beside others
     if [ "$base" = wheels ]; then set -- "$@" "${NAME_HANGS[@]}"; fi # Jazzy's pytest cannot
+    if [ "$base" = oldest ]; then set -- "$@" test src; fi
   fi
   exec python -m pytest "$@"
+}
+
+set_up() { # [--dry-run | --oldest | --with EXTRA ...]
+  local extra with_slam='' with=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --with)
+        case ${2:-} in
+          view | batch) with+=("$2") ;;
+          slam) with_slam=yes ;;
+          '') wrong_usage "setup --with: expected an extra: view, batch or slam" ;;
+          *) wrong_usage "setup --with: expected view, batch or slam, got '$2'" ;;
+        esac
+        shift 2 ;;
+      --oldest) oldest=yes; shift ;;
+      --dry-run) dry_run=yes; shift ;;
+      *) wrong_usage "setup: expected --with EXTRA, --oldest or --dry-run, got '$1'" ;;
+    esac
+  done
+  if [ -n "$oldest" ] && [ -n "${with[*]}$with_slam" ]; then wrong_usage "setup: --oldest takes no extras"; fi
+  if [ -n "$dry_run" ]; then
+    plan
+    return
+  fi
+  for extra in ${with[@]+"${with[@]}"}; do add_extra "$extra"; done
+  setup
+  if [ -n "$with_slam" ]; then
+    activate
+    fieldplay slam --install
+  fi
+  if [ -n "$oldest" ]; then
+    say "ready in $home: ./ws test --oldest"
+  else
+    say "ready in $home${with[*]:+, with ${with[*]}}: ./ws exec CMD, ./ws shell, or: source $(printf %q "$home/setup.bash")"
+  fi
+}
+
+wrong_usage() { # MESSAGE
+  printf 'ws: error: %s; see ./ws --help\n' "$1" >&2
+  exit 2
 }
 
 open_shell() {
@@ -457,44 +531,28 @@ open_shell() {
 }
 
 main() {
-  local command=${1:-}
+  local command=${1:-} oldest='' dry_run=''
   [ $# -eq 0 ] || shift
   case $command in
-    setup)
-      case "$*" in
-        '')
-          setup
-          say "ready in $home: ./ws exec CMD, ./ws shell, or: source $(printf %q "$home/setup.bash")" ;;
-        '--with slam')
-          setup
-          activate
-          exec fieldplay slam --install ;;
-        '--with view' | '--with batch')
-          add_extra "$2"
-          setup
-          say "ready, with $2: ./ws exec fieldplay $2 ARCHIVE" ;;
-        --dry-run) plan ;;
-        *)
-          usage >&2
-          exit 2 ;;
-      esac ;;
+    setup) set_up "$@" ;;
     test) run_tests "$@" ;;
     exec)
-      [ $# -gt 0 ] || { usage >&2; exit 2; }
+      [ $# -gt 0 ] || wrong_usage "exec: expected a command"
       setup
       activate
       exec "$@" ;;
     shell) open_shell ;;
-    clean) rm -rf -- "$state"/{wheels,wheels-kilted,jazzy,humble,kilted,rolling,methods,extras,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
+    clean) rm -rf -- "$state"/{wheels,oldest,wheels-kilted,jazzy,humble,kilted,rolling,methods,extras,lock} && { rmdir -- "$state" 2>/dev/null || true; } ;;
     demo)
       setup
       activate
       cd -- "$root"
       exec python -m fieldplay_bringup.demo "$@" ;;
     -h | --help | help) usage ;;
-    *)
+    '')
       usage >&2
       exit 2 ;;
+    *) wrong_usage "expected setup, demo, test, exec, shell or clean, got '$command'" ;;
   esac
 }
 

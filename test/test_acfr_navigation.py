@@ -157,7 +157,7 @@ def test_every_line_of_a_dataset_becomes_a_message_at_its_time(archive: TinyAcfr
 
 
 def test_turning_back_and_forth_gives_the_rates_of_a_turn() -> None:
-    angles = Rotation.random(50, rng=4).as_euler("ZYX")[:, ::-1]
+    angles = Rotation.random(50, random_state=4).as_euler("ZYX")[:, ::-1]
     matrices = Rotation.from_euler("ZYX", angles[:, ::-1])
     expected = (matrices[:-1].inv() * matrices[1:]).as_rotvec() / 0.1 * [1, -1, -1]
     np.testing.assert_allclose(turns.flu_rates_between(angles, np.full(49, 0.1)), expected, atol=1e-9)

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from helpers.browser import DESK, PHONE, Browser, Shown
+
+pytestmark = pytest.mark.needs("rclpy")
 
 PATIENCE_S = 240.0
 RATE = "0.5"  # all must be heard, while other tests keep the machine busy

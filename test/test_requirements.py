@@ -55,7 +55,7 @@ def test_the_libraries_that_are_installed_are_those_that_are_imported() -> None:
 
 def required(name: str) -> set[str]:
     lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
-    return {line.split()[0].rstrip(";") for line in lines if line and not line.startswith("#")}
+    return {re.split("[ ;<>=]", line)[0] for line in lines if line and not line.startswith("#")}
 
 
 def libraries_of(folders: list[Path]) -> set[str]:

@@ -7,6 +7,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent for path in ROOT.glob("*/*/package.xml"))
 
@@ -27,6 +29,7 @@ def test_the_code_is_formatted_as_ruff_does() -> None:
     assert complaints("ruff", "format", "--quiet", "--diff", ".") == ""
 
 
+@pytest.mark.needs("numpy>=2")  # the types of older releases are not as exact
 def test_mypy_finds_nothing() -> None:
     modules = [module.parent for package in PACKAGES for module in sorted(package.glob("*/__init__.py"))]
     assert modules

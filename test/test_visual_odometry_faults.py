@@ -117,7 +117,7 @@ def test_what_it_went_on_by_guess_is_in_the_covariance(room: Room) -> None:
     before, after = (
         [number for number in known(answers) if (number < BAD[0]) == is_before] for is_before in (True, False)
     )
-    assert len(before) == 8 and len(after) >= 4 and min(after) >= BAD[-1]
+    assert len(before) == 8 and len(after) >= 3 and min(after) >= BAD[-1]
     assert max(answers[number].known_m for number in before) < 0.02
     assert all(0.5 < answers[number].off_m < 3 * answers[number].known_m for number in after)
 

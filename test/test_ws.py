@@ -113,11 +113,24 @@ def test_an_extra_is_asked_for_once_and_stays(tmp_path: Path, workspace: Path) -
     assert found.returncode == 0, found.stderr
     assert "requirements/view.txt" in log.read_text()
     assert run(workspace / "ws", "setup", "--dry-run").stdout.splitlines()[2].endswith(" view.txt")
+    several = run(workspace / "ws", "setup", "--with", "view", "--with", "batch", FIELDPLAY_PYTHON=python,
+                  WS_TEST_LOG=str(log))  # fmt: skip
+    assert several.returncode == 0, several.stderr
+    assert run(workspace / "ws", "setup", "--dry-run").stdout.splitlines()[2].endswith(" view.txt batch.txt")
     prefix = fake_installation(tmp_path / "opt", "rclpy")
     jazzy = {"AMENT_PREFIX_PATH": prefix, "ROS_DISTRO": "jazzy", "FIELDPLAY_WS": str(tmp_path / "state")}
     refused = run(workspace / "ws", "setup", "--with", "view", **jazzy)
     assert refused.returncode == 1
     assert "extras are for the wheels from PyPI alone" in refused.stderr
+
+
+def test_the_oldest_versions_have_an_environment_of_their_own_without_ros(tmp_path: Path) -> None:
+    prefix = fake_installation(tmp_path / "opt", "rclpy")
+    environment = {"AMENT_PREFIX_PATH": prefix, "ROS_DISTRO": "jazzy", "FIELDPLAY_WS": str(tmp_path)}
+    result = run(ROOT / "ws", "setup", "--oldest", "--dry-run", **environment)
+    base, state, requirements, packages = result.stdout.splitlines()
+    assert (base, state, packages) == ("base: oldest", f"state: {tmp_path}/oldest", "packages: ")
+    assert requirements == "requirements: libraries.txt test.txt oldest.txt"
 
 
 @pytest.mark.parametrize("distribution", ["jazzy", "kilted"])
@@ -126,7 +139,7 @@ def test_on_an_installation_it_builds_only_what_that_lacks(tmp_path: Path, distr
     prefix = fake_installation(tmp_path / "opt ros", "rclpy", *provided)
     found = plan(tmp_path / "state", AMENT_PREFIX_PATH=f"{tmp_path}/other:{prefix}", ROS_DISTRO=distribution)
     assert (found["base"], found["said"]) == (distribution, "")
-    assert found["requirements"] == "libraries.txt test.txt"
+    assert found["requirements"] == "libraries.txt test.txt oldest.txt"
     assert sorted(found["packages"].split()) == sorted(["rosbag2_interfaces", *SOURCE])
 
 
@@ -136,7 +149,7 @@ def test_another_distribution_is_tried_and_said_not_to_be_tested(tmp_path: Path,
     found = plan(tmp_path / "state", AMENT_PREFIX_PATH=prefix, ROS_DISTRO=distribution)
     assert found["base"] == distribution
     assert f"'{distribution}' is sourced" in found["said"] and "was not tested on this one" in found["said"]
-    assert found["requirements"] == "libraries.txt test.txt"
+    assert found["requirements"] == "libraries.txt test.txt oldest.txt"
     assert sorted(found["packages"].split()) == SOURCE
 
 
@@ -328,8 +341,23 @@ def test_a_package_index_out_of_reach_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "wheels" / "log" / "pip.log") in said
 
 
-@pytest.mark.parametrize("arguments", [(), ("fly",), ("exec",), ("setup", "now")])
-def test_wrong_usage_shows_the_usage_and_exits_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "usage: ./ws COMMAND"),
+        (("fly",), "ws: error: expected setup, demo, test, exec, shell or clean, got 'fly'; see ./ws --help"),
+        (("exec",), "ws: error: exec: expected a command; see"),
+        (("setup", "now"), "ws: error: setup: expected --with EXTRA, --oldest or --dry-run, got 'now'; see"),
+        (("setup", "--with"), "ws: error: setup --with: expected an extra: view, batch or slam; see"),
+        (("setup", "--with", "view", "--with", "fly"), "setup --with: expected view, batch or slam, got 'fly'"),
+        (("setup", "--oldest", "--with", "view"), "ws: error: setup: --oldest takes no extras; see"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_says_what_was_expected(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
     result = run(ROOT / "ws", *arguments, FIELDPLAY_WS=str(tmp_path))
     assert result.returncode == 2
-    assert "usage: ./ws COMMAND" in result.stderr
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1 or not arguments
+    assert not list(tmp_path.iterdir())

@@ -112,7 +112,7 @@ def test_the_legend_shows_all_colours_and_leaves_most_of_the_picture_alone() -> 
     wanted = colours_from_shares(np.linspace(0, 1, 9)).astype(int)
     pixels = with_bar[changed].astype(int)
     assert all((np.abs(pixels - colour).max(axis=1) <= 2).any() for colour in wanted)
-    assert (with_bar == 255).all(axis=2).sum() > 50  # the metres
+    assert (with_bar >= 230).all(axis=2).sum() > 50  # the metres; older releases of OpenCV draw no full white
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (20, 30), (480, 64), (64, 2000), (2160, 3840)])

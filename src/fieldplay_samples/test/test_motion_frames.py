@@ -5,7 +5,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.motion import frames
 
-ROTATIONS = Rotation.random(200, rng=np.random.default_rng(5))
+ROTATIONS = Rotation.random(200, random_state=np.random.default_rng(5))
 
 
 def test_rotations_from_fixed_angles_are_yaw_after_pitch_after_roll() -> None:

@@ -3,13 +3,16 @@
 It talks to itself alone: its own ROS domain on this machine, logs, caches; and finds itself soon.
 """
 
+import importlib.util
 import os
 import re
 import signal
 import socket
 import tempfile
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,6 +23,19 @@ LOCK_PORT = 21_400
 SHARED_MEMORY, PORT = Path("/dev/shm"), re.compile(r"fast(?:rtps|dds)_port(\d+)")
 FIRST_PORT, PORTS_PER_DOMAIN = 7400, 250
 BEGUN = pytest.StashKey[bool]()
+REPORTED = pytest.StashKey[bool]()
+
+# What an environment may lack, and the imports of a test file that need it.
+OPTIONAL = {
+    "rclpy": re.compile(
+        r"^(?:import|from) (?:rclpy|\w+_(?:msgs|interfaces)|ament_index_python|launch\w*|tf2_ros|message_filters|"
+        r"campaigns\.day|fieldplay_bringup|fieldplay_player\.(?:node|services|live_sink)|\w+(?:\.\w+)*\.nodes|"
+        r"fieldplay_player import node|helpers\.launch\w*)\b",
+        re.MULTILINE,
+    ),
+    "rerun": re.compile(r"^(?:import|from) (?:rerun|fieldplay\.view|helpers\.rerun_recordings)\b", re.MULTILINE),
+    "distributed": re.compile(r"^(?:import|from) (?:dask|distributed)\b", re.MULTILINE),
+}
 
 
 def reserve_domain() -> tuple[int, socket.socket]:
@@ -69,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.stash.get(BEGUN, False):
         return
     config.stash[BEGUN] = True
+    config.addinivalue_line("markers", "needs(*names): left out where `missing_modules` names one of them")
     settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
     settings.load_profile("unhurried")
     hear_interrupts()
@@ -86,3 +103,40 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lock.close)
     config.add_cleanup(logs.cleanup)
     config.add_cleanup(cache.cleanup)
+
+
+def missing_modules() -> list[str]:
+    """The optional modules that this environment lacks, and `numpy>=2` where NumPy is older."""
+    missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+    return missing if int(version("numpy").split(".")[0]) >= 2 else [*missing, "numpy>=2"]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the test files that import what is not installed.
+
+    The text decides: importing such a file ends the collection, and the plugin of launch_testing imports all files.
+    """
+    if not (collection_path.name.startswith("test_") and collection_path.suffix == ".py"):
+        return None
+    missing = missing_modules()
+    if not missing:
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return True if any(OPTIONAL[name].search(text) for name in missing if name in OPTIONAL) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests marked as in need of what is not installed: `pytest.mark.needs("rclpy")`."""
+    missing = set(missing_modules())
+    needy = [item for item in items if any(missing & set(mark.args) for mark in item.iter_markers("needs"))]
+    if needy:
+        config.hook.pytest_deselected(items=needy)
+        items[:] = [item for item in items if item not in needy]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say once what was left out."""
+    missing = missing_modules()
+    if missing and not config.stash.get(REPORTED, False):
+        config.stash[REPORTED] = True
+        terminalreporter.write_line(f"not installed, so the tests that need it were left out: {', '.join(missing)}")

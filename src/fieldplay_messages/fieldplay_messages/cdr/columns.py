@@ -46,9 +46,14 @@ class Columns:
 
     def time_ns(self, path: str = "header.stamp") -> NDArray[np.int64]:
         """Times (n,) that stand in the messages; the log times where all are 0."""
-        seconds = self.rows[f"{path}.sec"].astype(np.int64)
-        found: NDArray[np.int64] = seconds * NS_PER_S + self.rows[f"{path}.nanosec"].astype(np.int64)
-        return found if found.any() else self.stamp_ns
+        field_ns = self.field_ns(path)
+        return field_ns if field_ns.any() else self.stamp_ns
+
+    def field_ns(self, path: str) -> NDArray[np.int64]:
+        """A field of type Time as nanoseconds (n,); in int64 from the start, as its seconds are an int32."""
+        field_ns: NDArray[np.int64] = self.rows[f"{path}.sec"].astype(np.int64) * NS_PER_S
+        field_ns += self.rows[f"{path}.nanosec"]
+        return field_ns
 
 
 class Decoder:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fieldplay_messages import records
 from fieldplay_messages.cdr.columns import Columns
 from fieldplay_messages.cdr.encoders import ABSENT, COVARIANCE_APPROXIMATED
-from fieldplay_messages.stamps import NS_PER_S
 
 STAMP, JOINTS = "header.stamp", "sensor_msgs/msg/JointState"
 
@@ -150,8 +149,7 @@ def _poses(columns: Columns, times: Times) -> records.Record:
 def _path(columns: Columns, times: Times) -> records.Record:
     position, orientation = _members(columns, "poses", place="pose.position", turn="pose.orientation")
     count = position.shape[1]
-    paths = [f"poses[{index}].{STAMP}" for index in range(count)]
-    stamps = [columns.rows[f"{path}.sec"] * np.int64(NS_PER_S) + columns.rows[f"{path}.nanosec"] for path in paths]
+    stamps = [columns.field_ns(f"poses[{index}].{STAMP}") for index in range(count)]
     stamp_ns = np.array(stamps, np.int64).T.reshape(-1, count)
     rows = zip(stamp_ns, position, orientation, strict=True)
     ways = tuple(records.Pose(stamp_ns=ns, position_m=at, orientation_xyzw=turn) for ns, at, turn in rows)
@@ -311,8 +309,7 @@ def _values(columns: Columns, times: Times) -> records.Record:
 
 @decodes("sensor_msgs/msg/TimeReference")
 def _clock(columns: Columns, times: Times) -> records.Record:
-    shown_ns = columns.rows["time_ref.sec"] * np.int64(NS_PER_S) + columns.rows["time_ref.nanosec"]
-    return records.ClockReading(**times, time_ns=shown_ns.astype(np.int64), source=columns.text("source"))
+    return records.ClockReading(**times, time_ns=columns.field_ns("time_ref"), source=columns.text("source"))
 
 
 # Types that no archive becomes, but that bags of others hold.
