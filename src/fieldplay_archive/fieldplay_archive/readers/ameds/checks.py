@@ -249,7 +249,7 @@ def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Me
 
 
 def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
-    """How far the wheels rolled by their speeds (m), and by how much they turned by their ticks (rad), while rolling."""
+    """How far rolling wheels went by their speeds (m), and by how much they turned by their ticks (rad)."""
     if len(rows) < 2:
         return 0.0, 0.0
     step_s = np.diff(rows.stamp_ns)[:, None] / NS_PER_S
@@ -261,5 +261,6 @@ def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
 
 
 CHECKS: tuple[Check, ...] = (
-    _gyro, _magnetometer, _gravity, _body_acceleration, _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+    _gyro, _magnetometer, _gravity, _body_acceleration,
+    _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
 )  # fmt: skip
