@@ -143,6 +143,25 @@ def test_forces_that_the_torques_do_not_give_are_reported(bundle: Path, tmp_path
     assert (defect.stream, Path(defect.file).suffix) == ("wrench_computed", ".csv")
 
 
+def test_torque_constants_and_no_load_currents_are_measured(archive: Archive) -> None:
+    check_settings(archive)
+    told = [note for note in archive.notes if "Ka is" in note]
+    assert len(told) >= 3 and all(note.startswith("measured: ") for note in told)
+    assert any("shoulder_pitch: Ka is 574.79" in note and "no-load current 51.0 mA" in note for note in told)
+    assert any("RA_TAU_PARAMS: the form of the no-load current's fit" in note for note in archive.notes)
+
+
+def test_a_torque_constant_that_the_currents_do_not_fit_is_a_warning(bundle: Path, tmp_path: Path) -> None:
+    root = tmp_path / "bundle"
+    shutil.copytree(bundle, root)
+    for path in root.rglob("*_012.txt"):
+        path.write_text(path.read_text().replace("c_ka_0 = [ 468.72 574.79", "c_ka_0 = [ 468.72 287.4"))
+    with open_dataset(root) as archive:
+        check_settings(archive)
+        (warning,) = (note for note in archive.warnings if "Ka is" in note)
+    assert "shoulder_pitch: Ka is 574.79" in warning and "287.40 by RA_TAU_PARAMS2" in warning
+
+
 def test_a_part_of_an_archive_knows_the_tool_that_was_chosen_before_it(bundle: Path, archive: Archive) -> None:
     whole, part = (derived(archive, Selection(derived=True, start_s=start)) for start in (0.0, 2.0))
     np.testing.assert_array_equal(places(part["/ida/tcp"]), places(whole["/ida/tcp"])[-len(part["/ida/tcp"]) :])

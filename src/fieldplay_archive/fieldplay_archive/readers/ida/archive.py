@@ -25,7 +25,7 @@ from fieldplay_archive.readers.ida.calibration import (
 from fieldplay_archive.readers.ida.checks import ARM_KIND, check_lander_arm, check_rotors
 from fieldplay_archive.readers.ida.clock import SpacecraftClock, check_label_times, clock_of, note_times
 from fieldplay_archive.readers.ida.distinct_rows import DistinctTables
-from fieldplay_archive.readers.ida.forces import COMPUTED, ComputedForce, check_forces
+from fieldplay_archive.readers.ida.forces import COMPUTED, ComputedForce, check_forces, check_torques
 from fieldplay_archive.readers.ida.motion import ELAPSED, MotionFormat, MotionSpec
 from fieldplay_archive.readers.ida.products import Labels, Product
 from fieldplay_archive.readers.ida.status import StatusFiles, StatusStream
@@ -88,7 +88,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         note_leftovers(archive, files, read=read)
         note_times(archive, streams, clock)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
-        archive.checks += [check_lander_arm, check_rotors, check_forces]
+        archive.checks += [check_lander_arm, check_rotors, check_forces, check_torques]
         archive.on_close = archive.on_close.pop_all()
     return archive
 

@@ -328,7 +328,22 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
         told = {name: file.numbers("RA_JOINT_PARAMS", key, 4) for name, key in keys.items()}
         own_lists = {name: numbers.tolist() for name, numbers in told.items() if numbers is not None}
         constants[kind] = {**constants[kind], **own_lists}
+    if (factors := _torque_factors(archive, file)) is not None:
+        constants["torque"] = {**constants["torque"], "nm_per_a": factors.tolist()}
     archive.spec = replace(archive.spec, constants=constants)
+
+
+def _torque_factors(archive: Archive, file: ParameterFile) -> Floats | None:
+    """Ka by joint in Nm/A, where its other coefficients are zero; what cannot be computed is noted."""
+    if plain_key("RA_TAU_PARAMS") in file.sets:
+        text = "the form of the no-load current's fit (c_nl) is not published: torques are not computed from currents"
+        archive.notes.append(f"parameters: RA_TAU_PARAMS: {text}")
+    factors = file.numbers("RA_TAU_PARAMS2", "c_ka_0", 4)
+    others = [file.numbers("RA_TAU_PARAMS2", f"c_ka_{power}", 4) for power in range(1, 5)]
+    if factors is None or not any(other is not None and other.any() for other in others):
+        return factors
+    archive.notes.append("parameters: RA_TAU_PARAMS2: c_ka is no constant, and the form of its fit is not published")
+    return None
 
 
 def _note_base(archive: Archive, file: ParameterFile) -> None:

@@ -1,6 +1,7 @@
-"""The force at the tool by Appendix D of the specification, from torques and angles, and how it compares with Fr Ft Fz.
+"""Forces and torques: the force at the tool by Appendix D of the specification, and the motors' torque constants.
 
-Gravity's moments are added to the motors' torques; the powered pitch joints give the force by least squares.
+For the force, gravity's moments are added to the motors' torques; the powered pitch joints give it by least squares.
+`check` compares it with Fr, Ft, Fz, and the torques with the currents that they were computed from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ WRENCH, COMPUTED = "wrench", "wrench_computed"
 ENCODERS, TORQUES = (tuple(f"{name}{joint}" for joint in range(1, len(JOINTS) + 1)) for name in ("enc", "tau"))
 POWER_BITS = np.arange(len(JOINTS))  # of `stat`
 MOST_SPANS = 24
+LEAST_RATE_RAD_S, LEAST_ROWS, LEAST_SPREAD = 1e-4, 20, 1e-3
+CLOSE_KA = 0.05
 CLOSE_N, CLOSE_SHARE = 0.5, 0.05  # of the archive's force: more is reported
 
 Array = NDArray[np.float64]
@@ -115,3 +118,55 @@ def check_forces(archive: Archive) -> None:
     if median_n > max(CLOSE_N, CLOSE_SHARE * float(np.median(np.concatenate(size)))):
         file = file_of_span(archive, WRENCH, worst[1])
         archive.defects(Defect(file=file, kind="force_mismatch", stream=COMPUTED, message=told))
+
+
+def check_torques(archive: Archive) -> None:
+    """Note the torque constant Ka and the no-load current of each joint, as torques and currents have them.
+
+    Torque is sign (I - I_nl) Ka. Ka of RA_TAU_PARAMS2 is a number, the form of the no-load fit is not published.
+    """
+    joints, motors = (archive.streams.get(name) for name in ("joint_states", "motors"))
+    constants = archive.spec.constants["torque"]
+    if joints is None or motors is None:
+        return
+    rows = [_torque_rows(joints.load(index), motors.load(index)) for index in spread(len(joints.spans), MOST_SPANS)]
+    for place, name in enumerate(JOINTS):
+        parts = [part for found in rows for joint, part in found if joint == name]
+        table = np.concatenate(parts) if parts else np.zeros((0, 3))
+        fit = _torque_fit(table)
+        if fit is None:
+            continue
+        ka, no_load_a = fit
+        expected = constants["sign"][place] * constants["nm_per_a"][place]
+        told = f"{name}: Ka is {ka:.2f} Nm/A, {expected:.2f} by RA_TAU_PARAMS2"
+        told = f"{told}, no-load current {no_load_a * 1e3:.1f} mA"
+        fits = abs(ka - expected) <= CLOSE_KA * abs(expected)
+        archive.notes.append(f"{'measured' if fits else 'warning'}: {told}, in {len(table)} rows")
+
+
+def _torque_rows(joints: records.Record, motors: records.Record) -> list[tuple[str, Array]]:
+    """By joint, the rows in which its motor turns it: torque in Nm, current in A, sign of the rate (n, 3)."""
+    if not isinstance(joints, records.Joints) or not isinstance(motors, records.Joints):
+        raise TypeError("expected joints")
+    if joints.effort is None or joints.velocity is None or motors.effort is None:
+        return []
+    _, left, right = np.intersect1d(joints.stamp_ns, motors.stamp_ns, return_indices=True)
+    found = []
+    for name in set(joints.names) & set(motors.names):
+        of_joint, of_motor = joints.names.index(name), motors.names.index(name)
+        columns = (joints.effort[left, of_joint], motors.effort[right, of_motor], joints.velocity[left, of_joint])
+        table = np.stack(columns, axis=-1)
+        turns = np.isfinite(table).all(axis=1) & (table[:, 0] != 0) & (np.abs(table[:, 2]) > LEAST_RATE_RAD_S)
+        found.append((name, np.column_stack([table[turns, :2], np.sign(table[turns, 2])])))
+    return found
+
+
+def _torque_fit(table: Array) -> tuple[float, float] | None:
+    """Ka with its sign in Nm/A and the no-load current in A of I = torque / Ka + I_nl sign(rate); None without both."""
+    if len(table) < LEAST_ROWS:
+        return None
+    matrix = table[:, [0, 2]] / (np.abs(table[:, 0]).max(), 1.0)
+    (slope, no_load_a), _, rank, values = np.linalg.lstsq(matrix, table[:, 1], rcond=None)
+    if rank < 2 or values[1] < LEAST_SPREAD * values[0] or slope == 0:
+        return None
+    return float(np.abs(table[:, 0]).max() / slope), float(no_load_a)
