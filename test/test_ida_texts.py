@@ -1,5 +1,6 @@
 """IDA's text files: states, histories and parameters, whole and damaged."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -454,3 +455,35 @@ def test_stowed_and_unstowed_links_each_have_their_numbers(bundle: TinyIda) -> N
     data = messages_of(bundle.root)["arm/geometry"][0][1].data
     np.testing.assert_array_equal(data[48:52], [np.nan, np.nan, 1.4944, 0.1])
     np.testing.assert_array_equal(data[208:210], [2.5, 0.7])
+
+
+def test_all_parameters_and_what_changes_between_uploads_are_shown(
+    bundle: TinyIda, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
+    later = tiny.PARAMETERS.replace("615000000.500", "615088548.500").replace("0.029609", "0.3").replace("dh.d", "dh d")
+    path = bundle.write_text(86, PARAMETERS, later.replace("CM_r = [ 0.2 0.2 0.2 0.2 ]\n", ""), start_s=615088548)
+    assert main(["info", str(bundle.root), "--parameters"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(not line.startswith(" ") for line in lines) == 2
+    assert {line.strip() for line in lines if line.startswith("  RA_")} == {
+        "RA_ARM_PARAMS", "RA_LANDER_TO_RA", "RA_GRAVITY", "RA_TASK_ALGO", "RA_DEFL_LINK_3U", "RA_THERMAL",
+    }  # fmt: skip
+    assert "    [op_code algo_code delta_via_code] = [ 11 3 3 ] [ 18 3 3 ] [ 22 1 2 ]" in lines
+    changes = lines[lines.index("  2 changes") + 1 :]
+    assert changes[0].startswith("    RA_ARM_PARAMS dh.a = [ 0.3 ") and ", before [ 0.029609 " in changes[0]
+    assert changes[1] == "    RA_THERMAL CM_r = (none), before [ 0.2 0.2 0.2 0.2 ]"
+    assert main(["info", str(bundle.root), "--parameters", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["parameters"]
+    assert first["changes"] == [] and first["sets"]["RA_GRAVITY"]["gravity_params.acc_g"] == "3.711"
+    assert second["stamp_ns"] == tiny.utc_ns("615088548.5") and second["file"].endswith(path.name)
+    assert [(change["set"], change["key"]) for change in second["changes"]] == [
+        ("RA_ARM_PARAMS", "dh.a"),
+        ("RA_THERMAL", "CM_r"),
+    ]
+
+
+def test_an_archive_without_parameter_files_says_so(bundle: TinyIda, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle.write_motion(Motion())
+    assert main(["info", str(bundle.root), "--parameters"]) == 1
+    assert "no parameter files" in capsys.readouterr().out

@@ -111,6 +111,24 @@ def place_of(defect: Defect) -> str:
     return defect.file if is_of_many or defect.stream is None else defect.stream
 
 
+@dataclass(frozen=True, kw_only=True)
+class ParameterUpload:
+    """Parameters that a robot had from a time on: the values as printed, by set and key."""
+
+    file: str
+    stamp_ns: int
+    sets: Mapping[str, Mapping[str, str]]
+
+    def changes_from(self, before: "ParameterUpload") -> list[tuple[str, str, str | None, str | None]]:
+        """Set, key, value before and value now, of all that differ; None where there is no value."""
+        found = []
+        for name in dict.fromkeys((*before.sets, *self.sets)):
+            old, new = before.sets.get(name, {}), self.sets.get(name, {})
+            keys = dict.fromkeys((*old, *new))
+            found += [(name, key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+        return found
+
+
 @dataclass(kw_only=True)
 class Archive(AbstractContextManager["Archive"]):
     """The streams of an archive by their id, in the order of the dataset's description."""
@@ -126,6 +144,7 @@ class Archive(AbstractContextManager["Archive"]):
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
+    uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
     recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
     def lack(self, file: str, message: str, *, stream: str | None = None) -> None:

@@ -2,23 +2,34 @@
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from fieldplay.cli import bags, summaries
 from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.data.bag_data import BagData
+from fieldplay_archive.archive import ParameterUpload
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.dates import utc_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, and how it is told."""
     add_archive(parser)
     add_json(parser)
+    parser.add_argument(
+        "--parameters",
+        action="store_true",
+        help="show the robot's own parameter files instead: all sets of the first, then what each later one changes",
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:
     """What is in an archive, or in a bag."""
+    if chosen.parameters:
+        return _show_parameters(chosen)
     if bags.is_for_bags(chosen):
         with BagData(chosen.archive, parameters_of(chosen)) as bag:
             rows = bags.summaries_of_bag(bag)
@@ -39,3 +50,43 @@ def run(chosen: argparse.Namespace) -> int:
         for line in archive.defects.in_short():
             print_line(f"  {line}")
     return 0
+
+
+def _show_parameters(chosen: argparse.Namespace) -> int:
+    """The parameter files of an archive; 1 where it has none."""
+    uploads: Sequence[ParameterUpload] = ()
+    if not bags.is_for_bags(chosen):
+        with opened(chosen) as data:
+            uploads = data.archive.uploads
+    if chosen.json:
+        print_line(json.dumps({"parameters": list(_parameters_json(uploads))}, indent=2))
+    elif uploads:
+        for line in _parameter_lines(uploads):
+            print_line(line)
+    else:
+        print_line(f"{chosen.archive}: no parameter files")
+    return 0 if uploads else 1
+
+
+def _parameter_lines(uploads: Sequence[ParameterUpload]) -> Iterator[str]:
+    for number, upload in enumerate(uploads):
+        yield f"{upload.file}: from {utc_text(upload.stamp_ns)} on"
+        if number == 0:
+            for name, values in upload.sets.items():
+                yield f"  {name}"
+                yield from (f"    {key} = {text}" for key, text in values.items())
+            continue
+        changes = upload.changes_from(uploads[number - 1])
+        yield f"  {len(changes)} changes" if len(changes) != 1 else "  1 change"
+        for name, key, old, new in changes:
+            yield f"    {name} {key} = {'(none)' if new is None else new}, before {'(none)' if old is None else old}"
+
+
+def _parameters_json(uploads: Sequence[ParameterUpload]) -> Iterator[dict[str, Any]]:
+    before: ParameterUpload | None = None
+    for upload in uploads:
+        changes = [] if before is None else upload.changes_from(before)
+        names = ("set", "key", "before", "now")
+        changed = [dict(zip(names, change, strict=True)) for change in changes]
+        yield {"file": upload.file, "stamp_ns": upload.stamp_ns, "sets": upload.sets, "changes": changed}
+        before = upload

@@ -21,6 +21,7 @@ from fieldplay_archive.readers.ida.calibration import (
     geometry_rows,
     newest_before,
     read_parameter_files,
+    uploads_of_files,
 )
 from fieldplay_archive.readers.ida.checks import ARM_KIND, check_lander_arm, check_rotors
 from fieldplay_archive.readers.ida.clock import SpacecraftClock, check_label_times, clock_of, note_times
@@ -240,6 +241,7 @@ def _uploads(archive: Archive, files: Files, labels: Labels, *, clock: Spacecraf
     found = read_parameter_files(archive, files, _products(archive, files, labels, kind="parameters"))
     check_counts(archive, found)
     stamps = clock.unix_ns_from_reading(np.array([file.reading_ns for file in found], np.int64)).tolist()
+    archive.uploads = uploads_of_files(found, stamps)
     return list(zip(stamps, found, strict=True))
 
 

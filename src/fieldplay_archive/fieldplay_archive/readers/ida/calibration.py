@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import Archive, ParameterUpload
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.readers.ida.products import Product, reading_ns
 from fieldplay_archive.spec import Extrinsic
@@ -84,8 +84,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterValue:
-    """What a key stands for: numbers of shape (), (n,) or (m, n) where it holds such; its text, and its line."""
+    """A key as it is printed, its value's numbers of shape (), (n,) or (m, n), if any, its text, and its line."""
 
+    key: str
     numbers: Floats | None
     text: str
     line: int
@@ -98,6 +99,7 @@ class ParameterFile:
     file: str
     reading_ns: int
     sets: Mapping[str, Mapping[str, ParameterValue]] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, as printed
 
     def numbers(self, set_name: str, key: str, count: int) -> Floats | None:
         """The numbers (count,) of a key, None where the file does not have them."""
@@ -130,7 +132,8 @@ def read_parameter_files(archive: Archive, files: Files, products: Sequence[Prod
             message = f"expected {lacking}, got none"
             archive.defects(Defect(file=product.file, kind="unreadable_parameters", message=message))
             continue
-        found.append(ParameterFile(file=product.file, reading_ns=start_ns, sets=sets))
+        titles = {plain_key(name): name for line in lines if (name := _set_name(line))}
+        found.append(ParameterFile(file=product.file, reading_ns=start_ns, sets=sets, titles=titles))
     return sorted(found, key=lambda file: file.reading_ns)
 
 
@@ -146,7 +149,7 @@ def sets_of_lines(lines: Sequence[KeyLine]) -> dict[str, dict[str, ParameterValu
         if heading:
             current = sets.setdefault(plain_key(heading), {})
         elif line.key and current is not None:
-            value = ParameterValue(numbers=line.numbers, text=line.value, line=line.number)
+            value = ParameterValue(key=line.key, numbers=line.numbers, text=line.value, line=line.number)
             key = plain_key(line.key)
             current[key] = _stacked(current[key], value) if key in current and NAMED.search(line.key) else value
     return sets
@@ -157,7 +160,7 @@ def _stacked(rows: ParameterValue, row: ParameterValue) -> ParameterValue:
     if rows.numbers is None or row.numbers is None or rows.numbers.shape[-1:] != row.numbers.shape:
         return row
     text = f"{rows.text}{NEXT_LINE}{row.text}"
-    return ParameterValue(numbers=np.vstack([rows.numbers, row.numbers]), text=text, line=rows.line)
+    return ParameterValue(key=rows.key, numbers=np.vstack([rows.numbers, row.numbers]), text=text, line=rows.line)
 
 
 def _set_name(line: KeyLine) -> str:
@@ -250,6 +253,21 @@ def _of_link(values: Mapping[str, ParameterValue], key: str, count: int) -> Floa
         if len(numbers) == count:
             return numbers
     return None
+
+
+def uploads_of_files(files: Sequence[ParameterFile], stamp_ns: Sequence[int]) -> list[ParameterUpload]:
+    """All sets of all files, as printed; a name that a later file spells otherwise has its first spelling."""
+    titles: dict[str, str] = {}
+    keys: dict[tuple[str, str], str] = {}
+    found = []
+    for file, stamp in zip(files, stamp_ns, strict=True):
+        sets: dict[str, dict[str, str]] = {}
+        for plain, values in file.sets.items():
+            shown = sets.setdefault(titles.setdefault(plain, file.titles.get(plain, plain)), {})
+            for key, value in values.items():
+                shown[keys.setdefault((plain, key), value.key)] = " ".join(value.text.replace(NEXT_LINE, " ").split())
+        found.append(ParameterUpload(file=file.file, stamp_ns=stamp, sets=sets))
+    return found
 
 
 def geometry_rows(found: Sequence[ParameterFile], stamp_ns: Sequence[int], first_ns: int) -> records.Values:
