@@ -12,6 +12,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.readers.acfr.radar import RangeEquation, metres, peak_bins
 from fieldplay_archive.tables.table import BLOCK_SIZE
+from fieldplay_messages.errors import UsageError
 from helpers import tiny_acfr as tiny
 from helpers import tiny_acfr_places as places
 from helpers.acfr_checked import inspected, noted
@@ -149,7 +150,7 @@ def test_spectra_of_a_revolution_are_a_picture_and_points_across_the_blocks_of_t
     places.write_spectrum(archive, samples)
     size = (archive.root / "RadarSpectrum" / "HSR_ScalarPoints1.txt").stat().st_size
     assert size > 4 * BLOCK_SIZE
-    found = messages_of(archive.root)
+    found = messages_of(archive.root, radar_max_range_m=0.0)
     assert [stamp - tiny.START_NS for stamp, _ in found["radar/spectrum"]] == [n * 125_000_000 for n in range(7)]
     range_m = np.arange(2, 513) * 0.28150254336 - 0.3507
     for number, ((_, image), (_, cloud)) in enumerate(
@@ -175,6 +176,23 @@ def test_the_spectrum_stays_a_picture_of_floats_whatever_pictures_are_sent_as(ar
         assert not any("radar/spectrum/" in topic for topic in found)
 
 
+def test_clouds_reach_as_far_as_the_radar_does_or_as_is_chosen(archive: TinyAcfr) -> None:
+    places.write_spectrum(archive, spectra(1))
+    places.write_radar(archive, [(0.0, -3.0, 39.9, 60.0), (0.001, -2.9, 40.1, 60.0), (0.002, -2.8, 150.0, 60.0)])
+
+    def reach(**parameters: float) -> tuple[int, float, int]:
+        found = messages_of(archive.root, **parameters)
+        points = points_of(found["radar/spectrum_points"][0][1])
+        farthest = float(np.hypot(points["x"], points["y"]).max())
+        return len(points) // 125, round(farthest, 3), len(points_of(found["radar/points"][0][1]))
+
+    assert reach() == (142, 39.904, 1)
+    assert reach(radar_max_range_m=20.0) == (71, 19.917, 0)
+    assert reach(radar_max_range_m=0.0) == (511, 143.779, 3)
+    with pytest.raises(UsageError, match="radar_max_range_m: expected metres, or 0 for no limit, got -1"):
+        open_dataset(archive.root, parameters={"radar_max_range_m": -1.0})
+
+
 def test_a_spectrum_of_fewer_bins_is_told_and_may_be_put_where_it_belongs(archive: TinyAcfr) -> None:
     places.write_spectrum(archive, spectra(1, bins=143))
     _, (defect,) = inspected(archive)
@@ -196,7 +214,7 @@ def test_a_line_of_another_length_than_the_others_is_told_and_left_out(archive: 
     found = messages_of(archive.root)
     assert [message.height for _, message in found["radar/spectrum"]] == [125, 123]
     points = points_of(found["radar/spectrum_points"][1][1])
-    assert len(points) == 123 * 511
+    assert len(points) == 123 * 142
     assert 0.005 not in points["time"].round(6).tolist()
 
 

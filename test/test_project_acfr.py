@@ -19,7 +19,7 @@ from helpers.tiny_acfr import TinyAcfr
 
 Array = NDArray[np.float64]
 
-# Section 4.2 of the report: delta in m, phi in degrees. LaserVertical's as they come through LaserHorizontal.
+# Section 2.2.5 of the report: delta in m, phi in degrees. LaserVertical's as they come through LaserHorizontal.
 ROWS = {
     ("laser_horizontal", "visual_camera"): ((0.4139, -0.2976, -0.0099), (-4.7341, -0.3780, -0.4230)),
     ("laser_vertical", "visual_camera"): ((0.504806, -0.118815, 0.141090), (-13.184707, -1.140055, 0.128814)),

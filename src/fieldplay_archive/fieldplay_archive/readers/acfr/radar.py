@@ -11,7 +11,7 @@ from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.acfr.revolutions import Make, RevolutionStream, RowsOf, finder_of
 from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables
-from fieldplay_messages.errors import Defect
+from fieldplay_messages.errors import Defect, UsageError
 from fieldplay_messages.records import Clouds, Pictures, Pixels
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
@@ -77,6 +77,7 @@ def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stre
         equation=equation_from(archive.spec.constants),
         bins=archive.parameters["radar_bins"],
         sense=archive.parameters["radar_angle_sense"],
+        farthest_m=_farthest_m(archive),
     )
     made: dict[str, tuple[str, Make]] = {
         "radar_points": (RANGES, conversions.points),
@@ -86,6 +87,14 @@ def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stre
     if SPECTRUM in tables:
         _report_strange_bins(archive, tables[SPECTRUM], conversions)
     return {name: RevolutionStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+
+
+def _farthest_m(archive: Archive) -> float:
+    """The range up to which clouds have points, by the parameter."""
+    farthest_m = archive.parameters["radar_max_range_m"]
+    if farthest_m < 0:
+        raise UsageError(f"parameter radar_max_range_m: expected metres, or 0 for no limit, got {farthest_m:g}")
+    return float(farthest_m) or float(np.inf)
 
 
 def _report_strange_bins(archive: Archive, tables: Tables, conversions: "RadarConversions") -> None:
@@ -108,13 +117,14 @@ class RadarConversions:
     equation: RangeEquation
     bins: int  # 0 for as many as the rows have
     sense: int  # 1: angles about the radar's own z (down), -1: about the z of its frame here
+    farthest_m: float = np.inf  # of points in clouds
 
     def bins_of(self, count: int) -> int:
         """How many bins the range equation counts with, where rows have so many."""
         return self.bins or count
 
     def points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
-        """RadarRangeBearing: the strongest return of each bearing, those below 0 m left out."""
+        """RadarRangeBearing: the strongest return of each bearing, within 0 m and the farthest range."""
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.cloud(rows_of(row)))
 
     def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Pictures:
@@ -124,23 +134,23 @@ class RadarConversions:
         )
 
     def spectrum_points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
-        """RadarSpectrum in space, bins below 0 m left out."""
+        """RadarSpectrum in space, the bins within 0 m and the farthest range."""
         return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.spectrum_cloud(rows_of(row)))
 
     def cloud(self, rows: TableRows) -> NDArray[np.void]:
         """The points (n,) of a revolution in RadarRangeBearing."""
         range_m = metres(rows["range"], rows["unit"])
-        near = range_m >= 0  # NaN is not
+        near = (range_m >= 0) & (range_m <= self.farthest_m)  # NaN is not
         return self._points(
             rows["start_angle"][near], range_m[near], intensity=rows["reflectivity"][near], seconds=_seconds(rows)[near]
         )
 
     def spectrum_cloud(self, rows: TableRows) -> NDArray[np.void]:
-        """The points (n * bins,) of a revolution in RadarSpectrum."""
+        """The points (n * kept bins,) of a revolution in RadarSpectrum."""
         spectrum = spectrum_of(rows)
         bearings, count = spectrum.shape
         range_m = self.equation.range_m(np.arange(1, count + 1), self.bins_of(count))
-        near = range_m >= 0
+        near = (range_m >= 0) & (range_m <= self.farthest_m)
         kept = int(near.sum())
         angle, seconds = np.radians(np.repeat(rows["angle_deg"], kept)), np.repeat(_seconds(rows), kept)
         intensity = spectrum[:, near].reshape(-1)
