@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from fieldplay_archive.readers.acfr.sets import KnownSet, set_at, set_of_name, sets_of
 from helpers import tiny_acfr_places as places
 from helpers.acfr_checked import inspected, noted
-from helpers.archive_messages import notes_of
+from helpers.archive_messages import messages_of, notes_of
 from helpers.tiny_acfr import START, TinyAcfr
 
 CONFIG = Path(__file__).parents[1] / "config" / "datasets" / "acfr.yaml"
@@ -177,6 +177,52 @@ def test_poles_that_are_not_seen_are_told_of_a_set_of_the_report_only(tmp_path: 
     assert "right frame pole not seen (expected at +39.4 deg, 3.79 m)" in noted(notes, "static scene: left frame pole")
     moved(static, NO_SET, before=SET_14)
     assert not any("LaserHorizontal in" in note for note in inspected(static)[0])
+
+
+# Ranges and bearings (right positive) from the vehicle's sensor frame, of the objects in the plan of the scene.
+SIGHTS = {
+    "left frame pole": (3.492, -32.96), "right frame pole": (3.794, 39.44), "left laser pole": (6.254, -19.91),
+    "right laser pole": (7.030, 20.83), "radar reflector": (6.224, -9.43), "ground reflector": (10.746, 3.15),
+    "rear left frame pole": (12.38, -8.8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("begin", "absent"), [(SET_14, {"radar reflector", "ground reflector"}), (SET_22, set())])
+def test_the_objects_of_the_static_scene_stand_around_the_vehicle_in_the_map(
+    tmp_path: Path, begin: str, absent: set[str]
+) -> None:
+    yaw = 0.5  # clockwise from the grid's north
+    static = TinyAcfr(tmp_path / "standing", dynamic=False)
+    places.write_nav(static, [[*STANDING[:8], yaw, *STANDING[9:]]] * 20, places.any_covariance())
+    moved(static, begin)
+    found = messages_of(static.root)
+    ((_, array),) = found["reference_objects"]
+    stamp, odometry = found["nav/odom"][0]
+    vehicle = odometry.pose.pose.position
+    markers = {marker.ns: marker for marker in array.markers}
+    assert len(array.markers) == len(markers) == 15 and [marker.id for marker in array.markers] == [*range(15)]
+    assert {marker.header.frame_id for marker in array.markers} == {"map"}
+    assert {m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in array.markers} == {stamp}
+    assert {name for name, marker in markers.items() if marker.color.a < 0.5} == absent
+    for name, (range_m, bearing_deg) in SIGHTS.items():
+        at = markers[name].pose.position
+        east, north = at.x - vehicle.x, at.y - vehicle.y
+        assert math.hypot(east, north) == pytest.approx(range_m, abs=6e-3)
+        assert math.degrees(math.atan2(east, north) - yaw) == pytest.approx(bearing_deg, abs=0.06)
+    laser_pole, table = markers["left laser pole"], markers["table"]
+    assert (laser_pole.type, laser_pole.scale.z) == (3, 1.75)
+    assert laser_pole.pose.position.z - vehicle.z == pytest.approx(1.75 / 2 - 0.93)
+    assert (table.type, table.scale.y, table.scale.z) == (1, pytest.approx(0.92), pytest.approx(1.22))
+    assert 2 * math.atan2(table.pose.orientation.z, table.pose.orientation.w) == pytest.approx(math.pi / 2 - yaw)
+
+
+def test_other_sets_have_no_objects_and_one_without_navigation_says_so(archive: TinyAcfr, tmp_path: Path) -> None:
+    archive.write_nav()
+    assert "reference_objects" not in messages_of(archive.root)
+    static = TinyAcfr(tmp_path / "14-StaticMorningClear", dynamic=False)
+    places.write_scans(static, poles)
+    moved(static, SET_14)
+    assert "as there is no navigation" in noted(notes_of(static.root), "reference_objects")
 
 
 def reflector(*, sense: int) -> list[tuple[float, float, float, float]]:

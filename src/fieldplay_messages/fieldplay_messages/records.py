@@ -38,6 +38,8 @@ PoseCovariances = Annotated[NDArray[np.float64], Shape((6, 6))]
 PerJoint = Annotated[NDArray[np.float64], Shape(("names",))]
 PerChild = Annotated[NDArray[np.float64], Shape(("children", 3))]
 TurnPerChild = Annotated[NDArray[np.float64], Shape(("children", 4))]
+PerMarker = Annotated[NDArray[np.float64], Shape(("names", 3))]
+QuaternionPerMarker = Annotated[NDArray[np.float64], Shape(("names", 4))]
 KnownChildren = Annotated[NDArray[np.bool_], Shape(("children",))]
 ManyVectors = Annotated[NDArray[np.float64], Shape((None, 3))]
 ManyQuaternions = Annotated[NDArray[np.float64], Shape((None, 4))]
@@ -320,6 +322,18 @@ class Diagnostics(Record):
 
     states: tuple[tuple[State, ...], ...]
     place: Counts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Markers(Record):
+    """Named shapes (as visualization_msgs/Marker has them: 1 cube, 2 sphere, 3 cylinder), their sizes along x, y, z."""
+
+    names: tuple[str, ...]
+    shapes: tuple[int, ...]
+    position_m: PerMarker
+    orientation_xyzw: QuaternionPerMarker
+    size_m: PerMarker
+    colour_rgba: QuaternionPerMarker
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from rosbags.typesys.stores.ros2_jazzy import sensor_msgs__msg__PointField as Po
 
 from fieldplay_messages import records
 from fieldplay_messages.batches import Part, parts_of_lengths
-from fieldplay_messages.cdr.decoders import DECODERS
+from fieldplay_messages.cdr.decoders import DECODERS, MARKERS
 from fieldplay_messages.cdr.encoders import ENCODERS
 from fieldplay_messages.cdr.layout import typestore
 from fieldplay_messages.cdr.record_decoder import CLOUD, RecordDecoder
@@ -29,7 +29,7 @@ WAY = records.Pose(
 STATES = ((records.State("arm", 0, "fine", (("load", "3 %"),)), records.State("leg", 1, "stiff")),)
 GIVEN: dict[str, Any] = {
     "names": ("left", "right"), "parents": ("odom", "base"), "children": ("base", "arm"), "source": "gps",
-    "ways": (WAY,), "place": np.zeros(ROWS, np.int64), "count": np.full(ROWS, 3),
+    "shapes": (1, 3), "ways": (WAY,), "place": np.zeros(ROWS, np.int64), "count": np.full(ROWS, 3),
 }  # fmt: skip
 
 
@@ -81,9 +81,12 @@ def test_a_record_comes_back_as_it_went_out(kind: type[Record], msgtype: str) ->
     assert (type(found), decoder.failed) == (kind, 0)
     assert messages_of(found, msgtype) == messages
     has_header = "header" in dict(typestore().fielddefs[msgtype][1])
-    assert (frame, child) == ("here" if has_header else "", "there" if msgtype.endswith("Odometry") else "")
+    assert (frame, child) == (
+        "here" if has_header or msgtype == MARKERS else "",
+        "there" if msgtype.endswith("Odometry") else "",
+    )
     assert found.leaves_ns.tolist() == LOG_NS.tolist()
-    assert found.stamp_ns.tolist() == (STAMPS if has_header or msgtype == TF else LOG_NS).tolist()
+    assert found.stamp_ns.tolist() == (STAMPS if has_header or msgtype in (TF, MARKERS) else LOG_NS).tolist()
     if kind not in (records.Batteries, records.Paths, records.Twist, records.Pose) and has_header:
         assert alike(record, found)
 

@@ -12,6 +12,7 @@ from fieldplay_messages.cdr.columns import Columns
 from fieldplay_messages.cdr.encoders import ABSENT, COVARIANCE_APPROXIMATED
 
 STAMP, JOINTS = "header.stamp", "sensor_msgs/msg/JointState"
+MARKERS = "visualization_msgs/msg/MarkerArray"
 
 Array = NDArray[np.float64]
 
@@ -169,6 +170,28 @@ def _transforms(columns: Columns, times: Times) -> records.Record:
         children=tuple(columns.text(f"transforms[{index}].child_frame_id") for index in range(count)),
         translation_m=translation,
         rotation_xyzw=rotation,
+    )
+
+
+@decodes(MARKERS)
+def _markers(columns: Columns, times: Times) -> records.Record:
+    """The time is that of the first marker; the shapes are those of the first message."""
+    count = _length(columns, "markers")
+    if count:
+        times = Times(stamp_ns=columns.time_ns(f"markers[0].{STAMP}"), order_ns=times["order_ns"])
+    position, orientation = _members(columns, "markers", place="pose.position", turn="pose.orientation")
+    paths = [f"markers[{index}]" for index in range(count)]
+    size = [columns.axes(f"{path}.scale") for path in paths]
+    colour = [columns.axes(f"{path}.color", "rgba") for path in paths]
+    rows = len(columns.rows)
+    return records.Markers(
+        **times,
+        names=tuple(columns.text(f"{path}.ns") for path in paths),
+        shapes=tuple(int(columns.rows[f"{path}.type"][0]) for path in paths),
+        position_m=position,
+        orientation_xyzw=orientation,
+        size_m=np.stack(size, axis=1) if count else np.zeros((rows, 0, 3)),
+        colour_rgba=np.stack(colour, axis=1) if count else np.zeros((rows, 0, 4)),
     )
 
 

@@ -274,6 +274,24 @@ def _transforms(record: records.Transforms, stream: StreamSpec) -> Bytes:
     return data
 
 
+@encodes(records.Markers, "visualization_msgs/msg/MarkerArray")
+def _markers(record: records.Markers, stream: StreamSpec) -> Bytes:
+    texts: dict[str, Constant] = {"markers": len(record.names)}
+    for index, name in enumerate(record.names):
+        path = f"markers[{index}]"
+        texts |= {f"{path}.header.frame_id": stream.frame, f"{path}.ns": name, f"{path}.text": name}
+    data, rows = layout_of(stream.type, texts).rows(len(record))
+    for index, shape in enumerate(record.shapes):
+        path = f"markers[{index}]"
+        set_stamp(rows, f"{path}.header.stamp", record.stamp_ns)
+        rows[f"{path}.id"], rows[f"{path}.type"] = index, shape
+        set_axes(rows, f"{path}.pose.position", record.position_m[:, index])
+        set_axes(rows, f"{path}.pose.orientation", record.orientation_xyzw[:, index], "xyzw")
+        set_axes(rows, f"{path}.scale", record.size_m[:, index])
+        set_axes(rows, f"{path}.color", record.colour_rgba[:, index], "rgba")
+    return data
+
+
 @encodes(records.Diagnostics, "diagnostic_msgs/msg/DiagnosticArray")
 def _diagnostics(record: records.Diagnostics, stream: StreamSpec) -> Bytes:
     places = np.unique(record.place)

@@ -53,7 +53,8 @@ class RecordDecoder:
                 check_joints(columns)
             times = Times(stamp_ns=_stamps(columns), order_ns=columns.stamp_ns)
             record = DECODERS[self._msgtype](columns, times)
-            frames = columns.text("header.frame_id"), columns.text("child_frame_id")
+            frame = columns.text("header.frame_id") or columns.text("markers[0].header.frame_id")
+            frames = frame, columns.text("child_frame_id")
             if isinstance(record, records.Transforms):
                 yield from (FramedRecord(part, *frames) for part in _of_one_time(columns, record))
             else:

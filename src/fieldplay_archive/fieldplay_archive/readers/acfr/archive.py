@@ -13,8 +13,10 @@ from fieldplay_archive.readers.acfr.lasers import open_lasers, with_wanted_units
 from fieldplay_archive.readers.acfr.navigation import open_navigation
 from fieldplay_archive.readers.acfr.payload import open_payload
 from fieldplay_archive.readers.acfr.radar import open_radar
+from fieldplay_archive.readers.acfr.reference_objects import STREAM as OBJECTS
+from fieldplay_archive.readers.acfr.reference_objects import reference_objects
 from fieldplay_archive.readers.acfr.revolutions import watch_turning
-from fieldplay_archive.readers.acfr.sets import require_one, table_files
+from fieldplay_archive.readers.acfr.sets import note_set, require_one, table_files
 from fieldplay_archive.spec import DatasetSpec
 
 
@@ -31,7 +33,11 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         streams = open_lasers(archive, tables) | open_payload(archive, tables) | open_navigation(archive, tables)
         streams |= open_radar(archive, tables) | open_cameras(archive, files, name)
         note_leftovers(archive, files)
+        archive.streams = streams
+        known = note_set(archive)
+        if (objects := reference_objects(archive, known)) is not None:
+            streams[OBJECTS] = objects
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
-        add_checks(archive, tables)
+        add_checks(archive, tables, known)
         archive.on_close = archive.on_close.pop_all()
     return archive

@@ -10,7 +10,7 @@ from fieldplay_archive.readers.acfr import navigation_checks as nav
 from fieldplay_archive.readers.acfr import scene_checks as scene
 from fieldplay_archive.readers.acfr.calibration import CLIPPED, IR, VISUAL
 from fieldplay_archive.readers.acfr.cameras import stream_id
-from fieldplay_archive.readers.acfr.sets import KnownSet, note_set
+from fieldplay_archive.readers.acfr.sets import KnownSet
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Pictures, Pixels
@@ -27,9 +27,8 @@ ALIKE = 0.5  # of the larger difference: the greens' means differ by less
 Bytes = NDArray[np.uint8]
 
 
-def add_checks(archive: Archive, tables: Mapping[str, Tables]) -> None:
-    """Say which set this is, and add what is measured when somebody asks what the archive holds."""
-    known = note_set(archive)
+def add_checks(archive: Archive, tables: Mapping[str, Tables], known: KnownSet | None) -> None:
+    """Add what is measured when somebody asks what the archive, of a known set or another, holds."""
     archive.checks.append(lambda opened: check_times(opened, known))
     archive.checks.append(lambda opened: nav.check_rates(opened, tables))
     archive.checks.append(lambda opened: nav.check_jumps(opened, tables))

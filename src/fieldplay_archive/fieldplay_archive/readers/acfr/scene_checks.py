@@ -81,10 +81,13 @@ class Seeing:
 
 def target_of(constants: Mapping[str, Any], name: str) -> Target:
     """A target by its name in the description."""
-    entry = constants["static_scene"][name]
+    entry, vehicle = constants["reference_objects"][name], constants["scene_vehicle"]
+    right, ahead = entry["x"] - vehicle["x"], entry["y"] - vehicle["y"]
     return Target(
-        range_m=entry["range_m"], bearing_deg=entry["bearing_deg"], sets=tuple(entry.get("sets", ())),
-    )  # fmt: skip
+        range_m=float(np.hypot(right, ahead)),
+        bearing_deg=float(np.degrees(np.arctan2(right, ahead))),
+        sets=tuple(entry.get("sets", ())),
+    )
 
 
 def sight_of(scans: list[Floats], turn: Floats, target: Target, *, mirrored: bool) -> Sight:
