@@ -115,8 +115,16 @@ def test_the_imu_is_in_si_units_without_the_calibration_s_offsets(copied: TinyRo
         close(xyz(message.linear_acceleration), force)
     first = found[0][1]
     assert first.angular_velocity.x == pytest.approx(1.0, abs=1e-9)
-    assert first.orientation_covariance[0] == -1 and not first.angular_velocity_covariance.any()
+    assert first.orientation_covariance[0] == -1
+    # densities of Table 2 with the exponents of the authors' later program, at 142 Hz
+    close(first.angular_velocity_covariance, np.eye(3).reshape(-1) * 2.8579943e-4**2 * 142, 1e-10)
+    close(first.linear_acceleration_covariance, np.eye(3).reshape(-1) * 6.3673671e-4**2 * 142, 1e-10)
     assert first.header.frame_id == "imu"
+
+
+def test_the_imu_s_noise_may_be_taken_as_larger(copied: TinyRosario) -> None:
+    found = messages_of(copied.root, Selection(topics="imu"), imu_noise_factor=10.0)["imu/data_raw"][0][1]
+    close(found.angular_velocity_covariance[0], 100 * 2.8579943e-4**2 * 142, 1e-8)
 
 
 def test_the_offsets_may_be_kept(copied: TinyRosario) -> None:

@@ -17,13 +17,16 @@ import fieldplay
 from fieldplay.batch.jobs import done_before, jobs_of, own_version, run_job, steps_of
 from fieldplay.batch.results import write_results
 from fieldplay.cli.main import main
+from fieldplay.data.archive_data import open_archive_data
 from fieldplay.slam.environments import environment_of, is_ready, methods_folder, provide
-from fieldplay.slam.methods import load_method, method_files
+from fieldplay.slam.methods import filled, load_method, method_files
+from fieldplay.slam.sensors import Known, frames_of, sensors_of, words_of
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_messages.errors import UserError
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from fieldplay_testing.walks import headings
 from fieldplay_testing.walks import transforms as poses_of
+from helpers.tiny_rosario import START, TinyRosario
 
 SCANS, SCAN_NS, POINTS = 30, 10**8, 3000
 ROOM_M = np.array([14.0, 10.0, 6.0])
@@ -375,3 +378,78 @@ def test_kiss_icp_finds_its_way_in_a_room(write: Callable[..., str], slam: Slam)
     assert result["poses"] == SCANS and result["ate_rmse_m"] < 0.05 and not result["notes"]
     assert 20 < result["rss_mb"] < 2000 and result["cpu_s"] > 0.1
     assert "runs on 30 messages of /points, 2.9 s" in err
+
+
+NOISE = {
+    "accelerometer_noise_density": 6.367367e-4, "accelerometer_random_walk": 2.643259e-4,
+    "gyroscope_noise_density": 2.857994e-4, "gyroscope_random_walk": 7.544790e-5,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rosario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    archive = TinyRosario(tmp_path_factory.mktemp("rosario") / "sequence01", seconds=1)
+    archive.write_all()
+    return archive.root
+
+
+def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
+    """The files and commands of a method as an archive fills them."""
+    method = load_method(name)
+    with open_archive_data(root, None, parameters) as data:
+        spec = data.archive.spec
+        told = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
+        known = Known(given={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
+        sensors = sensors_of(data, method, known)
+        words = words_of(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
+    texts = {"command": " ".join(word for words in (*method.background, method.command) for word in words)}
+    return {key: filled(text, words) for key, text in {**method.files, **texts, "frame": method.frame}.items()}
+
+
+def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: Path) -> None:
+    for name in ("orb_slam3", "rtabmap"):
+        found = filled_files(name, rosario)
+        for side in ("left", "right"):
+            assert f"/rosario/stereo/{side}/image_rect" in found["command"]
+        assert "image_raw" not in found["command"] and found["frame"] == "left_camera_rect"
+    assert (
+        "left_camera_info_topic:=/rosario/stereo/left/camera_info_rect" in filled_files("rtabmap", rosario)["command"]
+    )
+    numbers = yaml.safe_load(filled_files("orb_slam3", rosario)["settings.yaml"].partition("\n")[2])
+    assert numbers["Camera1.fx"] == pytest.approx(351.0571, abs=0.01)
+    assert numbers["Camera1.cy"] == pytest.approx(201.7099, abs=0.01)
+    assert numbers["Stereo.b"] == pytest.approx(0.118718648, abs=1e-6)
+
+
+def test_the_noise_of_the_imu_is_the_dataset_s_where_it_tells_one(rosario: Path, bag: Path) -> None:
+    for factor in (1.0, 10.0):
+        text = filled_files("openvins", rosario, imu_noise_factor=factor)["kalibr_imu_chain.yaml"]
+        imu = yaml.safe_load(text.partition("\n")[2])["imu0"]
+        assert {name: imu[name] for name in NOISE} == pytest.approx({n: factor * v for n, v in NOISE.items()}, rel=1e-5)
+    need = load_method("openvins").needs["imu"]
+    assert need.noise is not None and need.noise.accelerometer_noise_density == 2.0e-3
+
+
+def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) -> None:
+    picture = {"types": ["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"], "camera": True, "raw": True,
+               "rectified": True}  # fmt: skip
+    text = {
+        "about": "a script", "version": "1", "needs": {"leftImage": picture, "rightImage": picture},
+        "files": {"numbers.txt": "{rightImage.baseline_m} {leftImage.distortion} {leftImage_T_rightImage.xyz}"},
+        "command": ["sh", "-c", f"cp {tmp_path}/poses.tum ."],
+        "trajectory": {"path": "poses.tum", "form": "tum"}, "frame": "{leftImage.frame}", "scans": "leftImage",
+    }  # fmt: skip
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
+    lines = [f"{START + 0.2 * row:.6f} {0.02 * row**2} 0 {0.4 * row} 0 0 0 1\n" for row in range(5)]
+    (tmp_path / "poses.tum").write_text("".join(lines))
+    words = ["--truth", "ground_truth/odom", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main(["slam", str(rosario), str(tmp_path / "script.yaml"), *words]) == 0
+    work = tmp_path / "out" / "script" / "work"
+    with fieldplay.open(work / "bag") as data:
+        assert {name.removeprefix("/rosario/stereo/") for name in data.topics} == {
+            "/tf_static", "left/image_rect", "left/camera_info_rect", "right/image_rect", "right/camera_info_rect",
+        }  # fmt: skip
+    baseline, numbers = (work / "numbers.txt").read_text().split(" ", 1)
+    bends, place = numbers.split("] ")
+    assert float(baseline) == pytest.approx(0.118718648, abs=1e-6) and bends == "[0, 0, 0, 0"
+    assert [float(value) for value in place.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)

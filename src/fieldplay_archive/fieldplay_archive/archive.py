@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.files.containers import Files
-from fieldplay_archive.spec import DatasetParameter, DatasetSpec, RowFiles, TableFiles
+from fieldplay_archive.spec import DatasetParameter, DatasetSpec, ImuNoise, RowFiles, TableFiles
 from fieldplay_archive.tables.dialect import unit_of_digits
 from fieldplay_archive.tables.rows import KeptRows
 from fieldplay_archive.tables.table import RowsSpec, Table, Watch
@@ -29,6 +29,7 @@ SHOWN = 20  # defects that are told in short
 KEPT_PER_KIND = 1000
 OTHERS_SHOWN = 5
 MOST_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
+NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
 WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
 
 
@@ -151,6 +152,12 @@ class Archive(AbstractContextManager["Archive"]):
         """Note a file of the dataset that is not there, as in a download of a part of it."""
         self.missing.append(Defect(file=file, kind="missing_file", stream=stream, message=message))
         self.notes.append(str(self.missing[-1]))
+
+    @property
+    def imu_noise(self) -> ImuNoise | None:
+        """The noise of the dataset's IMU as its parameters have it."""
+        noise = self.spec.imu_noise
+        return None if noise is None else noise.scaled(float(self.parameters.get(NOISE_FACTOR, 1.0)))
 
     @property
     def warnings(self) -> list[str]:

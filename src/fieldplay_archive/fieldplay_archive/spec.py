@@ -204,6 +204,33 @@ class MapOfFixes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImuNoise:
+    """Noise of an IMU: densities in m/s²/√Hz and rad/s/√Hz, random walks in m/s³/√Hz and rad/s²/√Hz, at a rate."""
+
+    accelerometer_noise_density: float
+    gyroscope_noise_density: float
+    accelerometer_random_walk: float
+    gyroscope_random_walk: float
+    rate_hz: float = 0.0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if not 0 <= getattr(self, item.name) < float("inf"):
+                raise ValueError(f"{item.name}: expected a number from 0 on, got {getattr(self, item.name)}")
+
+    def scaled(self, factor: float) -> "ImuNoise":
+        """The same with all noise so many times as large."""
+        noise = {item.name: factor * getattr(self, item.name) for item in fields(self) if item.name != "rate_hz"}
+        return replace(self, **noise)
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        """Of a sample of the accelerometer and of one of the gyroscope at the rate: density² times rate."""
+        densities = self.accelerometer_noise_density, self.gyroscope_noise_density
+        return densities[0] ** 2 * self.rate_hz, densities[1] ** 2 * self.rate_hz
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
     """A dataset: how its archive is recognised and read, and what becomes of it."""
 
@@ -232,6 +259,7 @@ class DatasetSpec:
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     fusion: Mapping[str, str] = field(default_factory=dict)  # topics by the ports of pipelines that they feed
     sensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # topics, by what methods of SLAM call them
+    imu_noise: ImuNoise | None = None  # of the stream `imu`
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )

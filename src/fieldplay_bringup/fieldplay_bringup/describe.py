@@ -53,6 +53,7 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
             "skip_gaps", str(spec.skip_gaps_s), "Longer stretches without a message are passed over, in s; 0 is never."
         ),
         value("images", "raw", "How pictures are sent.", ["raw", "compressed", "both"]),
+        flag("rectify", "false", "Also rectified images, as image_rect and camera_info_rect of each camera."),
         value("namespace", spec.namespace, "Before all topics."),
         value("frame_prefix", "", "Before all frames."),
         flag("kinematics", "true", "Compute what the dataset's description names: wheels, arms, odometry."),
@@ -143,7 +144,7 @@ def _environment() -> list[LaunchDescriptionEntity]:
 def _player(spec: DatasetSpec, values: Values) -> Node:
     passed = ("rate", "start", "duration", "clock", "skip_gaps")
     parameters: dict[str, Any] = {name: float(values[name]) for name in passed}
-    parameters |= {name: values[name] for name in ("loop", "paused", "images", "stamps", "on_end")}
+    parameters |= {name: values[name] for name in ("loop", "paused", "images", "rectify", "stamps", "on_end")}
     parameters |= {name: bool(values[name]) for name in switches(spec)}
     if is_computed(spec):
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])

@@ -105,6 +105,8 @@ class Imu(Record):
     linear_acceleration_m_s2: Vectors
     orientation_xyzw: Quaternions | None = None
     orientation_covariance: Covariances | None = None
+    angular_velocity_covariance: Covariances | None = None
+    linear_acceleration_covariance: Covariances | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

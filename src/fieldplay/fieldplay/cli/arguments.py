@@ -74,6 +74,9 @@ def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables; 1 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Which part of an archive is taken, and how its messages are named."""
     parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
+    parser.add_argument(
+        "--rectify", action="store_true", help="also rectified images, as image_rect and camera_info_rect of a camera"
+    )
     add_window(parser)
     parser.add_argument(
         "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
@@ -171,6 +174,7 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
         topics=chosen.topics,
         parameters=parameters_of(chosen),
         images=chosen.images,
+        rectify=chosen.rectify,
         namespace=chosen.namespace,
         frame_prefix=chosen.frame_prefix,
         derived=getattr(chosen, "derived", False),  # of convert alone

@@ -107,7 +107,8 @@ def _fitting(
     """The methods that fit the archive, and what is to be said of the others."""
     given = given_inputs(chosen.input, {name for method in methods for name in method.needs})
     told = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
-    known = Known(given=given, told=told, dataset=spec.name if spec else "")
+    noise = data.archive.imu_noise if isinstance(data, ArchiveData) else None
+    known = Known(given=given, told=told, dataset=spec.name if spec else "", noise=noise)
     frames = frames_of(data)
     fittings, unfit = [], {}
     for method in methods:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from fieldplay.evaluation.pose_files import FORMS
-from fieldplay_archive.spec import build
+from fieldplay_archive.spec import ImuNoise, build
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.yaml_text import value_of_yaml
@@ -22,7 +22,8 @@ WORD = re.compile(r"\{([A-Za-z_]\w*(?:\.\w+)?)\}")  # in commands and files: a w
 class Need:
     """A sensor: types of its messages, fields of its points (a|b is either), how often at least.
 
-    `camera`: with its CameraInfo; `raw`: pictures that are not compressed.
+    `camera`: with its CameraInfo; `raw`: images that are not compressed; `rectified`: images without the lens, of a
+    stereo pair with equal rows, and the CameraInfo of those. `noise` is what an IMU has where its dataset tells none.
     """
 
     types: tuple[str, ...]
@@ -30,6 +31,12 @@ class Need:
     least_hz: float = 0.0
     camera: bool = False
     raw: bool = False
+    rectified: bool = False
+    noise: ImuNoise | None = None
+
+    def __post_init__(self) -> None:
+        if self.rectified and not self.camera:
+            raise ValueError("rectified: expected `camera: true` with it, as the CameraInfo tells how")
 
 
 @dataclass(frozen=True, kw_only=True)

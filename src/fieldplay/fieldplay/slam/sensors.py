@@ -5,17 +5,20 @@ Extrinsics are those of tf_static, intrinsics those of the CameraInfo. The words
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
 from fieldplay.fusion.bindings import info_of, known_topic, topic_called
 from fieldplay.slam.methods import Method, Need
+from fieldplay_archive.spec import ImuNoise
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.cdr.record_decoder import FramedRecord, record_of_message
+from fieldplay_messages.cdr.rectification import Rectification
 from fieldplay_messages.errors import ArchiveError, UserError
+from fieldplay_messages.feeds.pictures import CAMERA_INFO_RECT, IMAGE_RECT
 from fieldplay_messages.records import CameraInfos
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S
@@ -38,6 +41,9 @@ class Sensor:
     rate_hz: float
     info: str = ""
     camera: Camera | None = None
+    camera_frame: str = ""  # of rectified images, if theirs is another: that of the camera
+    rotation: Array | None = None  # (3, 3), and its rotation to that of the images
+    noise: ImuNoise | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,7 @@ class Known:
     given: Mapping[str, str]
     told: Mapping[str, tuple[str, ...]]
     dataset: str = ""  # empty for a bag
+    noise: ImuNoise | None = None  # of its IMU
 
 
 def sensors_of(data: FieldData, method: Method, known: Known) -> dict[str, Sensor]:
@@ -54,7 +61,7 @@ def sensors_of(data: FieldData, method: Method, known: Known) -> dict[str, Senso
     found = {}
     for name, need in method.needs.items():
         try:
-            found[name] = _sensor(data, need, _topic(data, name, need, known))
+            found[name] = _sensor(data, need, _topic(data, name, need, known), known)
         except UserError as error:
             raise UnfitError(f"{method.name} does not fit: {error}") from None
     return found
@@ -77,7 +84,7 @@ def _topic(data: FieldData, name: str, need: Need, known: Known) -> TopicInfo:
     return topic
 
 
-def _sensor(data: FieldData, need: Need, topic: TopicInfo) -> Sensor:
+def _sensor(data: FieldData, need: Need, topic: TopicInfo, known: Known) -> Sensor:
     rate_hz = _rate(topic)
     if topic.count < 2 or rate_hz < need.least_hz:
         raise ArchiveError(
@@ -87,7 +94,31 @@ def _sensor(data: FieldData, need: Need, topic: TopicInfo) -> Sensor:
         _require_fields(data, topic, need)
     name = topic.name.removesuffix(COMPRESSED) if need.raw else topic.name
     info, camera = _camera(data, topic) if need.camera else ("", None)
-    return Sensor(topic=name, frame=topic.frame or _frame(data, topic), rate_hz=rate_hz, info=info, camera=camera)
+    frame = topic.frame or _frame(data, topic)
+    sensor = Sensor(topic=name, frame=frame, rate_hz=rate_hz, info=info, camera=camera, noise=known.noise or need.noise)
+    return _rectified(sensor) if need.rectified else sensor
+
+
+def _rectified(sensor: Sensor) -> Sensor:
+    """The same of rectified images, which the bag of the method has beside those of the camera."""
+    assert sensor.camera is not None
+    found, folder = Rectification(sensor.camera), sensor.info.rpartition("/")[0]
+    packed = COMPRESSED if sensor.topic.endswith(COMPRESSED) else ""
+    made = replace(
+        sensor, topic=f"{folder}/{IMAGE_RECT}{packed}", info=f"{folder}/{CAMERA_INFO_RECT}", camera=found.rectified
+    )
+    if not found.is_rotated:
+        return made
+    return replace(made, frame=found.frame(sensor.frame), camera_frame=sensor.frame, rotation=found.rotation)
+
+
+def add_rectified_frames(frames: Frames, sensors: Mapping[str, Sensor]) -> None:
+    """Add the frames of rectified images below those of their cameras, as the bag of the method has them."""
+    for sensor in sensors.values():
+        if sensor.rotation is not None and sensor.frame not in frames.parents:
+            pose = np.concatenate([np.zeros(3), quaternion_from_rotation(sensor.rotation.T)])[None]
+            stamp_ns = np.zeros(1, np.int64)
+            frames.add(sensor.camera_frame, sensor.frame, is_static=True, stamp_ns=stamp_ns, values=pose)
 
 
 def _rate(topic: TopicInfo) -> float:
@@ -135,6 +166,7 @@ def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
 def words_of(method: Method, sensors: Mapping[str, Sensor], frames: Frames) -> dict[str, str]:
     """The words that the method's command and files hold, except those of its folder; UnfitError where one is not."""
     there = dict(_words(sensors))
+    add_rectified_frames(frames, sensors)
     for word in method.words:
         pair, _, part = word.partition(".")
         one, joined, other = pair.partition("_T_")
@@ -162,9 +194,12 @@ def _words(sensors: Mapping[str, Sensor]) -> Iterator[tuple[str, str]]:
         yield f"{name}.frame", sensor.frame
         yield f"{name}.rate_hz", f"{sensor.rate_hz:.6g}"
         yield f"{name}.info_topic", sensor.info
+        if sensor.noise is not None:
+            for part in fields(sensor.noise):
+                yield f"{name}.{part.name}", f"{getattr(sensor.noise, part.name):.6g}"
         if sensor.camera is not None:
-            for part in ("width", "height", "fx", "fy", "cx", "cy", "distortion_model"):
-                yield f"{name}.{part}", f"{getattr(sensor.camera, part)}"
+            for each in ("width", "height", "fx", "fy", "cx", "cy", "distortion_model"):
+                yield f"{name}.{each}", f"{getattr(sensor.camera, each)}"
             yield f"{name}.distortion", _numbers(np.array((*sensor.camera.distortion, 0.0, 0.0, 0.0, 0.0)[:4]))
             yield f"{name}.baseline_m", f"{_baseline(sensor.camera):.9g}"
 

@@ -17,7 +17,7 @@ from fieldplay.slam.environments import environment_of, provide
 from fieldplay.slam.methods import Method, filled
 from fieldplay.slam.processes import Place, run_programs
 from fieldplay.slam.results import DONE, FAILED, SKIPPED, Outcome, as_json
-from fieldplay.slam.sensors import Sensor
+from fieldplay.slam.sensors import Sensor, add_rectified_frames
 from fieldplay.sources.bag import BagSource
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_fusion.evaluation.errors import FusionError
@@ -97,12 +97,14 @@ class Trial:
         """A bag of the topics that the method needs, and of no other."""
         names = [name for sensor in fitting.sensors.values() for name in (sensor.topic, sensor.info) if name]
         wanted = "|".join(map(re.escape, dict.fromkeys([STATIC, *names])))
-        is_raw = any(need.raw for need in fitting.method.needs.values())
+        needs = fitting.method.needs.values()
+        is_raw, is_rectified = any(need.raw for need in needs), any(need.rectified for need in needs)
         selection = Selection(
             start_s=self.part.start_s,
             duration_s=self.part.duration_s,
             topics=f"^({wanted})$",
             images="raw" if is_raw else None,
+            rectify=is_rectified,
         )
         self.data.to_bag(path, selection, progress=self.progress)
         return path
@@ -144,6 +146,7 @@ class Trial:
             ways = replace(
                 self.truth, estimate=replace(way, child=filled(method.frame, fitting.words), topic=method.name)
             )
+            add_rectified_frames(ways.frames, fitting.sensors)
             found = self._compared(ways, method, notes.append)
         except UserError as error:
             return replace(outcome, status=FAILED, error=str(error), notes=tuple(notes))

@@ -14,12 +14,18 @@ from fieldplay_archive.outlets.moving_frames import (
     sends_odom_tf,
     streams_on_tf,
 )
+from fieldplay_archive.outlets.rectified_bag_feeds import rectified_feeds
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_archive.outlets.static_frames import feed_of_static_frames, map_edges, static_edges
+from fieldplay_archive.outlets.static_frames import (
+    feed_of_static_frames,
+    map_edges,
+    rectified_edges,
+    static_edges,
+)
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.cdr.clouds import CLOUD
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.feeds.clouds import feed_of_clouds
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
@@ -46,7 +52,10 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     if archive.bag is not None:
-        return feeds_of_bag(archive, archive.bag, selection, window.first_ns)
+        more = rectified_feeds(archive, selection, window.first_ns) if selection.rectify else ()
+        return feeds_of_bag(archive, archive.bag, selection, window.first_ns, more=list(more))
+    if selection.rectify and not any(spec.camera and spec.id in archive.streams for spec in archive.spec.streams):
+        raise UsageError(f"--rectify: expected images with a CameraInfo, {archive.root} has none")
     feeds = []
     edges = _standing_edges(archive, selection, window.first_ns)
     if edges:
@@ -78,7 +87,8 @@ def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns:
 
 def _standing_edges(archive: Archive, selection: Selection, begin_ns: int) -> list[Edge]:
     has_map = selection.map_tf or selection.derived
-    return static_edges(archive.spec) + (map_edges(archive, begin_ns) if has_map else [])
+    edges = static_edges(archive.spec) + (map_edges(archive, begin_ns) if has_map else [])
+    return edges + (rectified_edges(archive) if selection.rectify else [])
 
 
 def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:
@@ -100,7 +110,10 @@ def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selecti
         camera = archive.spec.cameras.get(spec.camera)
         images = images_of(stream, selection.images)
         ranks = (INFO, DATA)
-        return feeds_of_pictures(stream, spec, topic, camera=camera, images=images, report=archive.defects, ranks=ranks)
+        return feeds_of_pictures(
+            stream, spec, topic,
+            camera=camera, images=images, report=archive.defects, ranks=ranks, rectify=selection.rectify,
+        )  # fmt: skip
     if spec.type == CLOUD:
         return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA, latched=spec.latched)]
     return [feed_of_numbers(stream, spec, topic, rank=DATA, latched=spec.latched)]

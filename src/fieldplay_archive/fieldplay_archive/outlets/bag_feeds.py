@@ -1,7 +1,7 @@
 """The topics of a bag as feeds: the very bytes that lie in it, offered as they were."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fieldplay_archive.archive import Archive
@@ -35,14 +35,21 @@ def kind_of_feed(feed: Feed) -> MessageKind:
     return feed.kind if isinstance(feed, StoredFeed) else kind_of_type(feed.msgtype)
 
 
-def feeds_of_bag(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> list[Feed]:
-    """The topics that are wanted, latched ones first; of static transforms all that were sent before first_ns, too."""
+def feeds_of_bag(
+    archive: Archive, bag: Bag, selection: Selection, first_ns: int, *, more: Sequence[Feed] = ()
+) -> list[Feed]:
+    """The topics that are wanted, latched ones first; of static transforms all that were sent before first_ns, too.
+
+    `more` are topics that are made of the bag's, of which those that are wanted are among them.
+    """
     _require_possible(archive, selection)
     last_ns = max(span.last_ns for span in _spans(archive))
     if first_ns > last_ns:
         length_s = (last_ns - min(span.first_ns for span in _spans(archive))) / NS_PER_S
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the bag, got {selection.start_s:g} s")
-    found = list(_feeds(archive, bag, selection, first_ns))
+    wanted = re.compile(selection.topics)
+    found: list[Feed] = [feed for feed in more if wanted.search(feed.topic)]
+    found += _feeds(archive, bag, selection, first_ns)
     if not found:
         there = ", ".join(sorted(archive.streams))
         raise ArchiveError(f"no topic matches '{selection.topics}'; there are {there}")
@@ -62,7 +69,10 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
         found = bag.indexed[name]
         channel = channel_of_indexed(topic, found, bag.profiles.get(name))
         if topic == STATIC:
-            stream, channel = stream.since(first_ns), replace(channel, qos=_qos_of_static(len(found.places.stamp_ns)))
+            stream, channel = (
+                stream.since(first_ns),
+                replace(channel, qos=_qos_of_static(len(found.places.stamp_ns) + selection.rectify)),
+            )
         is_latched = channel.qos.durability == "transient_local"
         yield StoredFeed(
             topic=topic,

@@ -15,6 +15,7 @@ class Selection:
     duration_s: float | None = None
     topics: str = ""
     images: Images | None = None
+    rectify: bool = False  # also rectified pictures, of every camera whose numbers are known
     namespace: str | None = None
     frame_prefix: str = ""
     map_tf: bool = False  # map -> odom in the static tree, for an odometry that starts with the selection

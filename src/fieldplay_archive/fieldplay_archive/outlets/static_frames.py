@@ -19,6 +19,7 @@ from fieldplay_kinematics.transforms import (
     transform_from_rotation,
 )
 from fieldplay_messages import records
+from fieldplay_messages.cdr.rectification import Rectification
 from fieldplay_messages.feeds.feed import Feed, feed_of_numbers
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import StreamSpec
@@ -31,6 +32,23 @@ Stamps = NDArray[np.int64]
 def static_edges(spec: DatasetSpec) -> list[Edge]:
     """The transforms of the dataset's own extrinsics, as its tree has them."""
     return edges_from_published(spec.extrinsics, spec.tree)
+
+
+def rectified_edges(archive: Archive) -> list[Edge]:
+    """The frames of rectified pictures below those of their cameras, where the rectification rotates them."""
+    edges: list[Edge | None] = []
+    for stream in archive.spec.streams:
+        camera = archive.spec.cameras.get(stream.camera)
+        if camera is not None and stream.id in archive.streams:
+            edges.append(rectified_edge(Rectification(camera), stream.frame))
+    return [edge for edge in edges if edge is not None]
+
+
+def rectified_edge(rectification: Rectification, frame: str) -> Edge | None:
+    """The frame of a camera's rectified images below its own; None where they are one."""
+    if not rectification.is_rotated:
+        return None
+    return Edge(frame, rectification.frame(frame), transform_from_rotation(rectification.rotation.T, np.zeros(3)))
 
 
 def record_of_edges(edges: list[Edge], stamp_ns: int, frame_prefix: str = "") -> records.Transforms:

@@ -13,6 +13,7 @@ from fieldplay_fusion.dfn.intrinsics import UNSET, camera_of, matrix_of, require
 from fieldplay_fusion.dfn.step import Ports, Step, implements
 from fieldplay_fusion.dfn.values import Array, Frame, FramePair
 from fieldplay_fusion.projection.cameras import FISHEYE, PLUMB_BOB, RATIONAL, CameraModel
+from fieldplay_messages.cdr.rectification import undistortion_maps
 from fieldplay_messages.errors import UsageError
 
 BORDERS = (cv2.BORDER_CONSTANT, cv2.BORDER_WRAP, cv2.BORDER_REFLECT)  # by the published numbers
@@ -35,9 +36,10 @@ class StereoCalibration(NamedTuple):
 def maps_to(camera: CameraModel, seen: CameraModel, turn: Array | None = None) -> Maps:
     """Where the pixels (h, w) of a camera without lens are in the picture of one with, turned by a rotation (3, 3)."""
     turned = np.eye(3) if turn is None else turn
-    make = cv2.fisheye.initUndistortRectifyMap if camera.kind == FISHEYE else cv2.initUndistortRectifyMap
-    size = (seen.width, seen.height)
-    first, second = make(camera.matrix, _lens(camera), turned, seen.matrix, size, cv2.CV_32FC1)
+    model, size = "fisheye" if camera.kind == FISHEYE else "", (seen.width, seen.height)
+    first, second = undistortion_maps(
+        camera.matrix, _lens(camera), model, rotation=turned, target=seen.matrix, size=size, kind=cv2.CV_32FC1
+    )
     return np.asarray(first, np.float32), np.asarray(second, np.float32)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import cv2
@@ -13,7 +12,7 @@ from fieldplay_fusion.dfn.values import Cloud, Frame, State, Wrench
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay_messages import records
-from fieldplay_messages.cdr.picture_pixels import SHAPES, decoded, pixels_from_image
+from fieldplay_messages.cdr.rectification import Rectification, image_of_picture
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import Record
 from fieldplay_messages.spec import Camera
@@ -22,8 +21,6 @@ IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedIm
 CLOUD, ODOMETRY, POSE = "sensor_msgs/msg/PointCloud2", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped"
 WRENCH, NUMBER, TRUTH = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64", "std_msgs/msg/Bool"
 FURTHEST_M = 1e4  # a point that is further is none
-SAME = 1e-6  # by which a matrix may differ from the identity
-PLAIN = {"mono8", "mono16", "16UC1", "16SC1", "32FC1", "8UC1"}
 
 
 def frame_of_picture(record: Record, camera: "StereoCamera | None" = None) -> Frame:
@@ -31,26 +28,9 @@ def frame_of_picture(record: Record, camera: "StereoCamera | None" = None) -> Fr
     if not isinstance(record, records.Pictures):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     data = record.load(0)
-    image, encoding = _pixels(data)
+    image, encoding = image_of_picture(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
     return frame if camera is None else camera.seen(frame)
-
-
-def _pixels(data: "bytes | records.Pixels") -> tuple[NDArray[Any], str]:
-    if isinstance(data, records.Pixels):
-        if data.encoding in PLAIN and not data.is_bigendian:
-            kind = np.dtype(SHAPES[data.encoding][0])
-            rows = np.frombuffer(data.data, np.uint8)
-            if len(rows) >= data.step * data.height > 0 and data.step >= data.width * kind.itemsize:
-                rows = rows[: data.step * data.height].reshape(data.height, data.step)
-                return np.ascontiguousarray(rows[:, : data.width * kind.itemsize]).view(kind), data.encoding
-        return pixels_from_image(data), "bgr8"
-    found = decoded(data)
-    if found is None:
-        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture")
-    if found.ndim == 2:
-        return found, "mono8" if found.dtype == np.uint8 else "16UC1"
-    return np.ascontiguousarray(found[:, :, :3]), "bgr8"
 
 
 class StereoCamera:
@@ -58,41 +38,19 @@ class StereoCamera:
 
     def __init__(self, info: Camera) -> None:
         self.info = info
-        matrix = np.array([[info.fx, 0, info.cx], [0, info.fy, info.cy], [0, 0, 1.0]])
-        if not (info.fx > 0 and info.fy > 0) or np.array_equal(matrix, np.eye(3)):
-            raise ArchiveError(f"expected a camera matrix with focal lengths in pixels, got K = {matrix.tolist()}")
-        self._matrix = matrix
-        turn = np.array(info.rectification or np.eye(3).reshape(-1)).reshape(3, 3)
-        projection = np.array(info.projection or np.zeros(12)).reshape(3, 4)
-        if not projection[0, 0]:
-            projection = np.hstack([matrix, np.zeros((3, 1))])
-        self._turn, self._projection = turn, projection
+        self._rectification = Rectification(info)
+        projection = self._rectification.projection
         self.baseline_m = -float(projection[0, 3] / projection[0, 0])
-        self._bends = bool(np.nan_to_num(np.array(info.distortion, float)).any())
-        is_turned = np.abs(turn - np.eye(3)).max() > SAME and turn.any()
+        is_turned, turn = self._rectification.is_rotated, self._rectification.rotation
         self.turn: NDArray[np.float64] | None = turn if is_turned else None  # the camera in its rectified self
-        is_other = np.abs(projection[:, :3] - matrix).max() > SAME
-        self.rectifies = bool(self._bends or is_turned or is_other)
+        self.rectifies = self._rectification.is_needed
         self.camera = CameraModel(
             matrix=projection[:, :3].copy(), distortion=np.zeros(0), model="", width=info.width, height=info.height
         )
 
-    @cached_property
-    def _maps(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        size = (self.info.width, self.info.height)
-        bends = np.array(self.info.distortion, float)
-        turn, target = self._turn, self._projection[:, :3]
-        if self.info.distortion_model in ("equidistant", "fisheye"):
-            return cv2.fisheye.initUndistortRectifyMap(self._matrix, bends, turn, target, size, cv2.CV_16SC2)
-        return cv2.initUndistortRectifyMap(self._matrix, bends, turn, target, size, cv2.CV_16SC2)
-
     def seen(self, frame: Frame) -> Frame:
         """The frame with its camera, rectified if it is not."""
-        height, width = frame.image.shape[:2]
-        if (width, height) != (self.info.width, self.info.height):
-            expected = f"{self.info.width} x {self.info.height}"
-            raise ArchiveError(f"its CameraInfo is of pictures of {expected}, this one has {width} x {height} pixels")
-        image = cv2.remap(frame.image, *self._maps, cv2.INTER_LINEAR) if self.rectifies else frame.image
+        image = self._rectification.image(frame.image)
         return replace(frame, image=image, camera=self.camera, baseline_m=self.baseline_m)
 
 

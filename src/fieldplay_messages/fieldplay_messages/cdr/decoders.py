@@ -63,7 +63,15 @@ def _imu(columns: Columns, times: Times) -> records.Record:
         linear_acceleration_m_s2=columns.axes("linear_acceleration"),
         orientation_xyzw=None if is_absent else columns.axes("orientation", "xyzw"),
         orientation_covariance=None if is_absent else covariance,
+        angular_velocity_covariance=_known_covariance(columns, "angular_velocity_covariance"),
+        linear_acceleration_covariance=_known_covariance(columns, "linear_acceleration_covariance"),
     )
+
+
+def _known_covariance(columns: Columns, path: str) -> Array | None:
+    """Covariances (n, 3, 3); None where all are zero, which is unknown."""
+    covariance = _covariance(columns, path, 3)
+    return covariance if covariance.any() else None
 
 
 @decodes("sensor_msgs/msg/MagneticField")

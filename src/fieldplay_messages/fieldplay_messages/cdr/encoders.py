@@ -65,6 +65,8 @@ def _imu(record: records.Imu, stream: StreamSpec) -> Bytes:
     data, rows = stamped_rows(stream.type, record, stream.frame)
     set_axes(rows, "angular_velocity", record.angular_velocity_rad_s)
     set_axes(rows, "linear_acceleration", record.linear_acceleration_m_s2)
+    set_covariance(rows, "angular_velocity_covariance", record.angular_velocity_covariance)
+    set_covariance(rows, "linear_acceleration_covariance", record.linear_acceleration_covariance)
     if record.orientation_xyzw is None:
         rows["orientation.w"] = 1.0
         rows["orientation_covariance"] = 0.0

@@ -1,7 +1,7 @@
 """Pictures as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from threading import Lock
@@ -13,18 +13,22 @@ import numpy as np
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
 from fieldplay_messages.cdr.picture_files import whole_picture
 from fieldplay_messages.cdr.picture_pixels import decoded
+from fieldplay_messages.cdr.rectification import Rectification
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import CameraInfos, Pictures, Pixels
 from fieldplay_messages.spec import Camera, StreamSpec
 from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.streams import Stream
+from fieldplay_messages.streams import Span, Stream
 
 RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
 KEPT = 12  # pictures that several topics share, as the archive holds them
+KEPT_RECTIFIED = 3  # which are larger
 PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
 RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
 MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
+
+CAMERA_INFO, IMAGE_RECT, CAMERA_INFO_RECT = "camera_info", "image_rect", "camera_info_rect"
 
 Images = Literal["raw", "compressed", "both"]
 
@@ -39,6 +43,7 @@ class _Shared:
     kept: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
     reported: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
+    most: int = KEPT
 
     def checked(self, record: Pictures, row: int) -> bytes | Pixels:
         """A picture's file, or its pixels; ArchiveError where it is defective, which is reported once."""
@@ -46,7 +51,7 @@ class _Shared:
         with self.lock:
             if key not in self.kept:
                 self.kept[key] = self._read(record, row)
-                if len(self.kept) > KEPT:
+                if len(self.kept) > self.most:
                     self.kept.popitem(last=False)
             data = self.kept[key]
         if isinstance(data, ArchiveError):
@@ -116,11 +121,16 @@ def feeds_of_pictures(
     images: Images,
     report: Report,
     ranks: tuple[int, int],
+    rectify: bool = False,
 ) -> list[Feed]:
-    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted."""
+    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted.
+
+    With `rectify` the same again of rectified pictures, where there is a camera: `image_rect` and `camera_info_rect`
+    beside the topic, in a frame of their own where the rectification rotates them.
+    """
     shared = _Shared(report, spec.id, camera)
+    topics = _PictureTopics(stream.spans, spec.id, images, ranks, shared)
     beside = topic.rpartition("/")[0]
-    feeds: list[Feed] = []
 
     def records(index: int) -> Pictures:
         record = stream.load(index)
@@ -128,21 +138,59 @@ def feeds_of_pictures(
             raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
         return replace(record, load=lambda row: shared.checked(record, row))
 
-    def feed(name: str, msgtype: str, rank: int, make: Make) -> None:
+    feeds = topics.feeds(topic, f"{beside}/{CAMERA_INFO}", records, camera=camera, frame=spec.frame)
+    if camera is None or not rectify:
+        return feeds
+    rectification = Rectification(camera)
+    of_rectified = replace(shared, camera=None, kept=OrderedDict(), lock=Lock(), most=KEPT_RECTIFIED)
+
+    def rectified(index: int) -> Pictures:
+        record = records(index)
+        if not rectification.is_needed:
+            return record
+        made = replace(record, load=lambda row: rectification.pixels(record.load(row)), packed=False)
+        return replace(made, load=lambda row: of_rectified.checked(made, row))
+
+    topics, frame = replace(topics, shared=of_rectified), rectification.frame(spec.frame)
+    names = f"{beside}/{IMAGE_RECT}", f"{beside}/{CAMERA_INFO_RECT}"
+    return [*feeds, *topics.feeds(*names, rectified, camera=rectification.rectified, frame=frame)]
+
+
+@dataclass(frozen=True)
+class _PictureTopics:
+    """Feeds of pictures on a topic, with CameraInfo on another."""
+
+    spans: Sequence[Span]
+    stream: str
+    images: Images
+    ranks: tuple[int, int]
+    shared: _Shared
+
+    def feeds(
+        self, topic: str, info: str, records: Callable[[int], Pictures], *, camera: Camera | None, frame: str
+    ) -> list[Feed]:
+        """CameraInfo first, then compressed and raw pictures as wanted."""
+        of_info, of_images = self.ranks
+        found = []
+        if camera is not None:
+            make = partial(_info, camera_info_rows(camera, frame))
+            feed = self._feed(info, INFO, records, make=make, frame=frame, rank=of_info)
+            found.append(replace(feed, records=lambda index: _infos(records(index), camera)))
+        if self.images in ("compressed", "both"):
+            name = f"{topic}/compressed"
+            found.append(self._feed(name, COMPRESSED, records, make=_compressed, frame=frame, rank=of_images))
+        if self.images in ("raw", "both"):
+            found.append(self._feed(topic, RAW, records, make=_raw, frame=frame, rank=of_images))
+        return found
+
+    def _feed(
+        self, topic: str, msgtype: str, records: Callable[[int], Pictures], *, make: Make, frame: str, rank: int
+    ) -> Feed:
         def messages(record: Pictures) -> SpanMessages:
-            return SingleMessages(lambda row: make(shared, record, row, spec.frame))
+            return SingleMessages(lambda row: make(self.shared, record, row, frame))
 
-        made = Feed(topic=name, msgtype=msgtype, spans=stream.spans, records=records, messages=messages)
-        feeds.append(replace(made, frame=spec.frame, rank=rank, stream=spec.id))
-
-    if camera is not None:
-        feed(f"{beside}/camera_info", INFO, ranks[0], partial(_info, camera_info_rows(camera, spec.frame)))
-        feeds[0] = replace(feeds[0], records=lambda index: _infos(records(index), camera))
-    if images in ("compressed", "both"):
-        feed(f"{topic}/compressed", COMPRESSED, ranks[1], _compressed)
-    if images in ("raw", "both"):
-        feed(topic, RAW, ranks[1], _raw)
-    return feeds
+        made = Feed(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
+        return replace(made, frame=frame, rank=rank, stream=self.stream)
 
 
 def _infos(pictures: Pictures, camera: Camera) -> CameraInfos:
@@ -161,6 +209,13 @@ def camera_info_rows(camera: Camera, frame: str) -> Layout:
     return Layout(template=data[0], dtype=layout.dtype)
 
 
+def camera_info_message(layout: Layout, stamp_ns: int) -> bytes:
+    """A CameraInfo of a camera (`camera_info_rows`) with a stamp."""
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
+    return data.tobytes()
+
+
 def _data(record: Pictures, row: int) -> bytes | Pixels | None:
     """A picture's file, or its pixels; None where it is defective."""
     try:
@@ -172,9 +227,7 @@ def _data(record: Pictures, row: int) -> bytes | Pixels | None:
 def _info(layout: Layout, shared: _Shared, record: Pictures, row: int, _: str) -> Pieces | None:
     if _data(record, row) is None:
         return None
-    data, rows = layout.rows(1)
-    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(int(record.stamp_ns[row]), NS_PER_S)
-    return (data.tobytes(),)
+    return (camera_info_message(layout, int(record.stamp_ns[row])),)
 
 
 def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
@@ -187,11 +240,12 @@ def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Piec
     kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
     if encoding in MOSAICS:
         kind = f"{encoding}; png compressed "  # as image_transport writes it, whose reader takes the kind from here
-    return (
-        _head(COMPRESSED, int(record.stamp_ns[row]), {"header.frame_id": frame, "format": kind}),
-        _length(data),
-        data,
-    )
+    return compressed_message(data, int(record.stamp_ns[row]), frame, kind)
+
+
+def compressed_message(data: bytes, stamp_ns: int, frame: str, kind: str) -> tuple[bytes, bytes, bytes]:
+    """A sensor_msgs/CompressedImage of a file's bytes, in pieces; `kind` is its format."""
+    return _head(COMPRESSED, stamp_ns, {"header.frame_id": frame, "format": kind}), _length(data), data
 
 
 def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.readers.rosario.calibration import LEFT, RIGHT, TURN_ERROR
-from fieldplay_archive.readers.rosario.raw_folder import GBAS_FIX, NO_FIX, SBAS_FIX, fix_covariances, with_known_heights
+from fieldplay_archive.readers.rosario.raw_folder import (
+    GBAS_FIX,
+    NO_FIX,
+    SBAS_FIX,
+    fix_covariances,
+    imu_covariances,
+    with_known_heights,
+)
 from fieldplay_archive.spec import Extrinsic
 from fieldplay_kinematics import axes
 from fieldplay_messages import records
@@ -122,7 +129,8 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
     vectors = (path.format(axis) for path in VECTORS.get(stream, ()) for axis in "xyz")
     paths = (*vectors, *OTHERS.get(stream, ()))
     made: dict[str, Convert] = {
-        "imu": _imu, "fix": lambda stamps, columns: _fix(archive, stamps, columns), "velocity": _velocity,
+        "imu": lambda stamps, columns: _imu(archive, stamps, columns),
+        "fix": lambda stamps, columns: _fix(archive, stamps, columns), "velocity": _velocity,
         "odom_archived": _odometry,
     }  # fmt: skip
 
@@ -164,11 +172,15 @@ def _impossible_turns(columns: FieldNumbers) -> Iterator[Impossible]:
 JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_turns}
 
 
-def _imu(stamp_ns: Stamps, columns: FieldNumbers) -> records.Imu:
+def _imu(archive: Archive, stamp_ns: Stamps, columns: FieldNumbers) -> records.Imu:
+    """The bags have no covariances: those of the dataset's noise are taken."""
+    of_force, of_rates = imu_covariances(archive.imu_noise, len(stamp_ns))
     return records.Imu(
         stamp_ns=stamp_ns,
         angular_velocity_rad_s=columns.vectors("angular_velocity"),
         linear_acceleration_m_s2=columns.vectors("linear_acceleration"),
+        angular_velocity_covariance=of_rates,
+        linear_acceleration_covariance=of_force,
     )
 
 

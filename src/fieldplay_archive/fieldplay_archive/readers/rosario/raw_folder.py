@@ -13,6 +13,7 @@ from fieldplay_archive.readers.rosario.calibration import Calibration
 from fieldplay_archive.readers.rosario.nmea import GGA, RMC, NmeaSpec
 from fieldplay_archive.readers.rosario.sequence import Companion, kind_of_log, odometry_by_content
 from fieldplay_archive.row_files import picture_stream, timed_files
+from fieldplay_archive.spec import ImuNoise
 from fieldplay_archive.tables.rows import TableRows
 from fieldplay_archive.tables.table_streams import Tables, TableStream
 from fieldplay_kinematics import axes
@@ -46,15 +47,19 @@ class RosarioConversions:
     constants: Mapping[str, Any]
     acc_offset_mg: Floats = field(default_factory=lambda: np.zeros(3))
     gyro_offset_deg_s: Floats = field(default_factory=lambda: np.zeros(3))
+    noise: ImuNoise | None = None
 
     def imu(self, rows: TableRows) -> records.Imu:
         """imu.log: degrees per second and thousandths of standard gravity, the calibration's offsets taken off."""
         rates = rows.columns("gyro_x", "gyro_y", "gyro_z") - self.gyro_offset_deg_s
         force = rows.columns("acc_x", "acc_y", "acc_z") - self.acc_offset_mg
+        of_force, of_rates = imu_covariances(self.noise, len(rows))
         return records.Imu(
             stamp_ns=rows.stamp_ns,
             angular_velocity_rad_s=np.radians(rates),
             linear_acceleration_m_s2=force * (STANDARD_GRAVITY_M_S2 / 1000),
+            angular_velocity_covariance=of_rates,
+            linear_acceleration_covariance=of_force,
         )
 
     def fix(self, rows: TableRows) -> records.Fix:
@@ -123,6 +128,14 @@ class RosarioConversions:
             angular_velocity_rad_s=nothing,
             twist_covariance=axes.diagonal(np.full((len(rows), 6), UNKNOWN_VARIANCE)),
         )
+
+
+def imu_covariances(noise: ImuNoise | None, count: int) -> tuple[Floats | None, Floats | None]:
+    """Covariances (n, 3, 3) of specific force and of turn rates by the noise of the IMU; None where it is not known."""
+    if noise is None:
+        return None, None
+    force, rates = (np.broadcast_to(np.eye(3) * variance, (count, 3, 3)) for variance in noise.variances)
+    return force, rates
 
 
 def velocity(rows: TableRows) -> records.Twist:
@@ -240,8 +253,9 @@ def _conversions(archive: Archive, calibration: Calibration) -> RosarioConversio
         archive.notes.append("the IMU's offsets are not taken off, as no calibration file tells them")
     acc, gyro = (np.zeros(3) if offset is None else offset for offset in offsets)
     return RosarioConversions(
-        parameters=archive.parameters, constants=archive.spec.constants, acc_offset_mg=acc, gyro_offset_deg_s=gyro
-    )
+        parameters=archive.parameters, constants=archive.spec.constants, acc_offset_mg=acc, gyro_offset_deg_s=gyro,
+        noise=archive.imu_noise,
+    )  # fmt: skip
 
 
 def _note_repeated(archive: Archive, tables: Mapping[str, Tables]) -> None:
