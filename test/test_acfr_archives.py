@@ -120,6 +120,16 @@ def test_several_datasets_in_one_folder_are_refused(tmp_path: Path) -> None:
         open_dataset(tmp_path)
 
 
+def test_the_folder_of_all_sets_is_answered_with_the_command_that_takes_them(tmp_path: Path) -> None:
+    for number in range(1, 8):
+        TinyAcfr(tmp_path / f"{number:02d}-Static", seconds=0.1).write_lasers()
+    with pytest.raises(ArchiveError) as caught:
+        open_dataset(tmp_path)
+    told = str(caught.value)
+    assert "05-Static and 2 more, or take all of them with: fieldplay batch" in told and "06-Static" not in told
+    assert told.endswith(f"fieldplay batch '{tmp_path}/*' --do check,report --out DIR")
+
+
 @pytest.mark.parametrize("folder", [*LASERS, "RadarRangeBearing", "Nav", "RadarSpectrum", "Payload", "VideoIR"])
 def test_one_sensor_alone_is_recognised_even_if_its_log_is_damaged(
     whole: TinyAcfr, tmp_path: Path, folder: str

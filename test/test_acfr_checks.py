@@ -55,6 +55,9 @@ def test_info_names_the_set_with_its_local_time(archive: TinyAcfr) -> None:
     archive.write_nav()
     note = noted(notes_of(archive.root), "of the report")
     assert note.startswith("set 29-DynamicDayTriangleClear of the report: open area (triangle), clear; 2008-10-17")
+    assert noted(notes_of(archive.root), "visual camera: gain") == "visual camera: gain 0 (day), 10 Hz by the report"
+    moved(archive, "122415887")
+    assert noted(notes_of(archive.root), "visual camera: gain") == "visual camera: gain 20 (night), 10 Hz by the report"
     assert "10:12:13 local time, 378.212 s in which all sensors have data" in note
 
 

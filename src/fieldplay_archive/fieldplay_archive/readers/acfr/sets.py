@@ -31,6 +31,7 @@ LINE = re.compile(
     rb"|ACTUATOR_SETPOINT_DATA|VELOCITY_TURN_RATE_DATA|[-+]?\d+\.?\d*([\s,]+[-+]?\d+\.?\d*){5})[\s,]",
     re.IGNORECASE,
 )
+SHOWN_SETS = 5
 HEAD = 1 << 12  # bytes of a log that tell what it is
 QUALIFIED = "QAsciiData"  # what the logs are called, which are read rather than their copies for Matlab
 CAMERA_CALIBRATION = re.compile(r".*Camera_?Calibration", re.IGNORECASE)
@@ -60,10 +61,21 @@ def require_one(root: Path, files: Files) -> str:
     """The name of the one dataset below a path; ArchiveError where there are several."""
     found = sorted({_above(name) for name in files.names if FILE.fullmatch(last_part(name))})
     if len(found) > 1:
-        several = ", ".join(str(root / folder) for folder in found)
-        raise ArchiveError(f"{root}: expected one dataset, got {len(found)}; name one of {several}")
+        raise ArchiveError(f"{root}: expected one dataset, got {len(found)}; {_advice(root, found)}")
     inside = last_part(found[0]) if found else ""
     return inside or (root.resolve().stem if root.is_file() else root.resolve().name)
+
+
+def _advice(root: Path, sets: list[str]) -> str:
+    """What to do with a folder or a zip of several sets."""
+    shown = ", ".join(str(root / folder) for folder in sets[:SHOWN_SETS])
+    more = f" and {len(sets) - SHOWN_SETS} more" if len(sets) > SHOWN_SETS else ""
+    one = f"name one of {shown}{more}"
+    if root.is_file():
+        return f"{one}: unpack it first"
+    parents = sorted({str((root / folder).parent / "*") for folder in sets})
+    patterns = " ".join(f"'{parent}'" for parent in parents)
+    return f"{one}, or take all of them with: fieldplay batch {patterns} --do check,report --out DIR"
 
 
 def _above(name: str) -> str:
@@ -173,11 +185,20 @@ def note_set(archive: Archive) -> KnownSet | None:
     known = timed or named
     if known is not None:
         archive.notes.append(_about(known, archive))
+        archive.notes.append(_camera_settings(known, constants))
         archive.recording.update(known.recording)
     if named is not None and named != timed:
         when = f"a time of {timed.name}" if timed else "another time"
         archive.notes.append(f"warning: the folder is called {name}, but what it holds was recorded at {when}")
     return known
+
+
+def _camera_settings(known: KnownSet, constants: Mapping[str, Any]) -> str:
+    """The visual camera's gain and rate in a set."""
+    gain, rates = constants["visual_camera_gain"], constants["visual_camera_hz"]
+    when = "night" if known.number in gain["night_sets"] else "day"
+    rate_hz = rates["others"].get(known.number, rates["static" if known.is_static else "dynamic"])
+    return f"visual camera: gain {gain[when]} ({when}), {rate_hz} Hz by the report"
 
 
 def _about(known: KnownSet, archive: Archive) -> str:
