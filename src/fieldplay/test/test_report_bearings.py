@@ -112,6 +112,28 @@ def test_returns_are_drawn_at_their_bearing_and_range_the_left_on_the_left() -> 
     assert "3 100 returns" in text_of(body).replace("\u202f", " ")
 
 
+def marker(name: str, x: float, y: float, *, alpha: float = 1.0) -> Any:
+    places = {"pose__position__x": x, "pose__position__y": y, "pose__orientation__w": 1.0, "color__a": alpha}
+    return stamped("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **places)
+
+
+def test_reference_objects_are_numbered_at_their_bearing_and_range_with_a_legend() -> None:
+    """The laser stands at (1, 0) in the map and looks along its x."""
+    markers = [marker("tree", 6.0, 0.0), marker("gone", 3.0, 0.0, alpha=0.2), marker("far pole", 100.0, 0.0)]
+    markers.append(marker("pole", 1.0, 4.0))
+    array = make("visualization_msgs/msg/MarkerArray", markers=markers)
+    laser = transform(START_NS, "map", "laser", (1.0, 0.0, 0.0))
+    named = batch("/acfr/reference_objects", [(START_NS, array)])
+    body = section_of(named, batch("/laser/scan", scans(left_and_right)), tf=(laser,))
+    found = re.findall(r'class="mark" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
+    assert [number for *_, number in found] == ["1", "3"]
+    (ahead, five_m), (left, four_m) = ((float(x), float(y)) for x, y, _ in found)
+    assert ahead == pytest.approx(50, abs=1) and left == pytest.approx(0.3, abs=1)
+    assert five_m == pytest.approx(100 * (1 - 5 / 10)) and four_m == pytest.approx(100 * (1 - 4 / 10))
+    assert "1 tree" in text_of(body) and "3 pole" in text_of(body)
+    assert "gone" not in body and "far pole" not in body
+
+
 def test_over_time_the_colours_follow_the_ranges_from_the_top_down() -> None:
     """A wall at 20 m, before which something comes at half of the time, on the left alone."""
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.report.html.charts import UNITS, path_of_points, x_labels, y_labels
+from fieldplay.report.html.charts import UNITS, path_of_points, percent, x_labels, y_labels
 from fieldplay.report.html.cut_axis import break_labels, break_marks_across
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.pictures import Pixels, exact_drawing, gradient
@@ -18,14 +18,15 @@ Array = NDArray[np.float64]
 
 
 def raster_figure(
-    title: str, told: str, pixels: Pixels, *, axes: tuple[Axis, Axis], layers: Sequence[Html] = (), foot: Html
-) -> Html:
-    """A card with cells (rows, columns, 4) in BGRA between an x and a y axis, and drawings in UNITS over it."""
+    title: str, told: str, pixels: Pixels, *, axes: tuple[Axis, Axis], layers: Sequence[Html] = (),
+    labels: Sequence[Html] = (), foot: Html,
+) -> Html:  # fmt: skip
+    """A card with cells (rows, columns, 4) in BGRA between an x and a y axis; drawings in UNITS and labels over it."""
     x_axis, y_axis = axes
     picture = exact_drawing(pixels, alternative=f"{title}, {told}")
     marks = break_marks_across(y_axis, units=UNITS, most=6)
     svg = element("svg", *layers, marks, viewBox=f"0 0 {UNITS} {UNITS}", preserveAspectRatio="none")
-    field = element("div", picture, svg, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
+    field = element("div", picture, svg, *labels, break_labels(y_axis, most=6, is_upright=False), class_="field cells")
     return element(
         "figure",
         element("figcaption", element("b", path_text(title)), element("span", told, class_="muted")),
@@ -52,6 +53,12 @@ def curve_over(x: Array, y: Array, axes: tuple[Axis, Axis], place: str) -> Html:
     runs = np.split(np.arange(len(points)), np.flatnonzero(np.diff(there)) + 1)
     lines = (path_of_points(points[run]) for run in runs if len(run) > 1 and there[run[0]])
     return element("path", d=Html("".join(lines)), class_=f"line {place}")
+
+
+def label_over(x: float, y: float, axes: tuple[Axis, Axis], text: str) -> Html:
+    """A short text with its middle at a point, for `labels` of a figure."""
+    style = f"left:{percent(axes[0].share(x))};top:{percent(1 - axes[1].share(y))}"
+    return element("span", text, class_="mark", style=style)
 
 
 def ramp(low: str, high: str, keys: Sequence[Html] = ()) -> Html:

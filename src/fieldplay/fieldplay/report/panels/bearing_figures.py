@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.report.html.charts import Curve, line_chart
-from fieldplay.report.html.markup import Html
-from fieldplay.report.html.raster import cells_of_shares, curve_over, key, ramp, raster_figure
+from fieldplay.report.html.markup import Html, element
+from fieldplay.report.html.raster import cells_of_shares, curve_over, key, label_over, ramp, raster_figure
 from fieldplay.report.html.ticks import Axis, count_text, many, number_axis, number_text
 from fieldplay.report.panels.overview import Overview
 from fieldplay_fusion.integrity.radar import mounting_from_base, seen_by_radar
@@ -117,6 +117,31 @@ class RadarSeen:
 RangeSensor = LaserSeen | RadarSeen
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReferenceObjects:
+    """Objects of known places: their frame, a time at which it is known, their names, and positions (n, 3) in it."""
+
+    frame: str
+    stamp_ns: int
+    names: tuple[str, ...]
+    position_m: Array
+
+    def labels(self, frames: Frames, sensor: str, axes: tuple[Axis, Axis]) -> tuple[list[Html], list[str]]:
+        """The number of each object at its bearing and range from a sensor, and what the numbers are."""
+        found = frames.transform(sensor, self.frame, np.array([self.stamp_ns], np.int64))
+        if found is None or not found[1][0]:
+            return [], []
+        level = _level(frames, sensor)
+        seen = self.position_m @ found[0][0, :3, :3].T + found[0][0, :3, 3]
+        own_deg, range_m = np.degrees(np.arctan2(seen[:, 1], seen[:, 0])), np.hypot(seen[:, 0], seen[:, 1])
+        bearing_deg = (level.sense * own_deg + level.yaw_deg + 180.0) % 360.0 - 180.0
+        shares = axes[0].shares(bearing_deg), axes[1].shares(range_m)
+        inside = np.all([(share >= 0) & (share <= 1) for share in shares], axis=0)
+        places = np.flatnonzero(inside & level.is_level).tolist()
+        labels = [label_over(float(bearing_deg[i]), float(range_m[i]), axes, str(i + 1)) for i in places]
+        return labels, [f"{i + 1} {self.names[i]}" for i in places]
+
+
 @dataclass(frozen=True)
 class _Level:
     """How bearings in a base come from a sensor's own: sense * own + yaw, in degrees."""
@@ -140,9 +165,12 @@ def shown_range_m(grids: Sequence[BearingCounts]) -> float:
 
 def density_figure(
     name: str, seen: RangeSensor, frames: Frames, *, top_m: float, radar: RadarSeen | None = None,
-    filtered: LaserSeen | None = None,
+    filtered: LaserSeen | None = None, objects: ReferenceObjects | None = None,
 ) -> Html:  # fmt: skip
-    """All returns by bearing and range, those that a filter took out in a colour, and the radar's ranges over them."""
+    """All returns by bearing and range, those that a filter took out in a colour, and the radar's ranges over them.
+
+    Objects of known places have numbers, with their names below.
+    """
     level = _level(frames, seen.frame)
     counts = seen.grid.counts
     x_axis, columns = _bearings(counts, level)
@@ -160,7 +188,10 @@ def density_figure(
     told = f"{count_text(int(counts.sum()))} returns, m over degrees{'' if level.is_level else ' in its own plane'}"
     keys = [key("s1", "taken out")] if filtered is not None else []
     keys += [key("s3", "radar: median, nearest and farthest tenth")] if layers else []
-    return raster_figure(name, told, pixels, axes=axes, layers=layers, foot=ramp("few", "many", keys))
+    labels, names = ([], []) if objects is None else objects.labels(frames, seen.frame, axes)
+    keys += [element("span", name) for name in names]
+    foot = ramp("few", "many", keys)
+    return raster_figure(name, told, pixels, axes=axes, layers=layers, labels=labels, foot=foot)
 
 
 def waterfall_figure(overview: Overview, name: str, seen: RangeSensor, *, top_m: float) -> Html:

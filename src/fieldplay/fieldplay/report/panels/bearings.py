@@ -11,6 +11,7 @@ from fieldplay.report.html.ticks import count_text
 from fieldplay.report.panels.bearing_figures import (
     LaserSeen,
     RadarSeen,
+    ReferenceObjects,
     density_figure,
     difference_chart,
     shown_range_m,
@@ -23,25 +24,28 @@ from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.frames import Frames
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.clouds import CLOUD, points_from_rows
+from fieldplay_messages.cdr.decoders import MARKERS
 from fieldplay_messages.cdr.record_decoder import DIAGNOSTICS
 from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Scalars
+from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Markers, Scalars
 
 SHARE = "std_msgs/msg/Float32"
 FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end
+OBJECTS, VISIBLE = "/reference_objects", 0.5  # how the topic ends; markers more transparent are not there
 MOST_SENSORS = 8
 MOST_BYTES = 100_000  # of a revolution: more is no radar that gives one range for each bearing
 FLAT = 1e-3  # of the range
 LEAD = (
     "Range against bearing as seen from above, the left on the left; a sensor that stands on its edge has the angles "
-    "of its own plane. Orange is what the comparison with the radar takes for dust, smoke or rain."
+    "of its own plane. Orange is what the comparison with the radar takes for dust, smoke or rain. Numbers are objects "
+    "whose places are known, if the recording has reference_objects."
 )
 
 
 class BearingPanel:
     """Counts all returns of planar sensors by bearing and range, and keeps a few scans of each."""
 
-    msgtypes = (SCAN, CLOUD, SHARE, DIAGNOSTICS)
+    msgtypes = (SCAN, CLOUD, SHARE, DIAGNOSTICS, MARKERS)
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
@@ -49,10 +53,11 @@ class BearingPanel:
         self._radars: dict[Topic, RadarSeen | None] = {}  # None is one that does not scan a plane
         self._shares: dict[Topic, Numbers] = {}
         self._verdicts: dict[Topic, Counter[str]] = {}
+        self._objects: ReferenceObjects | None = None
 
     def add(self, batch: RecordBatch) -> None:
         """Scans, revolutions, and what was found of them."""
-        kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares}
+        kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares, MARKERS: self._add_objects}
         kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
 
     def tell(self, findings: Findings) -> None:
@@ -76,10 +81,15 @@ class BearingPanel:
         top_m = shown_range_m([radar.grid] if radar else [seen.grid for seen in lasers.values()])
         filtered = {topic: self._lasers.get(Topic(topic.name + FILTERED, SCAN)) for topic in lasers}
         densities = [
-            density_figure(topic.name, seen, self._frames, top_m=top_m, radar=radar, filtered=filtered[topic])
+            density_figure(
+                topic.name, seen, self._frames, top_m=top_m, radar=radar, filtered=filtered[topic],
+                objects=self._objects,
+            )
             for topic, seen in lasers.items()
+        ]  # fmt: skip
+        densities += [
+            density_figure(t.name, seen, self._frames, top_m=top_m, objects=self._objects) for t, seen in radars.items()
         ]
-        densities += [density_figure(t.name, seen, self._frames, top_m=top_m) for t, seen in radars.items()]
         both: list[tuple[Topic, LaserSeen | RadarSeen]] = [*lasers.items(), *radars.items()]
         falls = [waterfall_figure(overview, t.name, seen, top_m=top_m) for t, seen in both]
         charts = [] if radar is None else difference_chart(self._frames, lasers, radar)
@@ -136,6 +146,20 @@ class BearingPanel:
             if isinstance(record, Scalars):
                 numbers = self._shares.setdefault(batch.topic, Numbers((label,)))
                 numbers.add(record.leaves_ns, record.values[:, None])
+
+    def _add_objects(self, batch: RecordBatch) -> None:
+        """The reference objects of a scene, those that are drawn as being there."""
+        if not batch.topic.name.endswith(OBJECTS):
+            return
+        for record, frame, _ in batch.records:
+            if isinstance(record, Markers) and len(record):
+                there = record.colour_rgba[-1, :, 3] >= VISIBLE
+                self._objects = ReferenceObjects(
+                    frame=frame.lstrip("/"),
+                    stamp_ns=int(record.stamp_ns[-1]),
+                    names=tuple(name for name, is_there in zip(record.names, there.tolist(), strict=True) if is_there),
+                    position_m=record.position_m[-1][there],
+                )
 
     def _add_verdicts(self, batch: RecordBatch) -> None:
         if not batch.topic.name.endswith(REPORT):
