@@ -54,6 +54,21 @@ def node():
     context.shutdown()
 
 
+@pytest.fixture(autouse=True)
+def shut_down(monkeypatch):
+    """Upstream's thread is no daemon, and outlives a wait that failed: end it, or pytest never ends."""
+    instances, init = [], WaitForTopics.__init__
+
+    def record(self, *arguments, **options):
+        init(self, *arguments, **options)
+        instances.append(self)
+
+    monkeypatch.setattr(WaitForTopics, "__init__", record)
+    yield
+    for instance in instances:
+        instance.shutdown()
+
+
 @pytest.fixture
 def talk(node):
     """Publish ever greater numbers on a topic, again and again until the end of the test."""

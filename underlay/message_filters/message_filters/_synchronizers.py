@@ -71,9 +71,9 @@ class ApproximateTimeSynchronizer(TimeSynchronizer):
         slop_ns = self.slop.nanoseconds
         candidates = []
         for queue in self.queues:
-            near = [stamp_ns] if queue is own else [time for time in queue if abs(time - stamp_ns) <= slop_ns]
+            near = [stamp_ns] if queue is own else [time for time in queue if abs(time - stamp_ns) < slop_ns]
             candidates.append(sorted(near, key=lambda time: abs(time - stamp_ns)))
-        together = (times for times in itertools.product(*candidates) if max(times) - min(times) <= slop_ns)
+        together = (times for times in itertools.product(*candidates) if max(times) - min(times) < slop_ns)
         if own.get(stamp_ns) is None:  # too old for the queue
             return None
         return min(together, key=lambda times: sum(abs(time - stamp_ns) for time in times), default=None)

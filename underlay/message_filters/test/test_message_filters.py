@@ -63,9 +63,9 @@ def test_messages_within_the_slop_are_passed_on_the_nearest_first(filters):
     heard = heard_by(ApproximateTimeSynchronizer(filters, 10, 0.005))
     for stamp in (100, 104, 120):
         filters[0].signalMessage(point(stamp))
-    for stamp in (103, 101, 126, 125):
+    for stamp in (103, 101, 125, 124):
         filters[1].signalMessage(point(stamp))
-    assert heard == [(104, 103), (100, 101), (120, 125)]
+    assert heard == [(104, 103), (100, 101), (120, 124)]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -101,16 +101,26 @@ def test_callbacks_get_their_arguments(filters):
 
 def test_a_cache_is_asked_by_time(filters):
     cache = Cache(filters[0], 3)
-    for stamp in (5, 10, 30, 20):
+    for stamp in (5, 10, 20, 30):
         filters[0].signalMessage(point(stamp))
     at = {stamp: Time(nanoseconds=stamp * 1_000_000, clock_type=ClockType.ROS_TIME) for stamp in (10, 15, 20, 31)}
     assert [milliseconds(message) for message in cache.getInterval(at[10], at[20])] == [(10,), (20,)]
     assert milliseconds(cache.getElemAfterTime(at[15]), cache.getElemBeforeTime(at[15])) == (20, 10)
     assert cache.getElemAfterTime(at[31]) is None
     assert (cache.getOldestTime(), milliseconds(cache.getLast())) == (at[10], (30,))
-    assert cache.getLatestTime().nanoseconds == 30_000_000
+    assert cache.getLastestTime().nanoseconds == 30_000_000  # spelt so upstream
 
 
+@pytest.mark.stand_in("upstream keeps messages in the order of arrival")
+def test_a_cache_sorts_messages_by_time(filters):
+    cache = Cache(filters[0], 3)
+    for stamp in (5, 10, 30, 20):
+        filters[0].signalMessage(point(stamp))
+    at_15 = Time(nanoseconds=15_000_000, clock_type=ClockType.ROS_TIME)
+    assert milliseconds(cache.getElemAfterTime(at_15), cache.getElemBeforeTime(at_15)) == (20, 10)
+
+
+@pytest.mark.stand_in("upstream's Cache needs a filter")
 def test_an_empty_cache_has_nothing():
     cache = Cache()
     assert (cache.getLast(), cache.getLatestTime(), cache.getOldestTime()) == (None, None, None)
@@ -139,6 +149,7 @@ def test_topics_are_synchronized():
     assert [subscriber.getTopic() for subscriber in subscribers] == ["/left", "/right"]
 
 
+@pytest.mark.stand_in("upstream has these parts")
 def test_parts_of_upstream_that_are_missing_are_named():
     with pytest.raises(ImportError, match=r"message_filters\.TimeSequencer is not covered"):
         vars(message_filters)["__getattr__"]("TimeSequencer")
