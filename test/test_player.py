@@ -169,7 +169,7 @@ def state(heard: list[bytes]) -> dict[str, str]:
 
 def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audience, tmp_path: Path) -> None:
     with open_dataset(tiny_ameds.root) as archive:
-        convert(archive, tmp_path / "bag", Selection(), BagOptions())
+        convert(archive, tmp_path / "bag", Selection(rectify=True), BagOptions())
     expected: dict[str, list[bytes]] = {}
     kinds = {}
     with Reader(tmp_path / "bag") as bag:
@@ -180,8 +180,9 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audi
     (tmp_path / "qos.yaml").write_text(yaml.safe_dump(deep))
     for topic, kind in kinds.items():
         audience.listen(message_class(kind), topic, LATCHED if topic == "/tf_static" else MANY)
-    parameters = {"rate": 10, "images": "compressed", "joints_tf": False, "wait_for_subscribers": len(expected) - 1}
-    with playing(tiny_ameds.root, **parameters, qos_overrides=tmp_path / "qos.yaml") as process:
+    parameters = {"rate": 10, "images": "compressed", "rectify": True, "joints_tf": False}
+    parameters |= {"wait_for_subscribers": len(expected) - 1, "qos_overrides": tmp_path / "qos.yaml"}
+    with playing(tiny_ameds.root, **parameters) as process:
         code, output = process.end()
     assert code == 0, output
     assert {topic: len(heard) for topic, heard in audience.heard.items()} == {
