@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_archive.archive import Archive, spread
+from fieldplay_archive.measurement import Measurement, report_measurement
 from fieldplay_archive.readers.ameds.pose_checks import orientation_readings, place_mm
 from fieldplay_archive.readers.ameds.streams import NS_PER_MS, WHEELS
 from fieldplay_archive.tables.rows import TableRows, joined
@@ -30,32 +31,21 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """What was measured, and the setting that it speaks for, if it speaks for one, with the kind of the table."""
+class TableMeasurement(Measurement):
+    """A measurement, and the kind of the table that it is of."""
 
-    text: str
-    parameter: str = ""
-    fits: str | float | None = None
     table: str = "gnss_imu"
 
 
-Check = Callable[[Archive, Mapping[str, Tables]], Iterator[Measurement]]
+Check = Callable[[Archive, Mapping[str, Tables]], Iterator[TableMeasurement]]
 
 
 def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
     """Measure all that can be measured; notes say what was found, defects what does not fit."""
     for check in CHECKS:
         for measurement in check(archive, tables):
-            archive.notes.append(f"measured: {measurement.text}")
-            if measurement.parameter == "":
-                continue
-            chosen = archive.parameters.get(measurement.parameter)
-            if measurement.fits is None or chosen != measurement.fits:
-                cure = f"; {measurement.parameter}={chosen} does not fit"
-                if measurement.fits is not None:
-                    cure += f", --set {measurement.parameter}={measurement.fits} would"
-                file = tables[measurement.table].tables[0].name
-                archive.defects(Defect(file=file, kind="unit_mismatch", message=measurement.text + cure))
+            file = tables[measurement.table].tables[0].name if measurement.parameter else ""
+            report_measurement(archive, measurement, file)
 
 
 def _blocks(tables: Tables) -> Iterator[TableRows]:
@@ -85,7 +75,7 @@ def _slope(values: Floats, against: Floats) -> float:
     return float((values * against).sum() / (against * against).sum())
 
 
-def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
         return
     imu, body = _beside(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
@@ -94,44 +84,46 @@ def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
         return
     slope = _slope(imu.columns("gyro_x", "gyro_y", "gyro_z"), rates)
     fits = None if slope <= 0 else "deg/s" if abs(np.log(slope / np.degrees(1))) < abs(np.log(slope)) else "rad/s"
-    yield Measurement(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
+    yield TableMeasurement(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
 
 
-def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_imu" in tables:
         norm = float(np.median(np.linalg.norm(_sample(tables["gnss_imu"]).columns("mag_x", "mag_y", "mag_z"), axis=1)))
         middle = ETNA_FIELD_G * np.sqrt(1000)
-        yield Measurement(
+        yield TableMeasurement(
             f"the magnetic field has a norm of {norm:.4g} (at Etna 0.45 G or 450 mG)",
             "magnetometer_unit",
             "G" if norm < middle else "mG",
         )
 
 
-def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_imu" in tables:
         down = float(np.median(_sample(tables["gnss_imu"])["acc_z"]))
         low, high = GRAVITY_M_S2
         fits = None if not low < abs(down) < high else 1 if down < 0 else -1
-        yield Measurement(f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits)
+        yield TableMeasurement(
+            f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits
+        )
 
 
-def _body_acceleration(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _body_acceleration(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_body_acceleration" not in tables:
         return
     rows = _sample(tables["gnss_body_acceleration"])
     norm = float(np.median(np.linalg.norm(rows.columns("x", "y", "z"), axis=1)))
     text = f"GnssBodyAcceleration has a norm of {norm:.2f} m/s2 (median)"
     if norm < WITHOUT_GRAVITY_M_S2:
-        yield Measurement(f"{text}: gravity is not in it")
+        yield TableMeasurement(f"{text}: gravity is not in it")
         return
     text += ": gravity seems to be in it, and then in gnss/acceleration too"
     file = tables["gnss_body_acceleration"].tables[0].name
     archive.defects(Defect(file=file, kind="gravity_in_acceleration", stream="acceleration", message=text))
-    yield Measurement(text)
+    yield TableMeasurement(text)
 
 
-def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_pose" in tables:
         places = _sample(tables["gnss_pose"])
         latitude, longitude = (float(np.median(places[name])) for name in ("latitude", "longitude"))
@@ -147,7 +139,7 @@ def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurem
     yield from ()
 
 
-def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_imu" in tables:
         pressure = float(np.median(_sample(tables["gnss_imu"])["air_pressure"]))
         if not PRESSURE_PA[0] < pressure < PRESSURE_PA[1]:
@@ -156,7 +148,7 @@ def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measur
     yield from ()
 
 
-def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_pose" not in tables:
         return
     rows = _sample(tables["gnss_pose"])
@@ -166,10 +158,10 @@ def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measureme
     text = f"the host's clock is {median:+.6f} s against the INS's, with a spread (5 to 95 %) of {spread:.6f} s"
     if abs(median) > CLOCK_OFFSET_S or spread > CLOCK_OFFSET_S:
         archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="clock_offset", message=text))
-    yield Measurement(text)
+    yield TableMeasurement(text)
 
 
-def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_body_angular_velocity" not in tables:
         return
     for key in ("platform_velocity", "platform_twist_estimate"):
@@ -179,12 +171,12 @@ def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[Measure
         if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
             slope = _slope(twist["yaw_rate"], body["z"])
             fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
-            yield Measurement(
+            yield TableMeasurement(
                 f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits, key
             )
 
 
-def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
         return
     estimate, motor = _beside(tables["wheel_pose_estimate"], tables["motor_encoders"])
@@ -196,13 +188,15 @@ def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measur
     zero = float(np.median(steer))
     fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
     text = f"steering angles are {zero:+.2f} deg beside those of the ticks"
-    yield Measurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
+    yield TableMeasurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
     drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
     beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
-    yield Measurement(f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}")
+    yield TableMeasurement(
+        f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}"
+    )
 
 
-def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "wheel_pose_estimate" not in tables:
         return
     rows, estimate = _sample(tables["wheel_pose_estimate"]), tables["wheel_pose_estimate"]
@@ -217,7 +211,7 @@ def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Mea
         texts.append(f"the wheels' places are {apart_mm:.1f} mm from those of their steering angles")
         if apart_mm > WHEELS_APART_MM:
             archive.defects(_pose_mismatch(estimate, texts[1]))
-    yield from map(Measurement, texts)
+    yield from map(TableMeasurement, texts)
 
 
 def _pose_mismatch(tables: Tables, message: str) -> Defect:
@@ -238,14 +232,14 @@ def _spread(values: Floats) -> float:
     return float(np.median(np.abs(values - np.median(values, axis=0))))
 
 
-def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[Measurement]:
+def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     """The path that the speeds tell over the angle that the ticks tell, sums of all wheels: single ticks are coarse."""
     if "motor_encoders" not in tables:
         return
     per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
     path_m, turned_rad = np.sum([_rolled(rows, per_tick) for rows in _blocks(tables["motor_encoders"])], axis=0)
     if turned_rad > ENOUGH_TURNED_RAD:
-        yield Measurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
+        yield TableMeasurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
 
 
 def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from fieldplay_archive.readers.rosario.sequence import (
     sequence_at,
     source_of,
 )
+from fieldplay_archive.readers.rosario.wheel_checks import check_wheels
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.opening import open_ros1_bag
 from fieldplay_messages.bags.reader import Ros2Bag
@@ -148,6 +149,7 @@ def _raw_streams(archive: Archive, files: Files, known: _Known) -> dict[str, Str
     log = raw.tables["imu"].tables[0].name if "imu" in raw.tables else ""
     archive.checks.append(lambda opened: checks.check_imu(opened, log))
     archive.checks.append(lambda opened: checks.check_nmea(opened, raw.tables))
+    archive.checks.append(lambda opened: check_wheels(opened, raw.tables.get("odometry")))
     return dict(raw.streams)
 
 

@@ -48,6 +48,7 @@ class RosarioConversions:
     acc_offset_mg: Floats = field(default_factory=lambda: np.zeros(3))
     gyro_offset_deg_s: Floats = field(default_factory=lambda: np.zeros(3))
     noise: ImuNoise | None = None
+    wheel_diameter_m: float = 1.0
 
     def imu(self, rows: TableRows) -> records.Imu:
         """imu.log: degrees per second and thousandths of standard gravity, the calibration's offsets taken off."""
@@ -84,13 +85,14 @@ class RosarioConversions:
         """odometry*.log: rates of the rear wheels, signed by the commanded direction, and the steering angle."""
         left, right, steering, direction = self._wheels(rows)
         nothing = np.full(len(rows), np.nan)
-        per_unit = self.constants["steering_deg_per_unit"]
-        angle = -np.radians(per_unit * (steering + self.constants["steering_zero_units"]))
+        per_unit = self.constants["steering_deg_per_unit"] * self.parameters["steering_sign"]
+        angle = -np.radians(per_unit * (steering + self.parameters["steering_zero_units"]))
+        of_unit = RAD_S_PER_RPM if self.parameters["wheel_unit"] == "rpm" else 2 / self.wheel_diameter_m
         return records.Joints(
             stamp_ns=rows.stamp_ns,
             names=JOINTS,
             position=np.stack([nothing, nothing, angle], axis=1),
-            velocity=np.stack([left * direction * RAD_S_PER_RPM, right * direction * RAD_S_PER_RPM, nothing], axis=1),
+            velocity=np.stack([left * direction * of_unit, right * direction * of_unit, nothing], axis=1),
         )
 
     def wheel_numbers(self, rows: TableRows) -> records.Joints:
@@ -106,7 +108,7 @@ class RosarioConversions:
             direction = np.where(rows["direction_digit"] == 0, 1.0, -1.0)
         else:
             first, second = rows["vel_left"], rows["vel_right"]
-            steering = rows["angle"] - self.constants["steering_zero_units"]
+            steering = rows["angle"] - self.constants["cleaned_offset_units"]
             direction = np.where(rows["direction"] < 0, -1.0, 1.0)
         left, right = (first, second) if self.parameters["left_wheel_field"] == LEFT_FIELD else (second, first)
         return left, right, steering, direction
@@ -254,8 +256,14 @@ def _conversions(archive: Archive, calibration: Calibration) -> RosarioConversio
     acc, gyro = (np.zeros(3) if offset is None else offset for offset in offsets)
     return RosarioConversions(
         parameters=archive.parameters, constants=archive.spec.constants, acc_offset_mg=acc, gyro_offset_deg_s=gyro,
-        noise=archive.imu_noise,
+        noise=archive.imu_noise, wheel_diameter_m=_wheel_diameter_m(archive),
     )  # fmt: skip
+
+
+def _wheel_diameter_m(archive: Archive) -> float:
+    """That of the odometry that is computed of the wheels."""
+    settings = (item.settings for item in archive.spec.derived if item.kind == "ackermann_odometry")
+    return float(next(settings, {"wheel_diameter_m": 1.0})["wheel_diameter_m"])
 
 
 def _note_repeated(archive: Archive, tables: Mapping[str, Tables]) -> None:
