@@ -125,7 +125,7 @@ def test_reference_objects_are_numbered_at_their_bearing_and_range_with_a_legend
     laser = transform(START_NS, "map", "laser", (1.0, 0.0, 0.0))
     named = batch("/acfr/reference_objects", [(START_NS, array)])
     body = section_of(named, batch("/laser/scan", scans(left_and_right)), tf=(laser,))
-    found = re.findall(r'class="mark" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
+    found = re.findall(r'class="object" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
     assert [number for *_, number in found] == ["1", "3"]
     (ahead, five_m), (left, four_m) = ((float(x), float(y)) for x, y, _ in found)
     assert ahead == pytest.approx(50, abs=1) and left == pytest.approx(0.3, abs=1)

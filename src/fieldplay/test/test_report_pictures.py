@@ -1,5 +1,8 @@
 """Pictures of any encoding as a page shows them, and frames as a camera sees them."""
 
+import base64
+import re
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +13,8 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera, overlay
 from fieldplay.report.panels.cameras import CameraPanel
-from fieldplay.report.panels.overview import Overview
+from fieldplay.report.panels.image_lines import ImageLinePanel
+from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Findings, Subject
 from fieldplay_kinematics.frames import Frames
@@ -203,3 +207,51 @@ def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
 
 def vars_of(message: Any) -> dict[str, Any]:
     return {name: getattr(message, name) for name in ("height", "width", "encoding", "step", "data")}
+
+
+def lines_section(*batches: Any) -> str:
+    """The body of the section of lines over time, empty where there is none."""
+    overview, panel = Overview(subject=Subject(title="", name="", kind="", size_bytes=0)), ImageLinePanel()
+    for each in batches:
+        overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
+        overview.streams[each.topic].take_in()
+        panel.add(each)
+    sections = panel.sections(overview)
+    return str(sections[0].body) if sections else ""
+
+
+def series(make_image: Callable[[int], np.ndarray], encoding: str, count: int = 200) -> list[tuple[int, Any]]:
+    return [(START_NS + row * 100_000_000, image(make_image(row), encoding)) for row in range(count)]
+
+
+def coloured(row: int) -> np.ndarray:
+    """Blue above and below; the line in the middle is red on its left, and green on its right from the half on."""
+    values = np.zeros((7, 40, 3), np.uint8)
+    values[..., 0] = 255
+    values[2] = values[3] = 0
+    values[2, :20, 2], values[2, 20:, 1] = 200, 200 * (row >= 100)
+    return values
+
+
+def test_the_middle_line_of_a_camera_is_drawn_over_time_with_its_means() -> None:
+    body = lines_section(batch("/camera/image_raw", series(coloured, "bgr8")))
+    (data,) = re.findall(r'src="data:image/webp;base64,([^"]*)" alt="/camera/image_raw, the middle line', body)
+    pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
+    rows, columns = pixels.shape[:2]
+    early, late = rows // 4, 3 * rows // 4
+    assert pixels[early, columns // 4].tolist() == pixels[late, columns // 4].tolist() == [0, 0, 200]
+    assert pixels[early, 3 * columns // 4].tolist() == [0, 0, 0]
+    assert pixels[late, 3 * columns // 4].tolist() == [0, 200, 0]
+    assert "of 200 images" in body and all(name in body for name in ("red", "green", "blue"))
+
+
+def test_greys_have_one_curve_files_are_read_and_what_is_no_image_is_left_out() -> None:
+    grey = series(lambda row: np.full((5, 6), row, np.uint8), "mono8", count=20)
+    body = lines_section(batch("/ir/image_raw", grey))
+    assert "brightness" in body and "green" not in body
+    bytes_of = cv2.imencode(".jpg", np.full((32, 64, 3), (10, 200, 60), np.uint8))[1].reshape(-1)
+    packed = [(START_NS + row, make(COMPRESSED, format="jpeg", data=bytes_of)) for row in (0, 10**9)]
+    assert "of 2 images" in lines_section(batch("/camera/image_raw/compressed", packed))
+    depth = series(lambda row: np.ones((5, 6), np.float32), "32FC1", count=20)
+    damaged = [(stamp_ns, make(COMPRESSED, format="jpeg", data=bytes_of[:20])) for stamp_ns, _ in packed]
+    assert lines_section(batch("/depth", depth), batch("/torn", damaged), batch("/one", grey[:1])) == ""

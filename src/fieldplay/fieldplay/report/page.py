@@ -11,6 +11,7 @@ from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.cameras import CameraPanel
 from fieldplay.report.panels.clouds import CloudPanel
+from fieldplay.report.panels.image_lines import ImageLinePanel
 from fieldplay.report.panels.joints import JointPanel
 from fieldplay.report.panels.keyframes import KeyframePanel
 from fieldplay.report.panels.odometry_errors import OdometryErrorPanel
@@ -25,7 +26,10 @@ from fieldplay_messages.dates import utc_text
 from fieldplay_messages.progress import Progress
 
 # What one looks for first.
-VIEWS = (TrajectoryPanel, KeyframePanel, OdometryErrorPanel, ArmPanel, CameraPanel, CloudPanel, ScanPanel, BearingPanel)
+VIEWS = (
+    TrajectoryPanel, KeyframePanel, OdometryErrorPanel, ArmPanel, CameraPanel, ImageLinePanel, CloudPanel, ScanPanel,
+    BearingPanel,
+)  # fmt: skip
 
 
 def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[Panel]]:
@@ -33,7 +37,7 @@ def recorded(source: RecordSource, progress: Progress) -> tuple[Overview, list[P
     overview = Overview(subject=source.subject, findings=source.findings)
     frames = overview.frames
     views: list[Panel] = [TrajectoryPanel(frames), KeyframePanel(), OdometryErrorPanel(frames), ArmPanel(frames)]
-    views += [CameraPanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
+    views += [CameraPanel(), ImageLinePanel(), CloudPanel(), ScanPanel(), BearingPanel(frames)]
     panels = [*views, JointPanel(), SignalPanel(), TransformPanel(frames)]
     types = {msgtype for panel in panels for msgtype in panel.msgtypes}
     by_type = {msgtype: [panel for panel in panels if msgtype in panel.msgtypes] for msgtype in types}

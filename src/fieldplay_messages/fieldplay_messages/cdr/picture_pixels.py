@@ -63,7 +63,15 @@ def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
     return shown(values)
 
 
-def decoded(data: bytes | memoryview) -> NDArray[Any] | None:
+def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
+    """The bytes of a file in BGR with a quarter of its width and height, which is quicker for JPEG."""
+    values = decoded(data, cv2.IMREAD_REDUCED_COLOR_4)
+    if values is None:
+        raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
+    return shown(values)
+
+
+def decoded(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
     """The pixels of a file as OpenCV reads them; None where it does not, or where memory would not hold them."""
     try:
         said = picture_from_bytes(bytes(data[:HEAD]))
@@ -74,7 +82,7 @@ def decoded(data: bytes | memoryview) -> NDArray[Any] | None:
     if not len(data) or not has_whole_chunks(data):  # for a chunk OpenCV takes as much memory as it claims
         return None
     try:
-        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), how)
     except cv2.error:  # of sizes that cannot be
         return None
     return None if found is None else np.asarray(found)
