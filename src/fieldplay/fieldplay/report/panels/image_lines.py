@@ -106,12 +106,13 @@ def _line_of_pixels(pixels: ArchivePixels) -> Pixels | None:
     data: Any = pixels.data
     part = data[first * pixels.step : (first + ROWS_OF_MOSAIC) * pixels.step]
     height = min(ROWS_OF_MOSAIC, pixels.height - first)
-    return pixels_from_image(replace(pixels, height=height, data=part))[0]
+    lines = pixels_from_image(replace(pixels, height=height, data=part))
+    return np.asarray(lines[0], np.uint8)
 
 
 def _line_of_file(data: bytes) -> Pixels:
     pixels = reduced_pixels_from_file(data)
-    return pixels[len(pixels) // 2]
+    return np.asarray(pixels[len(pixels) // 2], np.uint8)
 
 
 def _figure(overview: Overview, topic: Topic, lines: list[_Line], *, count: int) -> Html:
