@@ -1,7 +1,9 @@
 """Bags as other recorders leave them: types with two names, another clock in the headers, nothing beside the file."""
 
 import json
+import shutil
 import sqlite3
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.projection.projection import Wanted, projected
 from fieldplay_archive.datasets import BAG, open_dataset
-from fieldplay_messages.bags.channels import channel_of_type
+from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.bags.writer import BagWriter
 from fieldplay_messages.feeds.messages import messages_of_channel
 from fieldplay_messages.feeds.payloads import PiecePayloads
@@ -260,3 +262,100 @@ def test_what_a_chunk_may_unpack_to_is_an_option(tmp_path: Path, capsys: Output)
     assert main(["check", str(bag)]) == 0
     assert main(["check", str(bag), "--set", "unpack_limit_mb=100"]) == 1
     assert "--set unpack_limit_mb=151 allows it" in capsys.readouterr().out
+
+
+def latched_bag(path: Path) -> Path:
+    """Three latched topics: one sent all the time, one at the begin alone, and static transforms."""
+    types = get_typestore(Stores.ROS2_JAZZY)
+    with BagWriter(path) as writer:
+        for topic, times in (("/pose", range(10)), ("/map", [0]), ("/tf_static", [0, 1])):
+            msgtype = "tf2_msgs/msg/TFMessage" if topic == "/tf_static" else "std_msgs/msg/UInt32"
+            qos = Qos(durability="transient_local", depth=1)
+            number = writer.add_channel(channel_of_type(topic, msgtype, qos))
+            assert msgtype in types.types
+            stamps = START_NS + np.array(times) * 10**9
+            data = [bytes((0, 1, 0, 0)) + (0 if "tf" in topic else at).to_bytes(4, "little") for at in times]
+            writer.write(messages_of_channel(number, stamps, PiecePayloads(data)))
+    return path
+
+
+def test_a_part_of_a_bag_has_no_old_messages_but_those_that_still_hold(tmp_path: Path, capsys: Output) -> None:
+    bag, out = latched_bag(tmp_path / "bag"), tmp_path / "out"
+    assert main(["convert", str(bag), str(out), "--start", "4.5", "--duration", "3"]) == 0
+    found = {name: [(at - START_NS) / 1e9 for at, _ in messages] for name, messages in stored(out).items()}
+    assert found == {"/pose": [5, 6, 7], "/map": [4.5], "/tf_static": [4.5, 4.5]}
+    assert capsys.readouterr().err.splitlines() == [
+        "/map: its last message before it is written at the start",
+        "/tf_static: 2 messages from before the start are written at the start",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--topics", "/way", "/words"], {"/way", "/words"}),
+        (["--topics", "/wa", "^/tr"], {"/way", "/truth"}),
+        (["--topics", "w|tr", "--exclude-topics", "/words", "cam"], {"/way", "/truth"}),
+        (["--exclude-topics", "/way", "/tf_static", "gear|words"], {"/truth", "/cam"}),
+        (["--topics", "/way", "--remap", "/way:=/robot/path"], {"/robot/path"}),
+    ],
+)
+def test_topics_are_chosen_by_names_and_expressions(options: list[str], expected: set[str], tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    assert main(["convert", str(bag), str(tmp_path / "out"), *options]) == 0
+    assert set(stored(tmp_path / "out")) == expected
+
+
+def test_a_name_is_no_expression_where_a_topic_has_it(tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    renamed = ["--remap", "truth:=way/other", "words:=way2"]
+    assert main(["convert", str(bag), str(tmp_path / "ways"), *renamed]) == 0
+    for word, expected in (("/way", {"/way"}), ("way", {"/way", "/way/other", "/way2"})):
+        assert main(["convert", str(tmp_path / "ways"), str(tmp_path / word.strip("/")), "--topics", word]) == 0
+        assert set(stored(tmp_path / word.strip("/"))) == expected
+        shutil.rmtree(tmp_path / word.strip("/"))
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("/wat:=/x", "--remap: there is no topic /wat; there is /way"),
+        ("/way:=/my-robot", "--remap /way:=/my-robot: ROS 2 allows no such topic name"),
+        ("/way:=/words", "--remap /way:=/words: /words has that name and another type, std_msgs/msg/String"),
+        ("/way", "expected OLD:=NEW, got '/way'"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(word: str, told: str, tmp_path: Path, capsys: Output) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    with pytest.raises(SystemExit):
+        main(["convert", str(bag), str(tmp_path / "out"), "--remap", word])
+    assert told in capsys.readouterr().err
+
+
+def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path, capfd: Output) -> None:
+    """A name that ROS 2 does not allow, types that are not installed: a line for the name, one for the package."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        for topic, msgtype in (("/ORB-SLAM", "UInt32"), ("/a", "Gear"), ("/b", "Tooth"), ("/value", "UInt32")):
+            package = "std_msgs" if msgtype == "UInt32" else "my_robot"
+            channel = Channel(topic=topic, msgtype=f"{package}/msg/{msgtype}", msgdef="", type_hash="")
+            number = writer.add_channel(channel)
+            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
+            writer.write(messages_of_channel(number, np.array([START_NS]), data))
+    assert main(["play", str(bag)]) == 0
+    told = capfd.readouterr().err
+    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in told
+    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in told
+    assert "published 1 message on 1 topic, skipped 0" in told
+    assert main(["play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]) == 0
+    assert "published 2 messages on 2 topics" in capfd.readouterr().err
+
+
+def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    command = ["fieldplay", "play", str(bag), "--wait-for-subscribers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any("waits for 2 subscribers" in line for line in lines)
+        process.kill()

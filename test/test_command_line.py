@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fieldplay.cli.main import main, make_parser
+from fieldplay.cli.main import COMMANDS, main, make_parser
 from fieldplay.cli.terminal import ProgressBar
 
 START_NS = 1656931512 * 10**9
@@ -65,7 +65,6 @@ def test_list_has_one_line_for_each_dataset(call: Call) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: COMMAND"),
         (["sing"], "invalid choice: 'sing'"),
         (["info"], "required: ARCHIVE"),
         (["info", "/no/such/place"], "/no/such/place: there is no such folder or file"),
@@ -103,8 +102,41 @@ def test_wrong_usage_ends_with_2_and_says_what_is_wrong(
     places = {"ARCHIVE": str(archive), "OUT": str(tmp_path / "out")}
     code, out, err = call(*(places.get(argument, argument) for argument in arguments))
     assert (code, out) == (2, "")
-    assert message in err
+    assert message in err and err.count("\n") == 1
+    command = next((word for word in arguments if word in COMMANDS), "")
+    assert err.endswith(f"(see '{' '.join(['fieldplay', *filter(None, [command])])} --help')\n")
     assert not (tmp_path / "out").exists()
+
+
+def test_without_a_command_the_help_is_shown(call: Call) -> None:
+    code, out, err = call()
+    assert (code, err) == (0, "") and "list the datasets" in out
+    code, out, _ = call("--version")
+    assert code == 0 and re.fullmatch(r"fieldplay \d+\.\d+\.\d+\n", out)
+
+
+def test_options_stand_where_one_likes() -> None:
+    parser = make_parser("fuse")
+    found = parser.parse_args(["fuse", "archive", "Chain", "--implementation", "Plain", "out", "--seed", "2"])
+    assert (found.dfpc, found.implementation, str(found.out), found.seed) == ("Chain", "Plain", "out", 2)
+    parser = make_parser("evaluate")
+    found = parser.parse_args(["evaluate", "bag", "--align", "yaw", "odom", "other", "--json", "truth"])
+    assert (str(found.archive), found.estimate, found.truth) == ("bag", ["odom", "other"], "truth")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "convert bag out --topics /odom /scan --exclude-topics tf",
+        "convert --topics /odom /scan --exclude-topics tf bag out",
+        "convert --exclude-topics tf --topics /odom /scan bag out",
+        "convert bag --exclude-topics=tf --topics /odom --topics /scan out",
+    ],
+)
+def test_an_option_takes_several_topics(words: str) -> None:
+    found = make_parser("convert").parse_args(words.split())
+    assert (str(found.archive), str(found.out)) == ("bag", "out")
+    assert (found.topics, found.exclude_topics) == (["/odom", "/scan"], ["tf"])
 
 
 def test_a_number_with_an_exponent_is_a_number(archive: Path, call: Call) -> None:
@@ -287,7 +319,7 @@ def test_strict_measures_units_too_and_a_setting_cures_what_it_found(
     code, _, err = call("convert", tiny_ameds.root, tmp_path / "bag", "--strict")
     assert code == 1
     assert "accelerometer_sign=1 does not fit, --set accelerometer_sign=-1 would" in err
-    assert "1 defects, and none is allowed: nothing was written" in err
+    assert "1 defect, and none is allowed: nothing was written" in err
     assert not (tmp_path / "bag").exists()
     assert call("convert", tiny_ameds.root, tmp_path / "bag", "--strict", "--set", "accelerometer_sign=-1")[0] == 0
 
@@ -345,4 +377,4 @@ def test_help_names_every_command_and_option(call: Call) -> None:
         "dataset set images start duration topics namespace frame-prefix derived storage compression overwrite strict"
     )
     for option in options.split():
-        assert re.search(rf"^ +--{option}\b.*", out, re.MULTILINE), option
+        assert re.search(rf"^ +(-\w [\w{{}},]+, )?--{option}\b.*", out, re.MULTILINE), option

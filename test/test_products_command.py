@@ -109,7 +109,7 @@ def test_a_period_keeps_fewer_and_the_last(tmp_path: Path, call: Call) -> None:
     assert [product["stamp_ns"] for product in products] == [STAMPS_NS[row] for row in (0, 2, 3)]
     assert products[1]["inputs"]["rightImage"]["first_ns"] == STAMPS_NS[1]
     code, _, told = call("delete", tmp_path / "store", "--newest", 1)
-    assert code == 0 and "1 products deleted, 2 left" in told
+    assert code == 0 and "1 product deleted, 2 left" in told
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_the_page_is_served_here_alone_and_may_talk_to_its_data_alone(bag: Path)
             if line.startswith("Ctrl-C"):
                 break
         assert lines[0] == f"open http://127.0.0.1:{port}/"
-        assert "sent: 20 messages on 1 topics" in lines
+        assert "sent: 20 messages on 1 topic" in lines
         addresses = listeners(process.pid)
         assert addresses == {"0100007F"}, lines
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -118,7 +118,7 @@ def test_a_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str
     port = viewer.free_port("127.0.0.1", 0)
     with viewer._started("127.0.0.1", port, "--serve-grpc"):
         assert main(["view", str(bag), "--connect", str(port)]) == 0
-    assert "sent: 20 messages on 1 topics" in capsys.readouterr().out
+    assert "sent: 20 messages on 1 topic" in capsys.readouterr().out
 
 
 def test_what_no_room_is_for_is_dropped_and_counted() -> None:

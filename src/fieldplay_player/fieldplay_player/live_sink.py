@@ -18,6 +18,7 @@ from rosgraph_msgs.msg import Clock
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed
 from fieldplay_archive.outlets.bag_feeds import StoredFeed
 from fieldplay_messages.bags.channels import Qos
+from fieldplay_messages.batches import full_type
 from fieldplay_messages.cdr.layout import CDR_LITTLE_ENDIAN
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.feeds.feed import Feed
@@ -125,7 +126,7 @@ def _publisher(node: Node, feed: Feed, override: Override, rate: float) -> Publi
 
 def message_class(msgtype: str) -> Any:
     """The class of a message type such as "sensor_msgs/msg/Imu"."""
-    package, _, name = msgtype.split("/")
+    package, _, name = full_type(msgtype).partition("/msg/")
     try:
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):

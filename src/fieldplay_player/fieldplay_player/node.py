@@ -25,9 +25,10 @@ from fieldplay_archive.archive import WARNING, Archive
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
+from fieldplay_archive.outlets.selection import is_topic_name
 from fieldplay_messages.bags.channels import Qos
 from fieldplay_messages.ends import end_with_launch, letting_go
-from fieldplay_messages.errors import UsageError, UserError
+from fieldplay_messages.errors import UsageError, UserError, counted
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.garbage import seldom_collected
@@ -36,7 +37,7 @@ from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, 
 from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import WAITING, Playback
-from fieldplay_player.player_state import beginning, diagnostics, ending, is_behind
+from fieldplay_player.player_state import awaited, beginning, diagnostics, ending, is_behind
 from fieldplay_player.player_time import wake_exactly
 from fieldplay_player.program import program_of_archive, reader_of_feeds
 from fieldplay_player.qos_overrides import overrides_from_file
@@ -72,7 +73,11 @@ class Player(Node):
         self._group = ReentrantCallbackGroup()
         tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
         selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
-        self._program, self._feeds = program_of_archive(archive, selection, is_left_out=self._is_left_out)
+        self._not_installed: dict[str, list[str]] = {}
+        try:
+            self._program, self._feeds = program_of_archive(archive, selection, is_left_out=self._is_left_out)
+        finally:
+            self._say_not_installed()
         self._is_complete = False
         self.topics = LiveTopics(
             self,
@@ -94,6 +99,7 @@ class Player(Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._every(1.0, self.publish_state)
         if options.waits:
+            self.get_logger().info(f"waits for {awaited(options)}")
             self._look_again = self._every(LOOK_S, self._look_for_subscribers)
         if options.waits and options.wait_timeout_s:
             self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
@@ -139,12 +145,22 @@ class Player(Node):
         if feed.topic == CLOCK and self.options.clock_hz:
             self.get_logger().warning(f"{CLOCK} of the bag is left out: the player's own is asked for")
             return True
+        if not is_topic_name(feed.topic):
+            why = f"ROS 2 allows no such topic name; --remap {feed.topic}:=NAME gives it another"
+            self.get_logger().warning(f"{feed.topic} is left out: {why}")
+            return True
         try:
             message_class(feed.msgtype)
-        except UsageError as error:
-            self.get_logger().warning(f"{feed.topic} is left out: {error}")
+        except UsageError:
+            self._not_installed.setdefault(feed.msgtype.partition("/")[0], []).append(feed.topic)
             return True
         return False
+
+    def _say_not_installed(self) -> None:
+        """Name the topics that are left out because their types are not installed, a line for each package."""
+        for package, topics in self._not_installed.items():
+            what = f"{counted(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
+            self.get_logger().warning(f"{package}: left out {what}")
 
     def _offer_description(self, urdf: Path | None) -> None:
         if urdf is None:

@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 from fieldplay_archive.archive import Archive, DefectLog
 from fieldplay_archive.outlets.omissions import omissions
+from fieldplay_messages.errors import counted
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_player.options import PlayOptions
@@ -57,6 +58,16 @@ class LagWatch:
         return f"is behind by {lag_ns / NS_PER_S:.2f} s; nothing is dropped, messages leave late"
 
 
+def awaited(options: PlayOptions) -> str:
+    """Whom playing waits for before it starts, and for how long."""
+    wanted = options.wait_for_subscribers
+    who = [counted(wanted, "subscriber")] if wanted else []
+    streams = [reading.stream for reading in options.wait_for_streams]
+    who += [f"subscribers of {', '.join(streams)}"] if streams else []
+    limit = f" (at most {options.wait_timeout_s:g} s)" if options.wait_timeout_s else ""
+    return f"{' and '.join(who)}{limit}"
+
+
 def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options: PlayOptions) -> str:
     """What is played, how long it is, on how many topics; and what the nodes beside it cannot compute of it."""
     length_s = (program.last_ns - program.first_ns) / NS_PER_S
@@ -64,14 +75,16 @@ def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options
     topics = len({feed.topic for feed in feeds})
     how = f" at {options.rate:g} times its pace" if options.rate != 1 else ""
     how += ", again and again" if options.loop else ""
-    plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {topics} topics{how}"
+    what = f"{counted(topics, 'topic')}{how}"
+    plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {what}"
     return "; ".join([plays, *omissions(archive, options.selection)])
 
 
 def ending(status: Status, log: DefectLog) -> list[str]:
     """The counts, and what was left out with its place."""
     topics = sum(1 for count in status.published if count)
-    played = f"published {sum(status.published)} messages on {topics} topics, skipped {sum(status.skipped)}"
+    published = f"{counted(sum(status.published), 'message')} on {counted(topics, 'topic')}"
+    played = f"published {published}, skipped {sum(status.skipped)}"
     return [played, *log.in_short()]
 
 

@@ -21,6 +21,7 @@ from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.yaml_text import value_of_yaml
 
 if TYPE_CHECKING:
+    from fieldplay.cli.parser import CommandParser
     from fieldplay.data.archive_data import ArchiveData
     from fieldplay.data.field_data import FieldData
     from fieldplay.sources.source import RecordSource
@@ -71,16 +72,14 @@ def add_jobs(parser: argparse.ArgumentParser, text: str = "they parse tables; 1 
     parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help=f"processes, or auto: {text}")
 
 
-def add_selection(parser: argparse.ArgumentParser) -> None:
+def add_selection(parser: "CommandParser") -> None:
     """Which part of an archive is taken, and how its messages are named."""
     parser.add_argument("--images", choices=("compressed", "raw", "both"), help="how pictures are sent")
     parser.add_argument(
         "--rectify", action="store_true", help="also rectified images, as image_rect and camera_info_rect of a camera"
     )
     add_window(parser)
-    parser.add_argument(
-        "--topics", type=_expression, default="", metavar="REGEX", help="only topics in which this is found"
-    )
+    add_topics(parser)
     for option, is_on, text in (("--tf", True, "on"), ("--no-tf", False, "off")):
         parser.add_argument(
             option,
@@ -93,6 +92,18 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument("--namespace", type=_namespace, help="before all topics; the dataset's name by default")
     parser.add_argument("--frame-prefix", default="", help="before all frames")
+
+
+def add_topics(parser: "CommandParser") -> None:
+    """Which topics are taken."""
+    told = "names of topics or regular expressions that are found in them"
+    parser.several("--topics", type=_expression, metavar="TOPIC...", help=f"only these: {told}")
+    parser.several("--exclude-topics", type=_expression, metavar="TOPIC...", help=f"not these: {told}")
+
+
+def add_remap(parser: "CommandParser") -> None:
+    """Which topics get other names."""
+    parser.several("--remap", "-m", type=_remapping, metavar="OLD:=NEW...", help="other names for topics, all of each")
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
@@ -172,6 +183,8 @@ def selection_of(chosen: argparse.Namespace) -> "Selection":
         start_s=chosen.start,
         duration_s=chosen.duration,
         topics=chosen.topics,
+        exclude_topics=chosen.exclude_topics,
+        remap=dict(getattr(chosen, "remap", ())),
         parameters=parameters_of(chosen),
         images=chosen.images,
         rectify=chosen.rectify,
@@ -254,6 +267,13 @@ def _expression(text: str) -> str:
     except re.error as error:
         raise argparse.ArgumentTypeError(f"expected a regular expression, got '{text}': {error}") from None
     return text
+
+
+def _remapping(text: str) -> tuple[str, str]:
+    old, assign, new = text.partition(":=")
+    if not (old and assign and new):
+        raise argparse.ArgumentTypeError(f"expected OLD:=NEW, got '{text}'")
+    return "/" + old.lstrip("/"), "/" + new.lstrip("/")
 
 
 def _namespace(text: str) -> str:

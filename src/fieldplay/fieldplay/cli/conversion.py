@@ -7,27 +7,30 @@ from fieldplay.cli.arguments import (
     add_archive,
     add_jobs,
     add_overwrite,
+    add_remap,
     add_selection,
     opened,
     require_place,
     selection_of,
 )
 from fieldplay.cli.interrupts import interrupts_held
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.frame_trees import told_of_trees
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_archive.outlets.omissions import omissions
-from fieldplay_messages.errors import UsageError
+from fieldplay_messages.errors import UsageError, counted
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE and OUT, what is taken, and how the bag is stored."""
     add_archive(parser)
     parser.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
     add_selection(parser)
+    add_remap(parser)
     parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
-    parser.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
+    parser.add_argument("-s", "--storage", choices=("mcap", "sqlite3"), default="mcap", help="the bag's storage")
     parser.add_argument("--compression", choices=("none", "zstd"), default="none", help="of MCAP's chunks")
     add_jobs(parser, "each writes a file of the bag; 1 by default, which writes one file")
     add_overwrite(parser, "replace an existing bag once the new one is complete")
@@ -62,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
                     jobs=chosen.jobs,
                     progress=progress,
                 )
-            for line in omissions(archive, selection) if chosen.derived else []:
+            for line in (*written.notes, *(omissions(archive, selection) if chosen.derived else ())):
                 tell(line)
         finally:
             for line in (*archive.warnings, *archive.defects.in_short()):
@@ -71,5 +74,6 @@ def run(chosen: argparse.Namespace) -> int:
         trees = told_of_trees(archive, selection)
         if trees:
             tell(trees)
-        print_line(f"{chosen.out}: {int(written.counts.sum())} messages on {topics} topics")
+        messages = counted(int(written.counts.sum()), "message")
+        print_line(f"{chosen.out}: {messages} on {counted(topics, 'topic')}")
     return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fieldplay.cli.arguments import add_archive, add_jobs, add_json, add_selection, opened, require_place, selection_of
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_messages.errors import UsageError
 
@@ -30,7 +31,7 @@ FORMATS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE and OUT, what is taken, and the form."""
     parser.epilog, parser.formatter_class = EXAMPLES, argparse.RawDescriptionHelpFormatter
     add_archive(parser)

@@ -24,7 +24,7 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import note, print_line, progress_bar, tell
 from fieldplay.report.html.ticks import many
-from fieldplay_messages.errors import UsageError
+from fieldplay_messages.errors import UsageError, counted
 from fieldplay_messages.outputs import write_whole
 from fieldplay_messages.progress import watched_opening
 
@@ -172,7 +172,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     with ProductStore(chosen.products, is_written=True, tell=note) as store:
         keeper = ProductKeeper(store, graph, outputs, sources)
         yield keeper
-        tell(f"{chosen.products}: {keeper.kept} products kept")
+        tell(f"{chosen.products}: {counted(keeper.kept, 'product')} kept")
 
 
 def _outputs(chosen: argparse.Namespace, pipeline: Any, *, namespace: str) -> Any:
@@ -282,7 +282,7 @@ def _tell_faults(pipeline: Any, result: Any) -> None:
         note(f"{topic}: {skipped} skipped")
     for topic, lost in result.points_lost.items():
         if lost:
-            note(f"{topic}: {lost} points left out, which are no numbers or too far")
+            note(f"{topic}: {counted(lost, 'point')} left out, which are no numbers or too far")
     for line in pipeline.statistics.loose_ends():
         note(line)
     for failure in list(pipeline.failures)[:3]:
@@ -305,7 +305,7 @@ def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], resul
     print_line(f"{chosen.out}: {many(messages, 'message')} on {many(len(result.counts), 'topic')}")
     if result.poses:
         way = float(np.linalg.norm(np.diff([pose[:3, 3] for pose in result.poses], axis=0), axis=1).sum())
-        print_line(f"{len(result.poses)} poses, {way:.2f} m of way, {result.wall_s:.1f} s")
+        print_line(f"{counted(len(result.poses), 'pose')}, {way:.2f} m of way, {result.wall_s:.1f} s")
     if result.heights:
         print_line(f"{chosen.dem_truth}: {result.heights}")
 

@@ -13,7 +13,8 @@ import argcomplete
 
 from fieldplay.cli.arguments import fault_of_place
 from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
-from fieldplay.cli.terminal import note, tell
+from fieldplay.cli.parser import CommandParser
+from fieldplay.cli.terminal import note, print_line, tell
 from fieldplay_messages.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
@@ -47,26 +48,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [*(sys.argv[1:] if arguments is None else arguments), *os.environ.get("COMP_LINE", "").split()]
     parser = make_parser(next((word for word in words if word in COMMANDS), ""))
     argcomplete.autocomplete(parser)
+    if not words:
+        parser.print_help()
+        return DONE
     chosen = parser.parse_args(arguments)
-    path = getattr(chosen, "archive", None)
-    if path is not None and (fault := fault_of_place(path)):
-        chosen.parser.error(fault)
+    chosen.complete(chosen)
+    for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
+        if path is not None and (fault := fault_of_place(path)):
+            chosen.parser.error(fault)
     return _run(chosen)
 
 
 def make_parser(command: str) -> argparse.ArgumentParser:
     """All commands, and the arguments of one: what the others stand on need not be loaded."""
-    parser = argparse.ArgumentParser(
-        prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.", allow_abbrev=False
-    )
+    parser = CommandParser(prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (module_name, text) in COMMANDS.items():
-        sub = subparsers.add_parser(name, help=text, description=text, allow_abbrev=False)
+        sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:
             module: Any = import_module(f"fieldplay.cli.{module_name}")
-            sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE)
+            complete = getattr(module, "complete", lambda chosen: None)  # what argparse leaves to do
+            sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE, complete=complete)
             module.add_arguments(sub)
     return parser
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from fieldplay_messages.version import own_version
+
+        print_line(f"fieldplay {own_version()}")
+        parser.exit()
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -5,20 +5,24 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from fieldplay.cli.arguments import add_archive, add_selection, seconds, selection_of
+from fieldplay.cli.arguments import add_archive, add_remap, add_selection, seconds, selection_of
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import ProgressBar, progress_bar
 from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.progress import watched_opening
 from fieldplay_player.options import PlayOptions
 
+STORAGES = ("mcap", "sqlite3")
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, what is taken of it, and how it is played."""
     add_archive(parser)
     add_selection(parser)
-    parser.add_argument("--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
-    parser.add_argument("--loop", action="store_true", help="begin again at the end")
+    add_remap(parser)
+    parser.add_argument("-r", "--rate", type=float, default=1.0, metavar="R", help="how many times faster than it was")
+    parser.add_argument("-l", "--loop", action="store_true", help="begin again at the end")
     parser.add_argument("--clock", type=float, default=0.0, metavar="HZ", help="publish /clock so often; 0 is never")
     parser.add_argument(
         "--skip-gaps",
@@ -34,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wait-for-subscribers", type=int, default=0, metavar="N", help="begin once the topics have so many in all"
+    )
+    parser.add_argument(
+        "-s", "--storage", choices=STORAGES, help="as ros2 bag has it; what a file holds tells its storage by itself"
     )
     parser.add_argument("--qos-overrides", type=Path, metavar="FILE", help="YAML as rosbag2 reads it")
     parser.add_argument("--urdf", type=Path, metavar="FILE", help="a robot model to publish on robot_description")

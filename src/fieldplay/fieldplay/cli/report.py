@@ -8,6 +8,7 @@ from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.report.html.ticks import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
+from fieldplay_messages.errors import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,5 +27,5 @@ def run(chosen: argparse.Namespace) -> int:
         size = write_page(chosen.out, page)
         problems = source.findings.total
     found = f"{problems} problem{'' if problems == 1 else 's'}" if problems else "no problems"
-    print_line(f"{chosen.out}: {len(source.topics)} topics, {found}, {size_text(size)}")
+    print_line(f"{chosen.out}: {counted(len(source.topics), 'topic')}, {found}, {size_text(size)}")
     return 0

@@ -17,6 +17,7 @@ from fieldplay.cli.arguments import (
     selection_of,
 )
 from fieldplay.cli.interrupts import Interrupted, interrupts_held
+from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay_messages.ends import letting_go
 from fieldplay_messages.errors import UsageError
@@ -31,7 +32,7 @@ LOCAL = "127.0.0.1"
 LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE, what is taken of it, and where it is shown."""
     add_archive(parser, may_lack=True)
     parser.add_argument("--live", action="store_true", help="what is on the network, in place of ARCHIVE (needs ROS 2)")

@@ -17,7 +17,7 @@ from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
-from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError, counted
 from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.progress import Progress, unwatched
 from fieldplay_messages.records import Record
@@ -100,7 +100,7 @@ class BagData(FieldData):
             parts = parts_of_lengths(stamps[[data is not None for data in read]], messages)
             yield from (framed.record for framed in decoder.records(parts))
         if decoder.failed:
-            text = f"{topic}: {decoder.failed} messages are none of {self.topics[topic].type}"
+            text = f"{topic}: {counted(decoder.failed, 'message')} cannot be read as {self.topics[topic].type}"
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=text))
 
     def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:

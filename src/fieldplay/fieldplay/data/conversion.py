@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from fieldplay.data.jobs import write_in_parts
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
+from fieldplay_archive.outlets.bag_feeds import carried_feeds
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_messages.bags.compression import Compression
 from fieldplay_messages.bags.writer import BagWriter, StorageName
-from fieldplay_messages.errors import BagError
+from fieldplay_messages.errors import BagError, counted
 from fieldplay_messages.feeds.batches import batches
 from fieldplay_messages.progress import Progress, unwatched
 
@@ -30,10 +31,11 @@ class BagOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Converted:
-    """What was written: messages by topic."""
+    """What was written: messages by topic, and what is to be said of them."""
 
     topics: tuple[str, ...]
     counts: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
 
 def convert(
@@ -43,6 +45,7 @@ def convert(
     _refuse_defects(archive, options)
     feeds = feeds_of_archive(archive, selection)
     window = window_of(archive, selection)
+    feeds, notes = carried_feeds(archive, feeds, window)
     last_ns = max(span.last_ns for feed in feeds for span in feed.spans)
     length = max(min(window.last_ns or last_ns, last_ns) - window.first_ns, 1)
     jobs = 1 if archive.bag is not None else options.jobs
@@ -75,9 +78,10 @@ def convert(
         standing = {feed.topic for feed in feeds if feed.standing}
         if not any(count for topic, count in zip(numbers, counts, strict=True) if topic not in standing):
             raise BagError(f"{archive.root}: nothing in the chosen part of it that can be written")
-    return Converted(topics=tuple(numbers), counts=counts)
+    return Converted(topics=tuple(numbers), counts=counts, notes=tuple(notes))
 
 
 def _refuse_defects(archive: Archive, options: BagOptions) -> None:
     if options.strict and archive.defects.total:
-        raise BagError(f"{archive.root}: {archive.defects.total} defects, and none is allowed: nothing was written")
+        found = counted(archive.defects.total, "defect")
+        raise BagError(f"{archive.root}: {found}, and none is allowed: nothing was written")

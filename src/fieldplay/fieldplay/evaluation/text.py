@@ -12,6 +12,7 @@ from fieldplay_fusion.evaluation.alignment import SIM3
 from fieldplay_fusion.evaluation.evaluation import Evaluation
 from fieldplay_fusion.evaluation.pose_errors import PERCENTILES, Statistics, statistics_of
 from fieldplay_fusion.evaluation.words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
+from fieldplay_messages.errors import counted
 from fieldplay_messages.stamps import NS_PER_S
 
 COLUMNS = ("count", "rmse", "mean", "median", "std", "most")
@@ -69,7 +70,7 @@ def lines_of(found: Compared) -> Iterator[str]:
     gone, truly = evaluation.estimate_m, float(evaluation.travelled_m[-1])
     yield f"{ways.estimate.topic} against {ways.truth.topic}"
     yield (
-        f"  {len(evaluation.pairs)} pairs in {duration_text(float(duration_s))}; "
+        f"  {counted(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
         f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m"
     )
     yield f"  {_frames_text(found)}"

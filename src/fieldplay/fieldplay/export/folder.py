@@ -1,16 +1,16 @@
 """What every export shares: the topics that it takes, and the list of them that it leaves beside the files."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fieldplay.sources.archive import batches_of_feeds
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import WARNING, Archive
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic, window_of
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.outlets.bag_feeds import carried_feeds
+from fieldplay_archive.outlets.selection import Selection, chosen_topics
 from fieldplay_messages.errors import ArchiveError, Defect
 from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.feeds.feed import Feed
@@ -74,14 +74,17 @@ def feeds_to_export(
     archive: Archive, selection: Selection, types: Sequence[str], *, what: str, watch: Watch
 ) -> ExportedFeeds:
     """The topics that are wanted and of some types, all if none are named; ArchiveError where there are none."""
-    wanted, feeds = re.compile(selection.topics), dict[str, list[Feed]]()
-    for feed in feeds_of_archive(archive, selection):
-        if feed.spans and wanted.search(feed.topic) and (not types or feed.msgtype in types):
+    feeds = dict[str, list[Feed]]()
+    window = window_of(archive, selection)
+    found, notes = carried_feeds(archive, feeds_of_archive(archive, selection), window)
+    archive.notes += [WARNING + note for note in notes]
+    wanted = chosen_topics(selection, {feed.topic for feed in found})
+    for feed in found:
+        if feed.spans and feed.topic in wanted and (not types or feed.msgtype in types):
             feeds.setdefault(feed.topic, []).append(feed)
     if not feeds:
-        chosen = f" that matches '{selection.topics}'" if selection.topics else ""
+        chosen = f" that matches {selection.shown}" if selection.wanted else ""
         raise ArchiveError(f"{archive.root}: no topic of {what}{chosen}")
-    window = window_of(archive, selection)
     return ExportedFeeds(archive=archive, selection=selection, feeds=feeds, window=window, watch=watch)
 
 

@@ -13,6 +13,7 @@ from fieldplay.view.robot import send_robot
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_messages.batches import Topic, parts_of_lengths
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
+from fieldplay_messages.errors import counted
 
 
 class LiveShow:
@@ -52,7 +53,7 @@ class LiveShow:
     def summary(self) -> str:
         """What was shown, in words."""
         counts = self._recording.counts
-        told = f"{counts.total()} messages on {len(counts)} topics"
+        told = f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
         return f"{told}, {self.unreadable} could not be read" if self.unreadable else told
 
     def _records(self, message: LiveMessage) -> Iterable[FramedRecord]:

@@ -11,6 +11,7 @@ from fieldplay.view.robot import send_robot
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import robot_file
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.errors import counted
 from fieldplay_messages.progress import Progress
 
 
@@ -57,7 +58,7 @@ class Shown:
     def summary(self) -> str:
         """What was sent, in words."""
         counts = self._recording.counts
-        return f"{counts.total()} messages on {len(counts)} topics"
+        return f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
 
     def _send_defects(self) -> None:
         kept = self._archive.defects.kept

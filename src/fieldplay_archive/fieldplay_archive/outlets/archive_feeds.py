@@ -1,6 +1,5 @@
 """All feeds of an archive, in the order that holds at equal times."""
 
-import re
 from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
@@ -15,7 +14,7 @@ from fieldplay_archive.outlets.moving_frames import (
     streams_on_tf,
 )
 from fieldplay_archive.outlets.rectified_bag_feeds import rectified_feeds
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.outlets.selection import Selection, chosen_topics, matching_topics, remapped
 from fieldplay_archive.outlets.static_frames import (
     feed_of_static_frames,
     map_edges,
@@ -72,11 +71,14 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     elif selection.joints_tf:
         place = _place_of_derived(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
         feeds += feeds_of_joints(archive, replace(place, first_ns=window.archive_ns))
-    wanted = re.compile(selection.topics)
-    chosen = [feed for feed in feeds if feed.standing or wanted.search(feed.topic)]
+    names = {feed.topic for feed in feeds}
+    wanted = chosen_topics(selection, names)
+    wanted |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
+    chosen = [feed for feed in feeds if feed.topic in wanted]
     if not any(feed.stream for feed in chosen):
-        raise ArchiveError(f"no topic matches '{selection.topics}'")
-    return sorted(chosen, key=lambda feed: feed.rank)
+        raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")
+    new = remapped(selection, {feed.topic: feed.msgtype for feed in chosen})
+    return sorted((replace(feed, topic=new[feed.topic]) for feed in chosen), key=lambda feed: feed.rank)
 
 
 def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns: int) -> Feed | None:

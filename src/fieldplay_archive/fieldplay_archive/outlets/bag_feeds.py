@@ -1,18 +1,20 @@
 """The topics of a bag as feeds: the very bytes that lie in it, offered as they were."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.outlets.selection import Selection, chosen_topics, remapped
 from fieldplay_messages.bags.channels import Channel, Qos
 from fieldplay_messages.bags.offers import channel_of_indexed
 from fieldplay_messages.bags.serialized import SerializedStream, messages_as_they_are
 from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.cdr.layout import MessageKind, kind_of_type
 from fieldplay_messages.computation import TF
-from fieldplay_messages.errors import ArchiveError, UsageError
+from fieldplay_messages.errors import ArchiveError, UsageError, counted
+from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
@@ -47,24 +49,32 @@ def feeds_of_bag(
     if first_ns > last_ns:
         length_s = (last_ns - min(span.first_ns for span in _spans(archive))) / NS_PER_S
         raise UsageError(f"start: expected less than the {length_s:.3f} s of the bag, got {selection.start_s:g} s")
-    wanted = re.compile(selection.topics)
-    found: list[Feed] = [feed for feed in more if wanted.search(feed.topic)]
-    found += _feeds(archive, bag, selection, first_ns)
+    found: list[Feed] = [*more, *_feeds(archive, bag, selection, first_ns)]
+    wanted = chosen_topics(selection, [feed.topic for feed in found])
+    found = [feed for feed in found if feed.topic in wanted]
     if not found:
         there = ", ".join(sorted(archive.streams))
-        raise ArchiveError(f"no topic matches '{selection.topics}'; there are {there}")
-    return sorted(found, key=lambda feed: feed.rank)
+        raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}; there are {there}")
+    new = remapped(selection, {feed.topic: feed.msgtype for feed in found})
+    renamed = (_renamed(feed, new[feed.topic]) for feed in found)
+    return sorted(renamed, key=lambda feed: feed.rank)
+
+
+def _renamed(feed: Feed, topic: str) -> Feed:
+    """A feed on another topic."""
+    if isinstance(feed, StoredFeed):
+        return replace(feed, topic=topic, channel=replace(feed.channel, topic=topic))
+    return replace(feed, topic=topic)
 
 
 def _spans(archive: Archive) -> Iterator[Span]:
     return (span for stream in archive.streams.values() for span in stream.spans)
 
 
-def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> Iterator[Feed]:
-    wanted = re.compile(selection.topics)
+def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> Iterator[StoredFeed]:
     for name, stream in archive.streams.items():
         topic = topic_in_namespace(name, selection.namespace)
-        if not isinstance(stream, SerializedStream) or not wanted.search(topic):
+        if not isinstance(stream, SerializedStream):
             continue
         found = bag.indexed[name]
         channel = channel_of_indexed(topic, found, bag.profiles.get(name))
@@ -86,6 +96,31 @@ def _feeds(archive: Archive, bag: Bag, selection: Selection, first_ns: int) -> I
             channel=channel,
             kind=found.kind,
         )
+
+
+def carried_feeds(archive: Archive, feeds: Sequence[Feed], window: Window) -> tuple[list[Feed], list[str]]:
+    """The feeds for files that hold a part of a bag, and what is to be said of them.
+
+    Of a latched topic the last message before the part is written at its start where the part has none: elsewhere it
+    would be an old measurement with a new time. Static transforms hold at all times.
+    """
+    if archive.bag is None or window.first_ns <= window.archive_ns:
+        return list(feeds), []
+    found, lines = list[Feed](), list[str]()
+    for feed in feeds:
+        if not isinstance(feed, StoredFeed):
+            found.append(feed)
+            continue
+        stamp_ns = archive.bag.indexed[feed.stream].places.stamp_ns
+        before = int(np.searchsorted(stamp_ns, window.first_ns))
+        until = len(stamp_ns) if window.last_ns is None else int(np.searchsorted(stamp_ns, window.last_ns, "right"))
+        is_static = feed.topic == STATIC
+        feed = replace(feed, is_carried=is_static or until == before)
+        if before and feed.carries:
+            what = f"{counted(before, 'message')} from before the start" if is_static else "its last message before it"
+            lines.append(f"{feed.topic}: {what} {'are' if is_static and before > 1 else 'is'} written at the start")
+        found.append(feed)
+    return found, lines
 
 
 def topic_in_namespace(name: str, namespace: str | None) -> str:

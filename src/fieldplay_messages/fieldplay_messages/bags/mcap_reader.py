@@ -33,7 +33,7 @@ from fieldplay_messages.bags.mcap_records import (
 )
 from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, UnpackedBlocks, places_in_time
 from fieldplay_messages.batches import Topic, full_type
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, counted
 
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
@@ -123,7 +123,7 @@ class McapReader:
             except BROKEN as error:
                 self.faults.append(f"the record at byte {record.place} is damaged: {error}")
         for number, count in self._strangers.items():
-            self.faults.append(f"{count} messages are of channel {number}, which was not introduced")
+            self.faults.append(f"{counted(count, 'message')} of channel {number}, which was not introduced")
 
     def index(self) -> Mapping[int, MessagePlaces]:
         """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""

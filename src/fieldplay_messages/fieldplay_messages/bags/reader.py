@@ -148,7 +148,7 @@ class Ros2Bag(Bag):
     def _compare_counts(self, found: int) -> None:
         expected = self.information.get("message_count")
         if isinstance(expected, int) and expected != found:
-            self._tell("message_count", METADATA, f"expected {expected} messages as it says, got {found}")
+            self._tell("message_count", METADATA, f"expected {counted(expected, 'message')} as it says, got {found}")
 
     def _tell(self, kind: str, file: str, message: str) -> None:
         """Report an issue of a file, once: it may be indexed and read through."""

@@ -24,7 +24,7 @@ from fieldplay_messages.bags.compression import LZ4, UNPACK_LIMIT, wholly_decomp
 from fieldplay_messages.bags.ros1_types import RENAMED
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
 from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report, counted
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -269,7 +269,7 @@ def _recovered(parts: Parts, why: str) -> Ros1Index:
     known = {number: _places(indexes[number]) for number in connections if number in indexes}
     if not known:
         raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
-    read = f"the {len(chunks)} whole chunks before byte {end} of {parts.size} are read"
+    read = f"{counted(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
     got = f"one that is cut off, lacks a part or was not closed ({why})"
     fault = f"expected a bag with an index at its end, got {got}; {read}"
     return Ros1Index(connections=connections, places=known, chunks=chunks, fault=fault)

@@ -19,7 +19,7 @@ from fieldplay_messages.bags.channels import Channel, Contents
 from fieldplay_messages.bags.metadata import ROS_DISTRO, VERSION, information_text, qos_text
 from fieldplay_messages.bags.storage import MessagePlaces, StoredMessage, StoredTopic, places_in_time
 from fieldplay_messages.batches import Topic, full_type
-from fieldplay_messages.errors import ArchiveError, BagError
+from fieldplay_messages.errors import ArchiveError, BagError, counted
 from fieldplay_messages.feeds.messages import Messages
 
 BATCH_SIZE = 4 << 20
@@ -236,4 +236,4 @@ class SqliteReader:
 
     def _tell_unusable(self, count: int) -> None:
         if count:
-            self.faults.append(f"expected messages of topics that are listed, got {count} rows that are none")
+            self.faults.append(f"expected messages of topics that are listed, got {counted(count, 'row')} of others")

@@ -53,7 +53,7 @@ def message_stretches(
             before_span()
             return feed.load(index)
 
-        return TimelineSource(feed.spans, load, carries=feed.latched)
+        return TimelineSource(feed.spans, load, carries=feed.carries)
 
     return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
 
@@ -68,7 +68,7 @@ def record_stretches(
             record = feed.records(index)
             return record.leaves_ns, record
 
-        return TimelineSource(feed.spans, load, carries=feed.latched)
+        return TimelineSource(feed.spans, load, carries=feed.carries)
 
     return Timeline([source_of(feed) for feed in feeds]).stretches(first_ns, last_ns)
 

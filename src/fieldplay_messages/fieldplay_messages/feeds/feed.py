@@ -38,8 +38,8 @@ class Feed:
     when they are: a defective one is reported and raises ArchiveError.
 
     Among feeds the lower rank goes first at equal times, then the earlier feed. What is latched is kept for those who
-    come late, and its last message before a begin counts there too. What is standing besides belongs to no time: it
-    goes before everything, wherever one begins.
+    come late, and its last message before a begin counts there too, unless `is_carried` is False. What is standing
+    besides belongs to no time: it goes before everything, wherever one begins.
     """
 
     topic: str
@@ -53,6 +53,12 @@ class Feed:
     latched: bool = False
     standing: bool = False
     stream: str = ""
+    is_carried: bool = True
+
+    @property
+    def carries(self) -> bool:
+        """Whether its last message before a begin comes at that begin."""
+        return self.latched and self.is_carried
 
     def load(self, index: int) -> tuple[NDArray[np.int64], SpanMessages]:
         """The times (n,) at which the messages of a span leave, and the messages."""

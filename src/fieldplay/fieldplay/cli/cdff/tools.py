@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from fieldplay.cli.arguments import add_json, add_overwrite, count
 
@@ -60,26 +59,10 @@ a log, or to make a bag of it, no tool is needed: see fieldplay info, play and c
 Add = Callable[[str, str], argparse.ArgumentParser]
 
 
-class IntermixedParser(argparse.ArgumentParser):
-    """Options may stand between the names of streams and OUT too."""
-
-    _is_inside = False
-
-    def parse_known_args(self, *args: Any, **options: Any) -> Any:
-        """As the base class does; what it calls on its way comes back here."""
-        if self._is_inside:
-            return super().parse_known_args(*args, **options)
-        self._is_inside = True
-        try:
-            return super().parse_known_intermixed_args(*args, **options)
-        finally:
-            self._is_inside = False
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The commands below `cdff`, each with its arguments."""
     parser.epilog, parser.formatter_class = ALL, argparse.RawDescriptionHelpFormatter
-    subparsers = parser.add_subparsers(required=True, metavar="TOOL", parser_class=IntermixedParser)
+    subparsers = parser.add_subparsers(required=True, metavar="TOOL")
 
     def tool(name: str, text: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(
@@ -87,7 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=text,
             description=text,
             epilog=EXAMPLES[name],
-            allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         sub.set_defaults(run=partial(_run, name), parser=sub)
