@@ -101,6 +101,7 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     kinds = {
         "sensor_msgs/msg/Image": "Image", "sensor_msgs/msg/LaserScan": "LaserScan", "nav_msgs/msg/Odometry": "Odometry",
         "sensor_msgs/msg/PointCloud2": "PointCloud2", "std_msgs/msg/String": "RobotModel",
+        "visualization_msgs/msg/MarkerArray": "MarkerArray",
     }  # fmt: skip
     types = {stream.topic: stream.type for stream in ACFR.streams}
     types |= {"wheels/odom": "nav_msgs/msg/Odometry", "robot_description": "std_msgs/msg/String"}
@@ -108,9 +109,10 @@ def test_the_view_shows_topics_that_there_are_as_they_are_offered() -> None:
     for display in displays_of_topics(VIEW, ACFR.namespace):
         shown.add(display.topic)
         assert display.kind == kinds[types[display.topic]], display.topic
-        assert display.qos == offered_qos(lasting=display.kind == "RobotModel"), display.name
+        assert display.qos == offered_qos(lasting=display.kind in ("RobotModel", "MarkerArray")), display.name
     assert shown == {
-        "robot_description", "nav/odom", "wheels/odom", "radar/points", "radar/spectrum", "radar/spectrum_points",
+        "reference_objects", "robot_description", "nav/odom", "wheels/odom",
+        "radar/points", "radar/spectrum", "radar/spectrum_points",
         "visual_camera/image_raw", "ir_camera/image_raw",
         *(f"laser_{place}/scan" for place in ("horizontal", "vertical", "port", "starboard")),
     }  # fmt: skip
