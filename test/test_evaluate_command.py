@@ -138,6 +138,10 @@ def test_the_table_says_what_was_compared_and_how(sampled_ameds: Sampled, capsys
     first, second, third, fourth, heads, *rows = run(capsys, *words)
     assert first == "/ameds/wheels/odom against /ameds/gnss/odom"
     assert "893 pairs in 20 s" in second and "the truth went 8." in second
+    whole = evaluated(capsys, *words)
+    percent = 100 * error(whole, "ATE")["rmse"] / whole["truth"]["travelled_m"]
+    assert whole["ate_percent_of_length"] == pytest.approx(percent, rel=1e-9)
+    assert second.endswith(f"; ATE over length: {percent:.3g} %")
     assert third == "  frames odom -> base_link and map -> base_link; laid upon the truth: first"
     assert fourth.startswith("  the truth claims a standard deviation of 0.015 m (median), 0.24 m at worst")
     assert fourth.endswith("; 212 of 2000 poses beyond 0.1 m left out")

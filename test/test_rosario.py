@@ -81,9 +81,32 @@ def test_every_log_and_picture_plays_as_often_as_it_has_rows(messages: Messages)
     cameras = [f"stereo/{camera}/{topic}" for camera in ("left", "right")
                for topic in ("camera_info", "image_raw/compressed")]  # fmt: skip
     expected = {"/tf_static": 1, "imu/data_raw": 280, **dict.fromkeys(cameras, 30)}
-    expected |= dict.fromkeys(("gps/fix", "gps/velocity", "ground_truth/odom"), 10)
+    gps = [f"gps/{topic}" for topic in ("fix", "velocity", "time", "satellites", "quality", "hdop")]
+    expected |= dict.fromkeys((*gps, "ground_truth/odom"), 10)
     expected |= dict.fromkeys(("wheels/joint_states", "wheels/raw"), 20)
     assert {topic: len(found) for topic, found in messages.items()} == expected
+
+
+def test_the_receiver_s_clock_and_quality_have_topics(messages: Messages) -> None:
+    """RMC has 26 December 2017, 15:25:45 and fifths of a second; GGA has quality 4, 12 satellites, HDOP 0.9."""
+    for index in (0, 3, 9):
+        stamp, clock = messages["gps/time"][index]
+        assert stamp == messages["gps/velocity"][index][0] and clock.source == "gps"
+        time_ns = clock.time_ref.sec * 10**9 + clock.time_ref.nanosec
+        assert time_ns == 1514301945 * 10**9 + index * 200_000_000
+    found = [messages[f"gps/{topic}"][4][1].data for topic in ("quality", "satellites", "hdop")]
+    assert found == [4, 12, 0.9]
+
+
+def test_a_lost_fix_tells_its_quality_and_no_hdop_that_is_none(copied: TinyRosario) -> None:
+    copied.no_fix = lambda t: t < 0.5
+    copied.write_gps()
+    path = copied.root / "gps.log"
+    path.write_text(path.read_text().replace(tiny.gga(1.0), tiny.gga(1.0, hdop="")))  # type: ignore[arg-type]
+    found = messages_of(copied.root, Selection(topics="gps"))
+    assert [message.data for _, message in found["gps/quality"]] == [0, 0, 0, *[4] * 7]
+    assert [message.data for _, message in found["gps/satellites"]] == [0, 0, 0, *[12] * 7]
+    assert len(found["gps/hdop"]) == 9
 
 
 def test_stamps_are_the_decimals_of_the_files_exactly(messages: Messages) -> None:

@@ -21,8 +21,10 @@ from helpers.tiny_rosario_bag import TinyBag
 CAMERAS = [
     f"stereo/{camera}/{topic}" for camera in ("left", "right") for topic in ("camera_info", "image_raw/compressed")
 ]
+GGA, RMC = ("gps/fix", "gps/quality", "gps/satellites", "gps/hdop"), ("gps/velocity", "gps/time")
+FIX, VELOCITY = dict.fromkeys(GGA, 1), dict.fromkeys(RMC, 1)
 COUNTS = {
-    "/tf_static": 1, "imu/data_raw": 140, "gps/fix": 5, "gps/velocity": 5, "ground_truth/odom": 5,
+    "/tf_static": 1, "imu/data_raw": 140, **dict.fromkeys((*FIX, *VELOCITY), 5), "ground_truth/odom": 5,
     "wheels/joint_states": 10, "wheels/raw": 10, **dict.fromkeys(CAMERAS, 15),
 }  # fmt: skip
 LEFT = [topic for topic in CAMERAS if "left" in topic]
@@ -76,7 +78,6 @@ def five_columns(data: bytes) -> bytes:
     return b"".join(b" ".join(row.split()[:5]) + b"\n" for row in data.splitlines())
 
 
-FIX, VELOCITY = {"gps/fix": 1}, {"gps/velocity": 1}
 WHEELS = {"wheels/joint_states": 1, "wheels/raw": 1}
 YAML = "calibration01.yaml"
 FAULTS = {
@@ -115,7 +116,7 @@ FAULTS = {
     "an empty log of the receiver": Fault(
         lambda root: (root / "gps.log").write_bytes(b""), "gps.log", "unreadable_table",
         "expected lines of a time, a label",
-        None, {"gps/fix": 5, "gps/velocity": 5}),
+        None, dict.fromkeys((*FIX, *VELOCITY), 5)),
     "a ground truth of five columns": Fault(
         content("../sequence01_gt.txt", five_columns), "sequence01_gt.txt", "unreadable_table",
         "expected 3 or 4 or 8 columns, got 5", None, {"ground_truth/odom": 5}),

@@ -71,7 +71,8 @@ def lines_of(found: Compared) -> Iterator[str]:
     yield f"{ways.estimate.topic} against {ways.truth.topic}"
     yield (
         f"  {counted(len(evaluation.pairs), 'pair')} in {duration_text(float(duration_s))}; "
-        f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m"
+        f"the truth went {number_text(truly, 4)} m, the estimate {number_text(gone, 4)} m; "
+        f"ATE over length: {_percent_text(evaluation)} %"
     )
     yield f"  {_frames_text(found)}"
     if ways.claims is not None:
@@ -82,6 +83,12 @@ def lines_of(found: Compared) -> Iterator[str]:
     yield from table_lines([("", *HEADS), *(row.cells for row in rows_of(evaluation))])
     if not evaluation.has_orientation:
         yield "  no orientation in both: errors of translation alone, the truth's headings taken from the way around"
+
+
+def _percent_text(evaluation: Evaluation) -> str:
+    """ATE in percent of the truth's path length, `-` where it did not move."""
+    percent = evaluation.ate_percent
+    return f"{percent:.3g}" if np.isfinite(percent) else "-"
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -103,7 +110,7 @@ def lines_of_several(all_found: Sequence[Compared | Failed]) -> Iterator[str]:
         yield f"  {_claims_text(there[0].ways.claims)}"
     yield f"  rmse of each error; laid upon the truth: {there[0].evaluation.settings.alignment}"
     lengths_m = sorted({length for found in there for length in found.evaluation.lengths_m})
-    heads = ["pairs", "way, m", "offset, s", "ATE, m", "max, m", "ATE, deg"]
+    heads = ["pairs", "way, m", "offset, s", "ATE, m", "ATE, %", "max, m", "ATE, deg"]
     heads += [f"% over {length:g} m" for length in lengths_m]
     rows = [_row_of(found, lengths_m) if isinstance(found, Compared) else ["-"] * len(heads) for found in all_found]
     kept = [0, *(1 + column for column in range(len(heads)) if any(row[column] != "-" for row in rows))]
@@ -122,6 +129,7 @@ def _row_of(found: Compared, lengths_m: Sequence[float]) -> list[str]:
         number_text(evaluation.estimate_m, 4),
         f"{evaluation.settings.offset_s:+g}" if evaluation.settings.offset_s or found.is_offset_found else "-",
         f"{ate.translation.rmse:.4g}",
+        _percent_text(evaluation),
         f"{ate.translation.most:.4g}",
         *("-" if one is None else f"{one.rmse:.4g}" for one in statistics),
     ]
@@ -172,6 +180,7 @@ def as_json(found: Compared) -> dict[str, Any]:
         "scale": evaluation.alignment.scale,
         "lever": found.lever.tolist(),
         "has_orientation": evaluation.has_orientation,
+        "ate_percent_of_length": evaluation.ate_percent if np.isfinite(evaluation.ate_percent) else None,
         "lengths_m": list(evaluation.lengths_m),
         "errors": [
             {"name": row.name, "unit": row.unit, **_statistics_json(row.statistics)} for row in rows_of(evaluation)

@@ -99,6 +99,13 @@ class Evaluation:
         return compared.errors_over_length(self.pairs, self.travelled_m, length_m, per_travelled=self.per_travelled)
 
     @property
+    def ate_percent(self) -> float:
+        """The root mean square of ATE in percent of the truth's path length; NaN where the truth did not move."""
+        length_m = float(self.travelled_m[-1])
+        rmse_m = float(np.sqrt((self.absolute.translation**2).mean()))
+        return 100 * rmse_m / length_m if length_m > 0 else float("nan")
+
+    @property
     def estimate_m(self) -> float:
         """How far the estimate has gone, measured as the truth's way is."""
         travelled = travelled_from_positions(self.pairs.estimate[:, :3, 3], step_of(self.settings, self.lengths_m))

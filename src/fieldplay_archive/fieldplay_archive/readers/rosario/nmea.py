@@ -15,11 +15,23 @@ from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.stamps import ns_from_texts
 
 GGA, RMC = 0.0, 1.0  # what the column `sentence` holds
-# Latitude, longitude and course in degrees, the altitude above the ellipsoid, HDOP as it is, the quality as in GGA, the
-# speed in knots, whether RMC calls itself valid, and the receiver's own time since 1970 as RMC tells it. What a
-# sentence does not hold, or leaves empty, is NaN.
+# Latitude, longitude and course in degrees, the altitude above the ellipsoid, HDOP, the quality and the number of
+# satellites as in GGA, the speed in knots, whether RMC calls itself valid, and the receiver's own time since 1970 by
+# RMC. What a sentence does not hold, or leaves empty, is NaN.
 BOM = b"\xef\xbb\xbf"
-NUMBERS = ("sentence", "latitude", "longitude", "quality", "hdop", "altitude", "speed", "course", "valid", "utc")
+NUMBERS = (
+    "sentence",
+    "latitude",
+    "longitude",
+    "quality",
+    "satellites",
+    "hdop",
+    "altitude",
+    "speed",
+    "course",
+    "valid",
+    "utc",
+)
 DIALECT = Dialect(("time", *NUMBERS), " ")
 LINE = r"^\s*(?<time>[^\s,]+)(?:\s[^$]*)?\$(?<body>[^*]*)\*(?<sum>[0-9A-Fa-f]{2})\s*$"
 FEWEST_FIELDS = {"GGA": 12, "RMC": 9}
@@ -134,6 +146,7 @@ def _columns() -> dict[str, polars.Expr]:
         "latitude": of(gga, _degrees(2, "N", "S")),
         "longitude": of(gga, _degrees(4, "E", "W")),
         "quality": of(gga, _number(6)),
+        "satellites": of(gga, _number(7)),
         "hdop": of(gga, _number(8)),
         "altitude": of(gga, _number(9) + _number(11)),
         "speed": of(rmc, _number(7)),

@@ -24,7 +24,10 @@ from fieldplay_messages.streams import EvenStream, Stream, UntilStream
 CAMERAS = ("left", "right")
 LOGS = ("imu", "gps", "odometry")
 TRUTH = "ground_truth"
-SENTENCES = {"fix": GGA, "velocity": RMC}  # a receiver may send only one of them
+SENTENCES = {  # a receiver may send only one of them
+    "fix": GGA, "satellites": GGA, "fix_quality": GGA, "hdop": GGA, "velocity": RMC, "receiver_clock": RMC,
+}  # fmt: skip
+LARGEST_CODE = 255
 UNKNOWN_VARIANCE = 1e6
 STANDARD_GRAVITY_M_S2 = 9.80665
 M_S_PER_KNOT = 0.514444
@@ -150,6 +153,34 @@ def velocity(rows: TableRows) -> records.Twist:
     )
 
 
+def receiver_clock(rows: TableRows) -> records.ClockReading:
+    """RMC: the receiver's own time, UTC, to the microsecond; sentences without date and time are left out."""
+    rows = rows.only((rows["sentence"] == RMC) & np.isfinite(rows["utc"]))
+    microseconds = np.round(rows["utc"] * 1e6).astype(np.int64)
+    return records.ClockReading(stamp_ns=rows.stamp_ns, time_ns=microseconds * 1000, source="gps")
+
+
+def satellites(rows: TableRows) -> records.Code:
+    """GGA: the number of satellites in use; sentences that do not tell it are left out."""
+    return _codes(rows, "satellites")
+
+
+def fix_quality(rows: TableRows) -> records.Code:
+    """GGA: the quality of the fix, which tells RTK fixed (4) from float (5)."""
+    return _codes(rows, "quality")
+
+
+def _codes(rows: TableRows, column: str) -> records.Code:
+    rows = rows.only((rows["sentence"] == GGA) & (rows[column] >= 0) & (rows[column] <= LARGEST_CODE))
+    return records.Code(stamp_ns=rows.stamp_ns, code=rows[column].astype(np.uint8))
+
+
+def dilution(rows: TableRows) -> records.Scalars:
+    """GGA: HDOP; sentences without one are left out."""
+    rows = rows.only((rows["sentence"] == GGA) & np.isfinite(rows["hdop"]))
+    return records.Scalars(stamp_ns=rows.stamp_ns, values=rows["hdop"])
+
+
 def has_velocity(rows: TableRows) -> NDArray[np.bool_]:
     """Which rows (n,) are RMC that call themselves valid and have a speed and a course."""
     is_whole = np.isfinite(rows["speed"]) & np.isfinite(rows["course"])
@@ -210,6 +241,10 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
         "imu": ("imu", conversions.imu),
         "fix": ("gps", conversions.fix),
         "velocity": ("gps", velocity),
+        "receiver_clock": ("gps", receiver_clock),
+        "satellites": ("gps", satellites),
+        "fix_quality": ("gps", fix_quality),
+        "hdop": ("gps", dilution),
         "wheel_joints": ("odometry", conversions.wheel_joints),
         "wheel_numbers": ("odometry", conversions.wheel_numbers),
     }
