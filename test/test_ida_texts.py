@@ -423,6 +423,21 @@ def test_what_stands_on_the_deck_has_its_static_frames(bundle: TinyIda) -> None:
     assert (turn.x, turn.y, turn.z, turn.w) == pytest.approx((0, 0, 0.177944, 0.984041), abs=1e-6)
     assert edges["hp3"].transform.rotation.z == pytest.approx(-0.175796, abs=1e-6)
     assert static_edges(bundle, deck_frames="lander")["wts"].header.frame_id == "lander"
+    assert any("seis 0.334 m, wts 0.261 m, hp3 0.455 m" in note for note in notes_of(bundle.root))
+    (warning,) = (n for n in notes_of(bundle.root, deck_frames="lander") if n.startswith("warning: frames on the deck"))
+    assert "seis 1.290 m" in warning and "--set deck_frames=payload" in warning
+
+
+def test_a_parameter_file_after_the_first_motion_places_the_deck_too_and_another_deck_is_a_warning(
+    bundle: TinyIda,
+) -> None:
+    bundle.write_motion(Motion())
+    later = (tiny.PARAMETERS + ON_DECK).replace("615000000.500", "615088548.500")
+    bundle.write_text(86, PARAMETERS, later, start_s=615088548)
+    assert {"seis", "wts", "hp3"} <= set(static_edges(bundle))
+    bundle.write_text(86, PARAMETERS, tiny.PARAMETERS + ON_DECK.replace("-0.408", "-0.5"), start_s=615000000)
+    assert static_edges(bundle)["seis"].transform.translation.x == -0.5
+    assert any("places other things on the deck" in note for note in notes_of(bundle.root))
 
 
 def test_a_quaternion_that_lost_a_number_or_its_norm_is_told_and_not_used(bundle: TinyIda) -> None:

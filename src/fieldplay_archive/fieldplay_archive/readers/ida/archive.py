@@ -16,6 +16,7 @@ from fieldplay_archive.readers.ida.calibration import (
     ParameterFile,
     check_counts,
     describe_arm,
+    describe_deck,
     describe_lander,
     describe_uploads,
     geometry_rows,
@@ -83,8 +84,8 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         motion = _motion_streams(archive, files, labels, clock=clock, uploads=uploads)
         status = _status_streams(archive, files, labels, clock=clock, said=motion.get(DIAGNOSTICS))
         streams = {name: stream for name, stream in (motion | status).items() if len(stream.spans)}
-        streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
         describe_lander(archive, files)
+        streams |= _parameters(archive, uploads, streams=streams, motion=_extent(motion))
         read = [name for kind in TEXTS for name in files.matching(spec.rows[kind].files)]
         note_leftovers(archive, files, read=read)
         note_times(archive, streams, clock)
@@ -262,6 +263,10 @@ def _parameters(
         return {}
     first_ns = stamps[0] if extent is None else extent[0]
     described_ns, last_ns = motion or extent or (first_ns, first_ns)
-    describe_arm(archive, newest_before(found, stamps, described_ns))
-    describe_uploads(archive, [file for at, file in uploads if described_ns < at <= last_ns])
+    first = newest_before(found, stamps, described_ns)
+    describe_arm(archive, first)
+    later = [file for at, file in uploads if described_ns < at <= last_ns]
+    deck = first or next(iter(later or found), None)
+    describe_deck(archive, deck)
+    describe_uploads(archive, later, deck)
     return {"arm_geometry": HeldStream(geometry_rows(found, stamps, first_ns))}

@@ -74,6 +74,7 @@ JOINTS = {  # the constants of RA_JOINT_PARAMS, one for each joint
     "potentiometer": {"offset": "pot.b", "per_rad": "pot.m"},
 }
 PARENT, CHILD = "payload", "lander"
+MOST_HEIGHT_M = 1.0
 BASE_NUMBERS, IDENTITY = 7, (0, 0, 0, 1, 0, 0, 0)
 M_PER_MM = 1e-3
 AXES = 3
@@ -337,7 +338,6 @@ def describe_arm(archive: Archive, file: ParameterFile | None) -> None:
     if file is None:
         return
     _note_base(archive, file)
-    _add_deck(archive, file)
     constants = dict(archive.spec.constants)
     found = {name: file.numbers("RA_THERMAL", key, 4) for name, key in ROTOR.items()}
     own = {name: float(numbers[0]) for name, numbers in found.items() if numbers is not None}
@@ -372,35 +372,69 @@ def _note_base(archive: Archive, file: ParameterFile) -> None:
         archive.notes.append(f"parameters: RA_LANDER_TO_RA puts the arm's base at {place} m in the payload frame")
 
 
-def _add_deck(archive: Archive, file: ParameterFile) -> None:
-    """Add the frames of what stands on the deck, as far as the file has them."""
+def describe_deck(archive: Archive, file: ParameterFile | None) -> None:
+    """Add the frames of what stands on the deck, as far as a file has them, and check that they do stand there."""
+    if file is None:
+        return
     spec, parent = archive.spec, str(archive.parameters["deck_frames"])
-    rows = []
-    for name, (rotation, translation) in DECK.items():
-        quaternion, place = file.numbers(*rotation), file.numbers(*translation)
-        if quaternion is None or place is None:
-            continue
-        row = Extrinsic(
-            parent=parent,
-            child=name,
-            convention="m_quaternion_xyzw",
-            translation=tuple(place.tolist()),
-            rotation=tuple(quaternion.tolist()),
-            source=file.file,
-        )
-        rows.append(row)
+    rows = [_deck_row(file, name, parent, place) for name, place in _deck_of(file).items()]
     if rows:
         tree = {**spec.tree, parent: (*spec.tree.get(parent, ()), *(row.child for row in rows))}
         archive.spec = replace(spec, extrinsics=(*spec.extrinsics, *rows), tree=tree)
+        _note_heights(archive, rows)
     if rest := [name for name in DECK if name not in {row.child for row in rows}]:
         archive.notes.append(f"parameters: {file.file} does not place {', '.join(rest)} on the deck: no such frames")
 
 
-def describe_uploads(archive: Archive, files: Sequence[ParameterFile]) -> None:
+def _deck_of(file: ParameterFile) -> dict[str, tuple[Floats, Floats]]:
+    """Quaternion (4,) and translation (3,) of what a file places on the deck."""
+    found = {name: (file.numbers(*rotation), file.numbers(*place)) for name, (rotation, place) in DECK.items()}
+    return {name: (turn, place) for name, (turn, place) in found.items() if turn is not None and place is not None}
+
+
+def _deck_row(file: ParameterFile, name: str, parent: str, pose: tuple[Floats, Floats]) -> Extrinsic:
+    quaternion, (x, y, z) = pose[0], pose[1].tolist()
+    return Extrinsic(
+        parent=parent,
+        child=name,
+        convention="m_quaternion_xyzw",
+        translation=(x, y, z),
+        rotation=tuple(quaternion.tolist()),
+        source=file.file,
+    )
+
+
+def _note_heights(archive: Archive, rows: Sequence[Extrinsic]) -> None:
+    """Note how high above the deck the frames lie (z of payload is down): none lies below it, or a metre above."""
+    lander = next((row for row in archive.spec.extrinsics if (row.parent, row.child) == (PARENT, CHILD)), None)
+    below_m = lander.translation[2] if lander is not None and rows[0].parent == CHILD else 0.0
+    heights = {row.child: -(row.translation[2] + below_m) for row in rows}
+    told = ", ".join(f"{name} {height:.3f} m" for name, height in heights.items())
+    text = f"frames on the deck lie so high above it: {told}"
+    if all(0.0 <= height <= MOST_HEIGHT_M for height in heights.values()):
+        archive.notes.append(f"parameters: {text}")
+        return
+    other = CHILD if rows[0].parent == PARENT else PARENT
+    archive.notes.append(f"warning: {text}; --set deck_frames={other} places them in the other frame")
+
+
+def describe_uploads(archive: Archive, files: Sequence[ParameterFile], first: ParameterFile | None) -> None:
     """Note the parameter files that take effect between the first and the last row of motion."""
     for file in files:
         lengths = _like(archive, file)
         archive.notes.append(f"parameters: {file.file} holds from its own time on; its lengths are {lengths}")
+        if first is not None and not _same_deck(_deck_of(first), _deck_of(file)):
+            archive.notes.append(
+                f"warning: {file.file} places other things on the deck than {first.file}, whose frames hold"
+            )
+
+
+def _same_deck(one: Mapping[str, tuple[Floats, Floats]], other: Mapping[str, tuple[Floats, Floats]]) -> bool:
+    if set(one) != set(other):
+        return False
+    return all(
+        np.allclose(a, b, atol=1e-9, rtol=0) for name in one for a, b in zip(one[name], other[name], strict=True)
+    )
 
 
 def _like(archive: Archive, file: ParameterFile) -> str:
