@@ -331,6 +331,13 @@ def test_the_third_element_of_a_distance_counts_and_the_others_must_be_zero(bund
         assert messages_of(bundle.root)["arm/geometry"][0][1].data[36] == 0.35
 
 
+def test_gravity_is_read_with_and_without_the_name_of_its_group(bundle: TinyIda) -> None:
+    for text in (tiny.PARAMETERS, tiny.PARAMETERS.replace("gravity_params.", "")):
+        bundle.write_text(86, PARAMETERS, text.replace("= 3.711", "= 9.9"))
+        data = messages_of(bundle.root)["arm/geometry"][0][1].data
+        np.testing.assert_array_equal(data[40:44], [9.9, 0.046825, -0.051123, 0.997594])
+
+
 def test_lines_that_repeat_the_names_of_columns_are_rows_of_a_table(bundle: TinyIda) -> None:
     path = bundle.write_text(86, PARAMETERS, tiny.PARAMETERS)
     sets = sets_of_lines(lines_of_text(path.read_bytes()))

@@ -45,6 +45,7 @@ NUMBERS = (
 )
 # Vectors of which only the third element counts, the others are zero.
 DISTANCES = frozenset(("dist_grapple", "dist_seis", "dist_wts", "dist_hp3"))
+GRAVITY_GROUP = "gravity_params."
 DISTANCE_SIZES, DISTANCE_PLACE = (3, 4), 2
 LINK_NUMBERS = (("mass", 1), ("cm", 3), ("vCf", 9), ("wCf", 9), ("vCm", 9), ("wCm", 9))
 LINKS = (("1", ""), ("2", ""), ("3", "u"), ("4", "s"))  # with the grapple unstowed and stowed: those forms are printed
@@ -102,9 +103,14 @@ class ParameterFile:
     sets: Mapping[str, Mapping[str, ParameterValue]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)  # of the sets, as printed
 
+    def value(self, set_name: str, key: str) -> ParameterValue | None:
+        """The value of a key, which may lack the name of its group in front."""
+        values = self.sets.get(plain_key(set_name), {})
+        return values.get(plain_key(key)) or values.get(plain_key(key.removeprefix(GRAVITY_GROUP)))
+
     def numbers(self, set_name: str, key: str, count: int) -> Floats | None:
         """The numbers (count,) of a key, None where the file does not have them."""
-        value = self.sets.get(plain_key(set_name), {}).get(plain_key(key))
+        value = self.value(set_name, key)
         if value is None or value.numbers is None:
             return None
         numbers = value.numbers.reshape(-1)
@@ -315,7 +321,7 @@ def _wanted_values(file: ParameterFile) -> Iterator[tuple[str, ParameterValue, i
     of_rotors = [("RA_THERMAL", key, 4) for key in ROTOR.values()]
     of_deck = [row for rows in DECK.values() for row in rows]
     for set_name, key, count in (*NUMBERS, *BASE, *of_deck, *of_rotors, *of_joints):
-        value = file.sets.get(plain_key(set_name), {}).get(plain_key(key))
+        value = file.value(set_name, key)
         if value is not None:
             yield f"{set_name}.{key}", value, count
     for link in (*LINKS, *ALTERNATES):
