@@ -389,6 +389,8 @@ def test_what_is_damaged_is_named_at_the_end(tiny_ameds: Any) -> None:
         ({"rate": 0}, "rate: expected a number above 0"),
         ({"stamps": "tomorrow"}, "stamps: expected one of archive, now"),
         ({"dataset_parameters": "gyro_unit:=turns"}, "gyro_unit: expected one of"),
+        ({"gyro_unit": "turns"}, "gyro_unit: expected one of"),
+        ({"gyro_units": "rad/s"}, "the player of ameds has no parameter 'gyro_units': did you mean 'gyro_unit'?"),
     ],
 )
 def test_what_cannot_be_played_is_said_in_a_line(parameters: dict[str, Any], said: str, tmp_path: Path) -> None:

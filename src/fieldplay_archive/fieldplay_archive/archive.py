@@ -21,7 +21,7 @@ from fieldplay_archive.tables.table import RowsSpec, Table, Watch
 from fieldplay_archive.tables.table_format import ExpectedUnit
 from fieldplay_archive.tables.table_streams import GroupStream, Tables, TableStream
 from fieldplay_messages.bags.topics import Bag
-from fieldplay_messages.errors import ArchiveError, Defect, UsageError
+from fieldplay_messages.errors import ArchiveError, Defect, UsageError, unknown_name
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
@@ -293,8 +293,7 @@ def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str,
     values: dict[str, Any] = {name: parameter.default for name, parameter in spec.parameters.items()}
     for name, value in chosen.items():
         if name not in spec.parameters:
-            known = ", ".join(sorted(spec.parameters)) or "none"
-            raise UsageError(f"{spec.name} has no parameter '{name}'; it has {known}")
+            raise UsageError(unknown_name(name, spec.parameters, what="parameter", owner=spec.name))
         values[name] = _parameter_value(name, value, spec.parameters[name])
     return values
 

@@ -46,16 +46,21 @@ def open_dataset(
 
     One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `even_empty`.
     """
-    if not path.exists():
-        raise ArchiveError(f"{path}: there is no such folder or file")
     with listed_once():
-        spec = spec_of_dataset(dataset) if dataset else detected_spec(path)
+        spec = spec_of_archive(path, dataset)
         archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
     if not archive.streams and not even_empty:
         archive.close()
         reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
         raise ArchiveError(f"{path}: nothing of {spec.name} in it that can be read{''.join(reasons)}")
     return archive
+
+
+def spec_of_archive(path: Path, dataset: str | None = None) -> DatasetSpec:
+    """The description of the dataset named, or of the one that the archive's files tell."""
+    if not path.exists():
+        raise ArchiveError(f"{path}: there is no such folder or file")
+    return spec_of_dataset(dataset) if dataset else detected_spec(path)
 
 
 def spec_of_dataset(name: str) -> DatasetSpec:

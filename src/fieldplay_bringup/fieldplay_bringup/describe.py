@@ -1,7 +1,8 @@
 """The launch description of a dataset: the player, the nodes for what its description derives, RViz if wanted."""
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from fieldplay.projection.projection import overlay_parameters
@@ -10,7 +11,7 @@ from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switch
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.ends import ENDS_WITH
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, UsageError, unknown_name
 from fieldplay_messages.yaml_text import value_of_yaml
 from fieldplay_player.dds_profile import use_profile
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -65,14 +66,27 @@ def _arguments(spec: DatasetSpec) -> list[DeclareLaunchArgument]:
         flag("rviz", "false", "Start RViz with the dataset's view."),
         value("view", "false", SHOWN, VIEWS),
         value("on_end", "exit", "What to do at the end.", ["exit", "pause"]),
-        *(value(name, str(p.default), p.help, [*map(str, p.choices)] or None) for name, p in _of_nodes(spec).items()),
+        *(_parameter_argument(name, parameter) for name, parameter in spec.parameters.items()),
     ]
 
 
-def _of_nodes(spec: DatasetSpec) -> dict[str, DatasetParameter]:
-    """The dataset's parameters that are settings of what is computed."""
-    settings = {name for derived in spec.derived for name in derived.settings}
-    return {name: parameter for name, parameter in spec.parameters.items() if name in settings}
+def _parameter_argument(name: str, parameter: DatasetParameter) -> DeclareLaunchArgument:
+    choices = TRUE_FALSE if isinstance(parameter.default, bool) else [*map(str, parameter.choices)] or None
+    default = str(parameter.default).lower() if isinstance(parameter.default, bool) else str(parameter.default)
+    return DeclareLaunchArgument(name, default_value=default, description=parameter.help, choices=choices)
+
+
+def refuse_unknown(context: LaunchContext, file_name: str, known: Collection[str]) -> None:
+    """Refuse what `ros2 launch FILE name:=value` sets and the file does not know, which launch itself ignores.
+
+    Where another file includes this one, the arguments are that one's.
+    """
+    if not any(os.path.basename(word) == file_name for word in sys.argv):
+        return
+    for word in context.argv:
+        name, assign, _ = word.partition(":=")
+        if assign and name not in known:
+            raise UsageError(unknown_name(name, known, what="argument", owner=file_name))
 
 
 def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
@@ -86,6 +100,7 @@ def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
 
 
 def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
+    refuse_unknown(context, f"{spec.name}.launch.py", names)
     values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
     if not os.path.exists(_place(values)):
         raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
@@ -148,8 +163,8 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
     parameters |= {name: bool(values[name]) for name in switches(spec)}
     if is_computed(spec):
         parameters[ODOM_TF] = bool(values[ODOM_TF] and values["kinematics"])
-    if _of_nodes(spec):
-        parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in _of_nodes(spec)]
+    if spec.parameters:
+        parameters["dataset_parameters"] = [f"{name}:={values[name]}" for name in spec.parameters]
     if heard := _awaited(spec, values):
         parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
     return Node(
@@ -201,7 +216,7 @@ def _kinematics(spec: DatasetSpec, values: Values) -> list[LaunchDescriptionEnti
             "frame_prefix": str(values["frame_prefix"]),
             "use_sim_time": float(values["clock"]) > 0,
             **derived.node_parameters(),
-            **{name: values[name] for name in _of_nodes(spec) if name in derived.settings},
+            **{name: values[name] for name in spec.parameters if name in derived.settings},
         }
         if derived.odom_tf:
             parameters["odom_tf"] = values["odom_tf"]

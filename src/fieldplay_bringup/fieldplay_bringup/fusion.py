@@ -7,7 +7,15 @@ from typing import Any
 from ament_index_python.packages import get_package_share_directory
 
 from fieldplay_archive.datasets import spec_of_dataset
-from fieldplay_bringup.describe import SHOWN, TRUE_FALSE, VIEWS, fusion_node, inputs_of_dataset, live_view
+from fieldplay_bringup.describe import (
+    SHOWN,
+    TRUE_FALSE,
+    VIEWS,
+    fusion_node,
+    inputs_of_dataset,
+    live_view,
+    refuse_unknown,
+)
 from fieldplay_fusion.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
 from fieldplay_fusion.pipeline.chains import source_of
 from fieldplay_messages.errors import UsageError
@@ -56,6 +64,7 @@ def describe_fusion() -> LaunchDescription:
 
 def _started(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     names = ["view", *(name for name, *_ in (*ARGUMENTS, *SWITCHES))]
+    refuse_unknown(context, "fusion.launch.py", names)
     values: dict[str, Any] = {name: LaunchConfiguration(name).perform(context) for name in names}
     values["settings"] = [word for word in values["settings"].split(",") if word]
     started: list[LaunchDescriptionEntity] = []

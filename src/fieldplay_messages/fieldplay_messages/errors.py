@@ -1,7 +1,8 @@
 """What can go wrong, in words for a user; and defects, which are noted while the rest goes on."""
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,20 @@ def unsteered(text: str, *, kept: str = "") -> str:
 def counted(count: int, noun: str) -> str:
     """A count with its noun, which gets an s where it is not one."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def nearest(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
+    """The known name that may have been meant, capitals aside; "" where none is near."""
+    by_plain = {each.lower(): each for each in reversed(list(known))}
+    found = difflib.get_close_matches(name.lower(), by_plain, n=1, cutoff=cutoff)
+    return by_plain[found[0]] if found else ""
+
+
+def unknown_name(name: str, known: Collection[str], *, what: str, owner: str) -> str:
+    """A message about a name that does not exist: the nearest one, or all there are."""
+    near = nearest(name, known)
+    hint = f": did you mean '{near}'?" if near else f"; it has {', '.join(sorted(known)) or 'none'}"
+    return f"{owner} has no {what} '{name}'{hint}"
 
 
 class UserError(Exception):

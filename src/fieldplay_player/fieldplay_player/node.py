@@ -1,8 +1,9 @@
 """The player node: an archive as live topics, with rosbag2's services."""
 
+import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from rclpy.timer import Timer
 from std_msgs.msg import String
 
 from fieldplay_archive.archive import WARNING, Archive
-from fieldplay_archive.datasets import open_dataset
+from fieldplay_archive.datasets import open_dataset, spec_of_archive
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.moving_frames import check_switches, live_switches
 from fieldplay_archive.outlets.selection import is_topic_name
@@ -33,7 +34,12 @@ from fieldplay_messages.feeds.feed import Feed
 from fieldplay_player.dds_profile import use_profile
 from fieldplay_player.garbage import seldom_collected
 from fieldplay_player.live_sink import CLOCK, LiveTopics, message_class, profile
-from fieldplay_player.node_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
+from fieldplay_player.node_parameters import (
+    PARAMETERS,
+    options_of_parameters,
+    parameters_by_name,
+    switches_of_parameters,
+)
 from fieldplay_player.nodes.service_thread import ServiceThread
 from fieldplay_player.options import PlayOptions
 from fieldplay_player.playback import WAITING, Playback
@@ -52,6 +58,7 @@ LOOK_S = 0.1  # how often it is looked for who is waited for
 SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
 LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
 HEED_S = 0.5
+RCLPY_OWN = re.compile(r"(use_sim_time|start_type_description_service|qos_overrides\..*)$")
 SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
 
 
@@ -66,6 +73,7 @@ class Player(Node):
         namespace = options.selection.namespace or ""
         super().__init__(NAME, namespace=namespace)
         declared_values(self)
+        declare_dataset_parameters(self, archive, options.selection.parameters)
         check_switches(archive.spec, options.selection)
         self.options = _without_clock(self, options)
         self._archive = archive
@@ -228,11 +236,17 @@ def ignore_signals() -> None:
 
 
 def _play_what_is_given(interrupted: Event) -> int:
-    values, namespace = given_values()
+    values, others, namespace = given_values()
     options = options_of_parameters(values, namespace)
     if not values["archive"]:
         raise UsageError("archive: expected the folder or file to play, got nothing")
-    return play(Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None, options, interrupted)
+    path, dataset = Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None
+    if others:
+        spec = spec_of_archive(path, dataset)
+        dataset, own = spec.name, parameters_by_name(spec, others)
+        selection = replace(options.selection, parameters={**options.selection.parameters, **own})
+        options = replace(options, selection=selection)
+    return play(path, dataset, options, interrupted)
 
 
 def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Event | None = None) -> int:
@@ -292,12 +306,20 @@ def wait_heeding_signals(done: Event) -> None:
         pass
 
 
-def given_values() -> tuple[dict[str, Any], str | None]:
-    """The values of all parameters, and the namespace if one is given: known before the player can be made."""
-    probe = Node(NAME, enable_rosout=False, start_parameter_services=False)
+def given_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """The values of the player's parameters, those of other names, and the namespace if one is given.
+
+    They are known before the player can be made: the dataset decides which others there are.
+    """
+    probe = Node(
+        NAME, enable_rosout=False, start_parameter_services=False, automatically_declare_parameters_from_overrides=True
+    )
     try:
         namespace = probe.get_namespace().strip("/")
-        return declared_values(probe), namespace or None
+        given = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
+        values = {name: given.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
+        others = {name: value for name, value in given.items() if name not in values and not RCLPY_OWN.match(name)}
+        return values, others, namespace or None
     finally:
         with letting_go():  # two of one name at a time would leave the player without its name
             probe.destroy_node()
@@ -306,6 +328,13 @@ def given_values() -> tuple[dict[str, Any], str | None]:
 def declared_values(node: Node) -> dict[str, Any]:
     """Declare all parameters; their values."""
     return {name: _declared(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
+
+
+def declare_dataset_parameters(node: Node, archive: Archive, chosen: Mapping[str, Any]) -> None:
+    """Declare the dataset's parameters with the values in use, so that they can be listed and described."""
+    for name, parameter in archive.spec.parameters.items():
+        choices = f" One of {', '.join(map(str, parameter.choices))}." if parameter.choices else ""
+        _declared(node, name, chosen.get(name, parameter.default), parameter.help + choices)
 
 
 def declared_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:

@@ -7,8 +7,10 @@ from typing import Any, get_args
 
 import yaml
 
+from fieldplay_archive.outlets.moving_frames import live_switches
 from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.errors import UsageError
+from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.errors import UsageError, unknown_name
 from fieldplay_messages.feeds.pictures import Images
 from fieldplay_messages.yaml_text import value_of_yaml
 from fieldplay_player.options import READ_AHEAD_MB, Awaited, PlayOptions
@@ -105,6 +107,18 @@ def dataset_parameters(value: Any) -> dict[str, Any]:
         except yaml.YAMLError as error:
             raise UsageError(f"dataset_parameters: {name}: {error}") from None
     return found
+
+
+def parameters_by_name(spec: DatasetSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The dataset's parameters among those given to the node, beside the switches of its tf.
+
+    UsageError names one that the node does not know, and the nearest that it does.
+    """
+    known = {*PARAMETERS, *spec.parameters, *live_switches(spec)}
+    for name in given:
+        if name not in known:
+            raise UsageError(unknown_name(name, known, what="parameter", owner=f"the player of {spec.name}"))
+    return {name: value for name, value in given.items() if name in spec.parameters}
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import Description
+from fieldplay_messages.errors import nearest
 
 FILE = Path(__file__).with_name("dfns.yaml")
 

@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterator
 
 from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn
 from fieldplay_fusion.descriptors.implementations import ON_INPUT
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import DFPC, Connection, Description, End, ProcessingChain, Step
 from fieldplay_fusion.descriptors.port_types import TYPES_DIFFER, named, type_faults
-from fieldplay_messages.errors import Defect, Report
+from fieldplay_messages.errors import Defect, Report, nearest
 
 NEAR = 0.75  # as difflib measures
 PREFIXES = ("in", "out")  # of ports' names in early versions

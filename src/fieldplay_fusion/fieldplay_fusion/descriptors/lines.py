@@ -1,13 +1,12 @@
 """YAML that knows its lines, so that what is wrong in it can be named with its place."""
 
-import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import yaml
 
-from fieldplay_messages.errors import ArchiveError, Defect, Report
+from fieldplay_messages.errors import ArchiveError, Defect, Report, nearest
 from fieldplay_messages.yaml_text import DEEPEST, FAULTS, require_shallow, require_small
 
 TAB_WIDTH = 8
@@ -168,13 +167,6 @@ def text_of(fields: Fields, name: str) -> str:
 def items_of(fields: Fields, name: str) -> list[YamlValue]:
     """The items of a field that is a list, none where there is no such field."""
     return fields[name].items(name) if name in fields else []
-
-
-def nearest(name: str, known: Collection[str], *, cutoff: float = 0.7) -> str:
-    """The known name that may have been meant, capitals aside; "" where none is near."""
-    by_plain = {each.lower(): each for each in reversed(list(known))}
-    found = difflib.get_close_matches(name.lower(), by_plain, n=1, cutoff=cutoff)
-    return by_plain[found[0]] if found else ""
 
 
 def _indent(line: str) -> str:

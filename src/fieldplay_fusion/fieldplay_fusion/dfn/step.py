@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 import yaml
 
 from fieldplay_fusion.descriptors.implementations import GENERAL
-from fieldplay_fusion.descriptors.lines import nearest
-from fieldplay_messages.errors import UsageError
+from fieldplay_messages.errors import UsageError, nearest
 
 FOLDER = Path(__file__).parent
 WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text

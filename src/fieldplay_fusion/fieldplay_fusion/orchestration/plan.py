@@ -7,9 +7,8 @@ from typing import Any
 
 import yaml
 
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_messages.config import config_folders
-from fieldplay_messages.errors import UsageError
+from fieldplay_messages.errors import UsageError, nearest
 from fieldplay_messages.yaml_text import value_of_yaml
 
 Fields = Mapping[str, Any]

@@ -8,12 +8,11 @@ from typing import Any
 
 from fieldplay_fusion.descriptors.catalogue import Catalogue, known, with_own
 from fieldplay_fusion.descriptors.checks import check_description
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import DFPC, Connection, Description, End, ProcessingChain, Step
 from fieldplay_fusion.descriptors.reader import description_of_file
 from fieldplay_fusion.pipeline.forms import form_2_of
 from fieldplay_messages.config import config_folders
-from fieldplay_messages.errors import Defect, UsageError
+from fieldplay_messages.errors import Defect, UsageError, nearest
 
 FOLDER, ENDS = "dfpc", (".yaml", ".yml")
 DEEPEST = 8  # chains that stand in each other

@@ -8,9 +8,8 @@ from typing import Any
 import yaml
 
 from fieldplay_fusion.descriptors.catalogue import known
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.dfn.step import parameters as known_parameters
-from fieldplay_messages.errors import UsageError
+from fieldplay_messages.errors import UsageError, nearest
 from fieldplay_messages.yaml_text import value_of_yaml
 
 CHAIN = "DFNsChain"  # as the authors' files call the chain itself

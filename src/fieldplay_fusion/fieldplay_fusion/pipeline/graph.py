@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 from fieldplay_fusion.descriptors.catalogue import Catalogue, Dfn, known
 from fieldplay_fusion.descriptors.implementations import AT_FREQUENCY, ON_INPUT
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import Description, End, ProcessingChain, ProductMark
 from fieldplay_fusion.descriptors.model import Step as StepInChain
 from fieldplay_fusion.descriptors.port_types import named, type_faults
 from fieldplay_fusion.dfn.step import Given, Step, settings_of, step_of, steps
 from fieldplay_fusion.pipeline.chains import Source, flat_chain, raise_faults, topic_of
 from fieldplay_fusion.pipeline.configuration import CHAIN, Configuration, merged
-from fieldplay_messages.errors import Defect, UsageError
+from fieldplay_messages.errors import Defect, UsageError, nearest
 
 PAIR, HOLD, EACH = "pair", "hold", "each"
 SCENE, CAMERA = "scene", "camera"  # frames of poses

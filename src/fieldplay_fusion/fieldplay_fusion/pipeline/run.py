@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import cv2
 
-from fieldplay_fusion.descriptors.lines import nearest
 from fieldplay_fusion.descriptors.model import End
 from fieldplay_fusion.dfn.step import Given, Ports, Step
 from fieldplay_fusion.pipeline.chains import source_of
@@ -20,7 +19,7 @@ from fieldplay_fusion.pipeline.inputs import PipelineInputs, Together
 from fieldplay_fusion.pipeline.lenses import with_cameras
 from fieldplay_fusion.pipeline.statistics import NumberSeries, RunStatistics, StepStatistics
 from fieldplay_fusion.projection.cameras import CameraModel
-from fieldplay_messages.errors import UsageError, UserError
+from fieldplay_messages.errors import UsageError, UserError, nearest
 
 MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
 KEPT_FAILURES = 1000
