@@ -87,11 +87,21 @@ def jobs_on(archive: Path, out: Path, *steps: str) -> list[Job]:
 
 def test_every_archive_goes_through_every_step_and_one_that_is_broken_leaves_the_others(done: Done) -> None:
     assert done.code == 1
-    told = json.loads((done.out / "results.json").read_text())
-    well = {one["name"]: {name: step["is_well"] for name, step in one["steps"].items()} for one in told["archives"]}
-    assert well == {"Traverse_1": dict.fromkeys(ALL, True), BROKEN: dict.fromkeys(ALL, False)}
-    broken = next(one for one in told["archives"] if one["name"] == BROKEN)
-    assert "has files of such names" in broken["steps"]["check"]["said"]
+    entries = json.loads((done.out / "results.json").read_text())
+    statuses = {(one["name"], one["step"]): one["status"] for one in entries}
+    assert len(statuses) == len(entries)
+    assert statuses == {
+        (name, step): status for name, status in (("Traverse_1", "done"), (BROKEN, "failed")) for step in ALL
+    }
+    by_step = {one["step"]: one for one in entries if one["name"] == "Traverse_1"}
+    assert {one["dataset"] for one in by_step.values()} == {"ameds"}
+    assert (by_step["convert"]["output"], by_step["report"]["output"]) == ("Traverse_1/bag", "Traverse_1/report.html")
+    assert by_step["check"]["figures"] == {"defects": 0, "playable": True}
+    assert by_step["evaluate"]["figures"]["ameds/wheels/odom"]["ate_rmse_m"] > 0
+    assert all(one["seconds"] >= 0 and "error" not in one for one in by_step.values())
+    broken = next(one for one in entries if one["name"] == BROKEN and one["step"] == "check")
+    assert (broken["dataset"], broken["figures"], "output" in broken) == (None, {}, False)
+    assert "has files of such names" in broken["error"]
     assert (done.out / "Traverse_1" / "bag" / "metadata.yaml").exists()
     assert (done.out / "Traverse_1" / "report.html").exists()
 
@@ -262,7 +272,7 @@ def test_two_batches_do_not_share_a_folder(done: Done, workers: str, capsys: pyt
     with (done.out / command.LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         told = refused(capsys, done.data / "*", "--out", done.out, "--scheduler", workers)
-    assert told.endswith(f"{done.out}: another batch is writing there")
+    assert f"{done.out}: another batch is writing there" in told
 
 
 def test_archives_of_one_name_are_called_by_their_folders_too(tmp_path: Path) -> None:

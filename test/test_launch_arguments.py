@@ -39,7 +39,7 @@ def test_the_live_view_has_the_layout_of_the_dataset(tmp_path: Path, dataset: st
         assert words[0] == "fieldplay"
         chosen = make_parser("view").parse_args(words[1:])
         assert (chosen.live, chosen.archive, chosen.web) == (True, None, in_browser)
-        assert (chosen.dataset, chosen.namespace, chosen.topics) == (dataset, namespace, "")
+        assert (chosen.dataset, chosen.namespace, chosen.topics) == (dataset, namespace, [])
 
 
 def arguments_of(dataset: str) -> dict[str, DeclareLaunchArgument]:

@@ -19,7 +19,7 @@ from fieldplay_messages.outputs import clean_up, write_whole
 INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "evaluate", "report", "slam"
 OUTPUTS = {CONVERT: "bag", REPORT: "report.html", SLAM: "slam"}  # what a command writes; of the others, their JSON
 DESCRIPTION = ".yaml"  # how the file of a method ends
-FAILED, SKIPPED = "failed", "skipped"  # also of methods
+DONE, FAILED, SKIPPED = "done", "failed", "skipped"  # the last two also of methods
 MOST_SAID = 4000  # characters of what a command says that are kept
 ONE_AT_A_TIME = Lock()  # in a process: what a command prints is caught, and all threads share this
 
@@ -80,6 +80,15 @@ class Outcome:
     seconds: float
     said: str
     result: Any = field(default=None, repr=False)
+
+    @property
+    def output(self) -> str | None:
+        """The path below the batch's folder of what it writes beside its record."""
+        place = OUTPUTS.get(self.command)
+        if place is None:
+            return None
+        method = f"/{self.step.removeprefix(f'{SLAM}_')}" if self.command == SLAM else ""
+        return f"{self.name}/{place}{method}"
 
     @property
     def reason(self) -> str:

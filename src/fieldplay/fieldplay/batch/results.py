@@ -5,12 +5,11 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fieldplay.batch.jobs import CHECK, CONVERT, EVALUATE, FAILED, INFO, REPORT, SKIPPED, SLAM, Outcome, own_version
+from fieldplay.batch.jobs import CHECK, CONVERT, DONE, EVALUATE, FAILED, INFO, REPORT, SKIPPED, SLAM, Outcome
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections, plain_table
 from fieldplay_messages.outputs import write_whole
@@ -67,8 +66,8 @@ def write_results(out: Path, outcomes: Sequence[Outcome]) -> None:
         found.setdefault(outcome.name, []).append(outcome)
     rows = [row_of(name, steps) for name, steps in found.items()]
     methods = [row for steps in found.values() for row in sorted(_method_rows(steps), key=_by_error)]
-    told = {"version": own_version(), "archives": [_told(row, found[row["archive"]]) for row in rows]}
-    write_whole(out / JSON, (json.dumps(told, indent=1) + "\n").encode())
+    entries = [entry for steps in found.values() for entry in entries_of(out, steps)]
+    write_whole(out / JSON, (json.dumps(entries, indent=1) + "\n").encode())
     write_whole(out / CSV, _csv(rows))
     if methods:
         write_whole(out / METHODS, _csv(methods))
@@ -130,17 +129,45 @@ def _extent(streams: Sequence[Mapping[str, Any]]) -> Row:
     return {"duration s": round(length_s, 3), "messages": sum(one["count"] for one in streams)}
 
 
-def _told(row: Row, steps: Sequence[Outcome]) -> Row:
-    """All of an archive but what its records have: long lists of topics and defects."""
-    results = {one.command: one.result for one in steps}
-    return {
-        "name": row["archive"],
-        "archive": steps[0].archive,
-        "table": row,
-        "estimates": results.get(EVALUATE) or [],
-        "methods": [each for one in steps if one.command == SLAM for each in one.result or ()],
-        "steps": {one.step: {key: value for key, value in asdict(one).items() if key != "result"} for one in steps},
-    }
+def entries_of(out: Path, steps: Sequence[Outcome]) -> Iterator[Row]:
+    """One entry of results.json for each step on an archive; `output` is a path below OUT."""
+    datasets = (one.result["dataset"] for one in steps if one.command == INFO and one.is_well)
+    dataset = next(datasets, None)
+    for one in steps:
+        methods = [each["status"] for each in one.result or ()] if one.command == SLAM else []
+        status = SKIPPED if methods and set(methods) == {SKIPPED} else DONE if one.is_well else FAILED
+        entry = {"name": one.name, "archive": one.archive, "dataset": dataset, "step": one.command}
+        if one.command == SLAM:
+            entry["method"] = one.step.removeprefix(f"{SLAM}_")
+        entry |= {"status": status, "seconds": one.seconds}
+        output = one.output
+        if output is not None and (out / output).exists():
+            entry["output"] = output
+        if not one.is_well:
+            entry["error"] = one.reason
+        yield {**entry, "figures": _figures(one) if one.is_well else {}}
+
+
+def _figures(one: Outcome) -> Row:
+    """The numbers of a step; its own record has the long lists of topics, defects and poses."""
+    if one.command == INFO:
+        extent = _extent(one.result["streams"])
+        return {
+            "duration_s": extent["duration s"],
+            "messages": extent["messages"],
+            "topics": len(one.result["streams"]),
+        }
+    if one.command == CHECK:
+        return {"defects": len(one.result["defects"]), "playable": one.result["playable"]}
+    if one.command == EVALUATE:
+        return {
+            each["name"]: {"ate_rmse_m": each[ATE], "rpe_translation_percent": each[RPE]}
+            for each in estimates_of(one.result)
+        }
+    if one.command == SLAM:
+        (row,) = _method_rows([one])
+        return {name: row[head] for head, name in OF_METHODS.items()} | {"rpe_translation_percent": row[RPE]}
+    return {}
 
 
 def _csv(rows: Sequence[Row]) -> bytes:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import argcomplete
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     chosen.complete(chosen)
     for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
-        if path is not None and (fault := fault_of_place(path)):
+        if isinstance(path, Path) and (fault := fault_of_place(path)):
             chosen.parser.error(fault)
     return _run(chosen)
 
