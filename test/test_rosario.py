@@ -2,6 +2,7 @@
 
 import math
 import shutil
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -394,6 +395,24 @@ def test_a_zip_and_the_folder_above_play_as_the_folder_does(copied: TinyRosario,
         for file in copied.root.parent.rglob("*"):
             target.write(file, file.relative_to(copied.root.parent))
     assert {topic: len(found) for topic, found in messages_of(path).items()} == expected
+
+
+def test_a_tar_as_downloaded_plays_as_the_folder_does(copied: TinyRosario, tmp_path: Path) -> None:
+    """Its calibration and ground truth lie beside it, as on the server."""
+    expected = {topic: len(found) for topic, found in messages_of(copied.root).items()}
+    download = tmp_path / "download"
+    download.mkdir()
+    for name in ("calibration01.yaml", "sequence01_gt.txt"):
+        shutil.copy(copied.root.parent / name, download)
+    with tarfile.open(download / "sequence01.tar.gz", "w:gz") as target:
+        target.add(copied.root, "sequence01")
+    assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz").items()} == expected
+    data = (download / "sequence01.tar.gz").read_bytes()
+    (download / "sequence01.tar.gz").unlink()
+    for number in (0, 1):
+        half = data[: len(data) // 2] if number == 0 else data[len(data) // 2 :]
+        (download / f"sequence01.tar.gz.0{number}").write_bytes(half)
+    assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz.01").items()} == expected
 
 
 def test_a_picture_of_the_archive_decodes_as_it_was_written() -> None:

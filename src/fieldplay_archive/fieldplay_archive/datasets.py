@@ -1,14 +1,13 @@
 """The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
 
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, how_to_unpack, listed_once, open_files
+from fieldplay_archive.files.containers import Files, ListedFiles, how_to_unpack, is_packed, listed_once, open_files
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, spec_from_file
 from fieldplay_messages.bags.compression import MB, UNPACK_LIMIT
 from fieldplay_messages.bags.opening import MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, is_bag, is_ros1_bag
@@ -146,7 +145,7 @@ def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str
 
 
 def _opened(path: Path) -> Files:
-    if path.is_file() and not (zipfile.is_zipfile(path) or begins_as_zip(path)):
+    if path.is_file() and not is_packed(path):
         return ListedFiles(path.parent, [path.name])
     return open_files(path, lambda defect: None)
 

@@ -1,5 +1,6 @@
 import io
 import random
+import tarfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from fieldplay_archive.files import inflation as inflating
 from fieldplay_archive.files import inflation as zipped
-from fieldplay_archive.files.containers import ListedFiles, open_files
+from fieldplay_archive.files.containers import ListedFiles, is_packed, open_files
 from fieldplay_archive.files.inflation import InflateError, Inflating
 from fieldplay_archive.files.zip_directory import leaves_archive
 from fieldplay_archive.logs.log_files import InflatedFile
@@ -44,6 +45,76 @@ def test_a_folder_and_a_zip_hold_the_same_files(tree: Path, method: int | None) 
         with files.open(found) as file:
             assert file.read() == b"Traverse_5/GnssPose.csv"
     assert defects == []
+
+
+def tar_of(tree: Path, ending: str) -> Path:
+    path = tree.parent / f"tree.tar{ending}"
+    with tarfile.open(path, f"w:{ending.lstrip('.')}") as archive:  # type: ignore[call-overload]
+        for file in sorted(tree.rglob("*.*")):
+            archive.add(file, f"./{file.relative_to(tree)}")
+    return path
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
+def test_a_tar_holds_the_same_files_however_it_is_packed(tree: Path, ending: str) -> None:
+    defects: list[Defect] = []
+    with open_files(tar_of(tree, ending), defects.append) as files:
+        assert files.names == ["Traverse_5/GnssPose.csv", "Traverse_5/cam/MainCam_1.jpg", "readme.txt"]
+        assert files.read("Traverse_5/GnssPose.csv") == b"Traverse_5/GnssPose.csv"
+        assert files.size("readme.txt") == 10
+        with files.open("Traverse_5/cam/MainCam_1.jpg") as file, files.open("readme.txt") as other:
+            assert other.read() == b"readme.txt"
+            assert file.seek(-9, io.SEEK_END) == 19 and file.read() == b"Cam_1.jpg"
+            assert file.seek(3) == 3 and file.read(6) == b"verse_"
+    assert defects == []
+
+
+def test_the_parts_of_a_tar_are_read_as_one_whichever_is_given(tree: Path) -> None:
+    (tree / "large.bin").write_bytes(random.Random(1).randbytes(50_000))
+    path = tar_of(tree, ".gz")
+    data = path.read_bytes()
+    path.unlink()
+    parts = [path.with_name(f"{path.name}.{number:02d}") for number in range(3)]
+    for part, begin in zip(parts, range(0, len(data), 20_000), strict=True):
+        part.write_bytes(data[begin : begin + 20_000])
+    for part in parts:
+        assert is_packed(part)
+        with open_files(part, [].append) as files:
+            assert len(files.names) == 4 and files.size("large.bin") == 50_000
+    parts[2].unlink()
+    defects: list[Defect] = []
+    with open_files(parts[0], defects.append) as files:
+        assert files.names == ["Traverse_5/GnssPose.csv", "Traverse_5/cam/MainCam_1.jpg"]
+    (defect,) = defects
+    assert (defect.file, defect.kind) == ("tree.tar.gz.00", "damaged_file")
+    assert "breaks off within './large.bin'" in defect.message or "breaks off within 'large.bin'" in defect.message
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_tar_that_is_cut_gives_what_lies_before(tree: Path, ending: str) -> None:
+    (tree / "large.bin").write_bytes(random.Random(1).randbytes(50_000))
+    path = tar_of(tree, ending)
+    path.write_bytes(path.read_bytes()[:30_000])
+    defects: list[Defect] = []
+    with open_files(path, defects.append) as files:
+        assert files.names == ["Traverse_5/GnssPose.csv", "Traverse_5/cam/MainCam_1.jpg"]
+    assert [defect.kind for defect in defects] == ["damaged_file"]
+
+
+def test_members_of_a_tar_that_leave_it_and_links_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "bad.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("../evil.csv", "/etc/evil.csv", "good.csv", "good.csv"):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            archive.addfile(member, io.BytesIO(b"x"))
+        link = tarfile.TarInfo("link.csv")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    defects: list[Defect] = []
+    with open_files(path, defects.append) as files:
+        assert files.names == ["good.csv"]
+    assert sorted(defect.kind for defect in defects) == ["duplicate_member", "unsafe_path", "unsafe_path"]
 
 
 @pytest.mark.parametrize("name", ["../evil.csv", "a/../../evil.csv", "/etc/evil.csv", "..\\evil.csv", "C:\\evil.csv"])

@@ -1,4 +1,4 @@
-"""The files of an archive, in a folder or in a zip that is read in place; how to unpack what is not."""
+"""The files of an archive, in a folder, in a zip that is read in place, or in a tar; how to unpack what is none."""
 
 import io
 import lzma
@@ -19,6 +19,8 @@ from types import TracebackType
 
 from fieldplay_archive.files.inflation import READ_SIZE, SeekableMember
 from fieldplay_archive.files.names import NameTable
+from fieldplay_archive.files.tar_directory import FAULTS as TAR_FAULTS
+from fieldplay_archive.files.tar_directory import TarDirectory, is_tar
 from fieldplay_archive.files.zip_directory import ZipDirectory
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 
@@ -38,11 +40,8 @@ def how_to_unpack(path: Path, names: Sequence[str]) -> str:
     for name in names:
         place = shlex.quote(str(path / name if path.is_dir() else path))
         part = PART.fullmatch(name)
-        if part and TAR.fullmatch(part["whole"]):
-            whole = str(path / name if path.is_dir() else path).removesuffix(name[len(part["whole"]) :])
-            return f"join its parts and unpack them first: cat {shlex.quote(whole)}.* | tar x{_filter(part['whole'])}"
-        if TAR.fullmatch(name):
-            return f"a tar is not read in place, unpack it first: tar xf {place}"
+        if TAR.fullmatch(part["whole"] if part else name):
+            return f"give the tar in it itself: {place}" if path.is_dir() else _why_no_tar(path)
         if OTHERS.fullmatch(name):
             return f"it is not read in place, unpack it first: {place}"
         if ZIP.fullmatch(name) and path.is_dir():
@@ -53,10 +52,12 @@ def how_to_unpack(path: Path, names: Sequence[str]) -> str:
     return ""
 
 
-def _filter(name: str) -> str:
-    """The letter by which tar is told how something is packed that comes through a pipe."""
-    letters = {"gz": "z", "tgz": "z", "bz2": "j", "tbz": "j", "tbz2": "j", "xz": "J", "txz": "J"}
-    return letters.get(name.lower().rpartition(".")[2], "")
+def _why_no_tar(path: Path) -> str:
+    """What a file that is called a tar is instead; nothing said of one that is a tar."""
+    with path.open("rb") as file:
+        begin = file.read(SHOWN)
+    got = f"it begins with {begin!r}" if begin else "it is empty"
+    return "" if is_tar(path) else f"it is called a tar and is none, {got}: load it once more, or its first part"
 
 
 def _why_no_zip(path: Path) -> str:
@@ -108,6 +109,7 @@ class _Listed:
 
     folders: dict[Path, NameTable] = field(default_factory=dict)
     zips: dict[Path, ZipDirectory] = field(default_factory=dict)
+    tars: dict[Path, TarDirectory] = field(default_factory=dict)
 
 
 _listed: ContextVar[_Listed | None] = ContextVar("listed", default=None)
@@ -125,8 +127,10 @@ def listed_once() -> Iterator[None]:
         yield
     finally:
         _listed.reset(token)
-        for left in listed.zips.values():
-            left.close()
+        for zipped in listed.zips.values():
+            zipped.close()
+        for tar in listed.tars.values():
+            tar.close()
 
 
 class FolderFiles(Files):
@@ -253,6 +257,50 @@ class ZipFiles(Files):
             listed.zips[self.path] = self._zip
 
 
+class TarFiles(Files):
+    """The members of a tar, those of a packed one unpacked once."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        listed = _listed.get()
+        known = listed.tars.pop(path, None) if listed is not None else None
+        try:
+            self._tar = known or TarDirectory(path)
+        except TAR_FAULTS as error:
+            raise ArchiveError(f"{path}: expected a tar archive: {error}") from None
+        self.path = path
+        for name in self._tar.unsafe:
+            message = f"the member's path '{name}' leaves the archive: refused"
+            report(Defect(file=path.name, kind="unsafe_path", message=message))
+        for name, count in self._tar.repeated.items():
+            message = f"the tar has {count} members of this name: the last counts"
+            report(Defect(file=name, kind="duplicate_member", message=message))
+        if self._tar.cut:
+            message = f"{self._tar.cut}; the files before it are read"
+            report(Defect(file=path.name, kind="damaged_file", message=message))
+        super().__init__(self._tar.table)
+
+    def open(self, name: str) -> io.BufferedReader:
+        return io.BufferedReader(self._tar.open(name), READ_SIZE)
+
+    def read(self, name: str) -> bytes:
+        return self._tar.read(name)
+
+    def size(self, name: str) -> int:
+        return self._tar.size(name)
+
+    def close(self) -> None:
+        listed = _listed.get()
+        if listed is None or self.path in listed.tars:
+            self._tar.close()
+        else:  # whoever asks for it next goes on with it
+            listed.tars[self.path] = self._tar
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a path is a zip or a tar: files that hold others."""
+    return path.is_file() and (zipfile.is_zipfile(path) or begins_as_zip(path) or is_tar(path))
+
+
 def begins_as_zip(path: Path) -> bool:
     """Whether a file begins as zips do, though it may be cut off."""
     try:
@@ -263,9 +311,9 @@ def begins_as_zip(path: Path) -> bool:
 
 
 def open_files(root: Path, report: Report) -> Files:
-    """The files of a folder or of a zip."""
+    """The files of a folder, of a zip or of a tar."""
     if root.is_dir():
         return FolderFiles(root, report)
     if not root.exists():
         raise ArchiveError(f"{root}: there is no such folder or file")
-    return ZipFiles(root, report)
+    return TarFiles(root, report) if is_tar(root) else ZipFiles(root, report)

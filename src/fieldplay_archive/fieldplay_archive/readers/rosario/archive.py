@@ -1,13 +1,12 @@
 """The Rosario dataset: a sequence as raw folder, or the authors' bag of it, in parts or whole, of ROS 1 or ROS 2."""
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers
-from fieldplay_archive.files.containers import Files, ListedFiles, begins_as_zip, open_files
+from fieldplay_archive.files.containers import Files, ListedFiles, is_packed, open_files
 from fieldplay_archive.readers.rosario import bags, checks
 from fieldplay_archive.readers.rosario.calibration import (
     Calibration,
@@ -48,7 +47,7 @@ LEFT, RIGHT = "left", "right"
 
 def recognises(path: Path, files: Files) -> bool:
     """Whether a folder, a zip or a file holds a sequence: by the lines of its logs, its pictures, its bag's topics."""
-    if path.is_file() and not begins_as_zip(path):
+    if path.is_file() and not is_packed(path):
         return _is_bag(path)
     return bool(raw_folders(files)) or any(map(_is_bag, bags_in(path, files)))
 
@@ -118,7 +117,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
 
 def _files_of(archive: Archive) -> Files:
     root = archive.root
-    if root.is_file() and not (zipfile.is_zipfile(root) or begins_as_zip(root)):
+    if root.is_file() and not is_packed(root):
         return ListedFiles(root.parent, [root.name])
     return open_files(root, archive.defects)
 
