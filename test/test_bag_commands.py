@@ -14,7 +14,7 @@ def test_info_tells_a_bag_s_topics(sampled_ameds: Sampled, capsys: pytest.Captur
     assert main(["info", str(sampled_ameds.bag), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     streams = {stream["topic"]: stream for stream in found["streams"]}
-    assert found["dataset"] is None
+    assert found["dataset"] == "ameds"
     odometry = streams["/ameds/gnss/odom"]
     assert (odometry["type"], odometry["count"]) == ("nav_msgs/msg/Odometry", 2000)
     assert odometry["rate_hz"] == pytest.approx(100, rel=0.01) and streams["/tf_static"]["rate_hz"] is None

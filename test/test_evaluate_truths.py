@@ -152,7 +152,7 @@ def test_a_bag_without_what_is_computed_says_how_it_is_made(
         main(["evaluate", str(tmp_path / "bag"), "wheels/odom", "gnss/odom"])
     told = capsys.readouterr().err
     assert "no topic 'wheels/odom'" in told
-    assert "`convert --derived` of acfr or ameds would have made it" in told
+    assert "`convert --derived` of ameds would have made it" in told
     assert derived_by("/ameds/wheels/odom") == ["ameds"] and derived_by("lidar/points") == []
 
 

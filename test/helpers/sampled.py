@@ -32,13 +32,19 @@ def sampled(dataset: str, folder: Path, options: SampleOptions) -> Sampled:
     archive, bag = folder / dataset, folder / f"{dataset}_bag"
     with alone(folder / "lock"):
         result = write_sample(dataset, archive, replace(options, workers=1))  # further ones cost more to start
-        if not result.reused or not bag.exists():
+        if not result.reused or not is_of_now(bag):
             with open_dataset(archive) as opened:
                 convert(opened, bag, Selection(derived=True), BagOptions(overwrite=True))
     with result.truth.open() as lines:
         names = next(line for line in lines if not line.startswith("#")).strip().split(",")
         values = np.loadtxt(lines, delimiter=",", ndmin=2)
     return Sampled(archive=archive, bag=bag, truth=dict(zip(names, values.T, strict=True)))
+
+
+def is_of_now(bag: Path) -> bool:
+    """Whether a bag is there that tells of its dataset."""
+    metadata = bag / "metadata.yaml"
+    return metadata.exists() and "fieldplay.dataset: " in metadata.read_text()
 
 
 @contextmanager

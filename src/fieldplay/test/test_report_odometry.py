@@ -8,8 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.evaluation.figures import lengthwise
+from fieldplay.evaluation.ways import truth_of_names
 from fieldplay.report.html.page import Section
-from fieldplay.report.panels.odometry_errors import KEPT, OdometryErrorPanel, truth_of_names
+from fieldplay.report.panels.odometry_errors import KEPT, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.sources.source import Subject

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError, unknown_name
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
+
+if TYPE_CHECKING:
+    from fieldplay_archive.origins import Origin
 
 SHOWN = 20  # defects that are told in short
 KEPT_PER_KIND = 1000
@@ -146,6 +149,7 @@ class Archive(AbstractContextManager["Archive"]):
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
     uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
+    origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours
     recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
 
     def lack(self, file: str, message: str, *, stream: str | None = None) -> None:

@@ -97,8 +97,14 @@ def is_plain_bag(path: Path) -> bool:
     return looks_like_bag(path) or (is_ros1_bag(path) and detected_spec(path) is BAG)
 
 
-def truth_max_std_of(topic: str) -> float:
-    """What the dataset whose truth a topic is believes of it, in m; 0, which is all, where it is none's."""
+def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
+    """What the dataset whose truth a topic is believes of it, in m; 0, which is all, where it is none's.
+
+    Of the dataset that is given the topic is the truth in any namespace, of the others in their own.
+    """
+    truths = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec is not None else []
+    if spec is not None and any(topic.endswith(f"/{truth}") for truth in truths):
+        return spec.truth_max_std_m
     for spec in map(spec_from_file, dataset_files().values()):
         own = (stream.topic for stream in spec.streams if spec.truth and stream.id == spec.truth)
         if topic in (f"/{spec.namespace}/{name}" for name in own):

@@ -230,13 +230,12 @@ def odometries_of(archive: Path) -> list[str]:
     UserError where the archive cannot be read.
     """
     import fieldplay
-    from fieldplay.report.panels.odometry_errors import ODOMETRY, truth_of_names
+    from fieldplay.evaluation.ways import odometries_and_truth
+    from fieldplay_messages.batches import Topic
 
     with fieldplay.open(archive, derived=True) as data:
-        names = [name for name, topic in data.topics.items() if topic.type == ODOMETRY]
-    truth = truth_of_names(names)
-    estimates = [name for name in names if name != truth]
-    return [*estimates, truth] if truth is not None and estimates else []
+        topics = [Topic(name, topic.type) for name, topic in data.topics.items()]
+        return odometries_and_truth(topics, data.spec)
 
 
 def _ran(job: Job, command: Command) -> tuple[int, str, str]:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
@@ -13,6 +14,8 @@ from fieldplay.data.bag_data import BagData
 from fieldplay_archive.datasets import is_plain_bag
 from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.stamps import NS_PER_S
+
+NEARLY_ALL = 0.9  # of the length of a recording
 
 
 def is_for_bags(chosen: argparse.Namespace) -> bool:
@@ -23,13 +26,16 @@ def is_for_bags(chosen: argparse.Namespace) -> bool:
 def summaries_of_bag(data: BagData) -> list[StreamSummary]:
     """All topics that have messages, in the order of the bag."""
     with progress_bar("opening", "MB") as bar, watched_opening(bar):
-        return [_summary(data, name) for name in data.topics]
+        stamps = [data.stamps(name) for name in data.topics]
+        first_ns = min((int(own.min()) for own in stamps), default=0)
+        last_ns = max((int(own.max()) for own in stamps), default=0)
+        return [_summary(data, name, last_ns - first_ns) for name in data.topics]
 
 
-def _summary(data: BagData, name: str) -> StreamSummary:
+def _summary(data: BagData, name: str, length_ns: int) -> StreamSummary:
     topic, stamp_ns = data.topics[name], data.stamps(name)
-    steps = np.diff(np.sort(stamp_ns))
-    length_ns = int(steps.sum())
+    steps = np.diff(np.sort(stamp_ns)).astype(np.int64)
+    longest_ns = round(data.spec.skip_gaps_s * NS_PER_S) if data.spec else 0
     return StreamSummary(
         id=name.strip("/"),
         topic=name,
@@ -37,20 +43,39 @@ def _summary(data: BagData, name: str) -> StreamSummary:
         count=len(stamp_ns),
         first_ns=int(stamp_ns.min()),
         last_ns=int(stamp_ns.max()),
-        rate_hz=round(len(steps) * NS_PER_S / length_ns, 3) if length_ns else None,
+        rate_hz=_rate_hz(steps, length_ns, longest_ns),
         max_gap_s=round(int(steps.max()) / NS_PER_S, 6) if len(steps) else None,
     )
+
+
+def _rate_hz(steps: NDArray[np.int64], length_ns: int, longest_ns: int) -> float | None:
+    """The mean rate of a topic by the times between its messages (n,), in a recording of some length.
+
+    A topic that is there nearly all the time has the rate of its messages; of one that is there for a moment, as
+    /rosout, it is its messages over the length of the recording. Where a dataset passes over gaps they are left aside.
+    """
+    if longest_ns:
+        kept = steps[steps <= longest_ns]
+        return round(len(kept) * NS_PER_S / int(kept.sum()), 3) if kept.sum() > 0 else None
+    own_ns = int(steps.sum())
+    if not len(steps) or not length_ns:
+        return None
+    is_short = own_ns < NEARLY_ALL * length_ns
+    return round((len(steps) + 1) * NS_PER_S / length_ns if is_short else len(steps) * NS_PER_S / own_ns, 3)
 
 
 def info_json(data: BagData, found: list[StreamSummary]) -> dict[str, Any]:
     """As of an archive, of no dataset."""
     notes = [*data.notes, *(str(defect) for defect in data.defects)]
-    return {"dataset": None, "archive": str(data.path), "streams": [asdict(one) for one in found], "notes": notes}
+    dataset = data.spec.name if data.spec else None
+    return {"dataset": dataset, "archive": str(data.path), "streams": [asdict(one) for one in found], "notes": notes}
 
 
 def info_lines(data: BagData, found: list[StreamSummary]) -> Iterator[str]:
     """The summary for people."""
     yield f"{data.path}: {data.title}"
+    for name, text in data.origin.recording.items() if data.origin else ():
+        yield f"  {name}: {text}"
     yield from stream_lines(found)
     yield from (f"  note: {note}" for note in data.notes)
     yield from (f"  {defect.kind}: {defect}" for defect in data.defects)

@@ -55,9 +55,9 @@ def _check_bag(chosen: argparse.Namespace) -> int:
     with BagData(chosen.archive, parameters_of(chosen)) as bag:
         with progress_bar("checking", "messages") as bar:
             defects = list(dict.fromkeys(bag.check(progress=bar)))
-        playable = bool(bag.topics)
+        playable, dataset = bool(bag.topics), bag.spec.name if bag.spec else None
     if chosen.json:
-        _print_json({"dataset": None, "archive": str(chosen.archive), "playable": playable}, defects)
+        _print_json({"dataset": dataset, "archive": str(chosen.archive), "playable": playable}, defects)
     else:
         for defect in defects:
             print_line(f"{defect.kind}: {defect}")

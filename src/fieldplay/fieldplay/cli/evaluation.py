@@ -19,11 +19,15 @@ from fieldplay.cli.arguments import (
     add_window,
     count,
     number,
-    opened_source,
+    opened_data,
+    parameters_of,
     require_file_place,
     require_place,
+    source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.data.bag_data import BagData
+from fieldplay.data.field_data import FieldData
 from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, forms_of_words, is_pose_file
 from fieldplay.evaluation.text import as_json, as_json_of_several, lines_of, lines_of_several
 from fieldplay.evaluation.ways import (
@@ -33,13 +37,14 @@ from fieldplay.evaluation.ways import (
     Ways,
     chosen_topic,
     compared,
+    odometries_and_truth,
     read_ways,
     ways_of_files,
 )
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.sources.bag import BagSource
+from fieldplay.sources.archive import ArchiveSource
 from fieldplay.sources.source import RecordSource
-from fieldplay_archive.datasets import derived_by, spec_of_dataset, truth_max_std_of
+from fieldplay_archive.datasets import BAG, derived_by, open_dataset, spec_of_dataset, truth_max_std_of
 from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
 from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
@@ -58,9 +63,10 @@ EPILOG = """\
 ESTIMATE and TRUTH are topics of poses (Odometry, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Path,
 PointStamped, NavSatFix), all of the name or how it ends; or tf:PARENT.CHILD. What the nodes would compute is there too.
 Any may be a file of poses instead: TUM, KITTI, EuRoC's csv, a sample's truth.csv; of files alone no ARCHIVE is needed.
-Of several ESTIMATEs there is a row for each.
+Of several ESTIMATEs there is a row for each. Of an ARCHIVE alone all odometry is compared with the dataset's truth.
 Two are compared at the same times. Where they are about two frames of the robot, tf tells the lever arm.
 
+  fieldplay evaluate etna.zip
   fieldplay evaluate etna.zip wheels/odom gnss/odom
   fieldplay evaluate sequence01 odom ground_truth/odom --align yaw --plot errors.html
   fieldplay evaluate some_bag tf:odom.base_link dgps/odom --lengths 1,2,5,10 --tum trajectories
@@ -74,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add_archive(parser, may_lack=True)
     add_jobs(parser)
-    parser.add_argument("estimate", metavar="ESTIMATE", nargs="+", help="topics or files of what is to be judged")
-    parser.add_argument("truth", metavar="TRUTH", help="topic or file of what it is judged by")
+    parser.add_argument("estimate", metavar="ESTIMATE", nargs="*", help="topics or files of what is to be judged")
+    parser.add_argument("truth", metavar="TRUTH", nargs="?", help="topic or file of what it is judged by")
     add_window(parser)
     parser.add_argument(
         "--truth-max-std",
@@ -131,12 +137,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_overwrite(parser, "replace what is at DIR and OUT")
 
 
+def complete(chosen: argparse.Namespace) -> None:
+    """Tell the arguments apart: ARCHIVE alone, ESTIMATE and TRUTH, or all of them."""
+    archive = [] if chosen.archive is None else [str(chosen.archive)]
+    words = [*archive, *chosen.estimate, *filter(None, [chosen.truth])]
+    if not words:
+        chosen.parser.error("the following arguments are required: ARCHIVE, or ESTIMATE and TRUTH")
+    chosen.archive = None if len(words) == 2 else Path(words.pop(0))
+    chosen.estimate, chosen.truth = words[:-1], words[-1] if words else None
+
+
 def run(chosen: argparse.Namespace) -> int:
     """Odometry against the truth."""
-    settings = _settings(chosen)
+    settings, chosen.spec = _settings(chosen), None
     _take_archive_for_estimate(chosen)
     _require_places(chosen)
+    is_named = chosen.truth is not None
     all_ways = _ways(chosen, PoseFiles(forms=_forms(chosen), tell=note))
+    if not is_named:
+        _require_places(chosen)
     if len(all_ways) > 1:
         return _run_several(chosen, all_ways, settings)
     found = _judged(chosen, all_ways[0], settings, tell=note)
@@ -179,7 +198,7 @@ def _judged(
     """One estimate beside the truth, in the time and the frames that are asked for."""
     ways = ways.window(chosen.start, chosen.duration)
     limit_m = chosen.truth_max_std
-    ways = ways.believed(truth_max_std_of(ways.truth.topic) if limit_m is None else limit_m)
+    ways = ways.believed(truth_max_std_of(ways.truth.topic, chosen.spec) if limit_m is None else limit_m)
     if chosen.estimate_frame is not None and (len(chosen.estimate) == 1 or not ways.estimate.child):
         ways = replace(ways, estimate=replace(ways.estimate, child=chosen.estimate_frame.lstrip("/")))
     return compared(ways, settings, lever=_lever(chosen.lever), tell=tell, finds_offset=chosen.offset is AUTO)
@@ -187,8 +206,8 @@ def _judged(
 
 def _take_archive_for_estimate(chosen: argparse.Namespace) -> None:
     """What stands first is no archive where it and all others are files of poses."""
-    words = [*chosen.estimate, chosen.truth]
-    if chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *words])):
+    words = [*chosen.estimate, chosen.truth] if chosen.truth else []
+    if words and chosen.archive is not None and all(map(is_pose_file, [str(chosen.archive), *words])):
         chosen.estimate.insert(0, str(chosen.archive))
         chosen.archive = None
 
@@ -265,9 +284,29 @@ def _folders(chosen: argparse.Namespace) -> list[Path]:
 @contextmanager
 def _source(chosen: argparse.Namespace) -> Iterator[tuple[RecordSource, list[str]]]:
     """What is to be read, and the names in it, that of the truth last."""
-    with opened_source(chosen) as source:
-        hint = partial(_why_missing, source.topics) if isinstance(source, BagSource) else _no_hint
+    with opened_data(chosen) as data, _source_with_computed(data, chosen) as source:
+        chosen.spec = data.spec
+        if chosen.truth is None:
+            names = odometries_and_truth(source.topics, data.spec)
+            if not names:
+                what = "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH"
+                raise UsageError(f"{chosen.archive}: {what}")
+            *chosen.estimate, chosen.truth = names
+            yield source, names
+            return
+        hint = partial(_why_missing, source.topics) if isinstance(data, BagData) else _no_hint
         yield source, [chosen_topic(word, source.topics, hint=hint) for word in (*chosen.estimate, chosen.truth)]
+
+
+@contextmanager
+def _source_with_computed(data: FieldData, chosen: argparse.Namespace) -> Iterator[RecordSource]:
+    """What is open as a source; of a bag of ours with what is computed of it, as of its archive."""
+    if not isinstance(data, BagData) or data.origin is None:
+        with source_of(data, chosen.archive) as source:
+            yield source
+        return
+    with open_dataset(chosen.archive, BAG.name, parameters_of(chosen)) as archive:
+        yield ArchiveSource(archive)
 
 
 def _why_missing(topics: Sequence[Topic], word: str) -> str:

@@ -118,7 +118,7 @@ def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
     graph = graph_of(source_of(chosen.dfpc), chosen.implementation, settings)
     models_of, words = _models(chosen.input, graph.inputs)
     inputs = {name: port.type for name, port in graph.inputs.items() if name not in models_of}
-    spec = data.archive.spec if hasattr(data, "archive") else None
+    spec = data.spec
     found = bindings(data, inputs, words, spec.fusion if spec else {})
     reader = reader_of(data, found, chosen.every)
     models, baseline_m = reader.models()

@@ -20,9 +20,8 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.data.archive_data import ArchiveData
 from fieldplay.data.field_data import FieldData
-from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways
+from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways, truth_of_names
 from fieldplay.fusion.bindings import given_inputs
-from fieldplay.report.panels.odometry_errors import truth_of_names
 from fieldplay.slam.environments import is_ready, provide
 from fieldplay.slam.methods import Method, load_method, load_methods, method_files
 from fieldplay.slam.results import DONE, Outcome, as_json, lines_of
@@ -87,7 +86,7 @@ def run(chosen: argparse.Namespace) -> int:
     for method in methods:
         require_place(chosen.archive, chosen.out / method.name, overwrite=chosen.overwrite)
     with opened_data(chosen) as data:
-        spec = data.archive.spec if isinstance(data, ArchiveData) else None
+        spec = data.spec
         fittings, unfit = _fitting(chosen, methods, data, spec)
         for outcome in unfit.values():
             note(outcome.error)
@@ -126,7 +125,7 @@ def _run(
     chosen: argparse.Namespace, fittings: Sequence[Fitting], data: FieldData, spec: DatasetSpec | None
 ) -> Mapping[str, Outcome]:
     truth = _truth(chosen, data, spec)
-    part = _part(chosen, truth)
+    part = _part(chosen, truth, spec)
     found = {}
     for fitting in fittings:
         if fitting.method.untested:
@@ -151,14 +150,14 @@ def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None
     return replace(ways, truth=replace(ways.truth, child=frame))
 
 
-def _part(chosen: argparse.Namespace, truth: Ways) -> Part:
+def _part(chosen: argparse.Namespace, truth: Ways, spec: DatasetSpec | None) -> Part:
     offset = chosen.offset
     if offset not in (None, AUTO):
         try:
             offset = number(offset)
         except argparse.ArgumentTypeError as error:
             raise UsageError(f"--offset: {error}") from None
-    own = truth_max_std_of(truth.truth.topic) if chosen.truth_max_std is None else chosen.truth_max_std
+    own = truth_max_std_of(truth.truth.topic, spec) if chosen.truth_max_std is None else chosen.truth_max_std
     return Part(
         start_s=chosen.start,
         duration_s=chosen.duration,

@@ -14,6 +14,7 @@ from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets import checks
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.feeds.batches import Window, batches, record_stretches
 from fieldplay_messages.feeds.feed import Feed
@@ -30,6 +31,12 @@ class ArchiveData(FieldData):
 
     def close(self) -> None:
         self.archive.close()
+
+    @property
+    def spec(self) -> DatasetSpec | None:
+        if self.archive.bag is None:
+            return self.archive.spec
+        return self.archive.origin.spec if self.archive.origin else None
 
     @cached_property
     def _feeds(self) -> Mapping[str, Sequence[Feed]]:

@@ -12,7 +12,9 @@ from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import STATIC, FieldData, Message, TopicInfo
 from fieldplay_archive.archive import chosen_parameters
 from fieldplay_archive.datasets import BAG, open_dataset
+from fieldplay_archive.origins import Origin, origin_of
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
@@ -36,7 +38,21 @@ class BagData(FieldData):
         self.reading = reading_of_parameters(chosen_parameters(BAG, self._parameters))
         self.notes: list[str] = []
         self._bag = open_bag(path, self._defects.append, self._note, self.reading)
-        self.title = self._bag.title
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """The archive of which the bag was made, where it is one of ours."""
+        return origin_of(self._bag)
+
+    @property
+    def spec(self) -> DatasetSpec | None:
+        return self.origin.spec if self.origin else None
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        made = f", made of an archive of {self.spec.title} ({self.spec.name})" if self.spec else ""
+        return f"{self._bag.title}{made}"
 
     def close(self) -> None:
         self._bag.close()

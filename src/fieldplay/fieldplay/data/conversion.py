@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay.data.jobs import write_in_parts
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.origins import custom_data_of
 from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
 from fieldplay_archive.outlets.bag_feeds import carried_feeds
 from fieldplay_archive.outlets.selection import Selection
@@ -55,6 +56,7 @@ def convert(
         compression=options.compression,
         overwrite=options.overwrite,
         in_parts=jobs > 1,
+        custom_data=custom_data_of(archive),
     ) as writer:
         numbers: dict[str, int] = {}  # feeds may share a topic, as /tf
         for feed in feeds:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fieldplay.data.columns import Columns, columns_of_records
 from fieldplay.data.conversion import BagOptions, Converted
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.spec import DatasetSpec
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay_messages import records
@@ -70,6 +71,11 @@ class FieldData(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the files."""
+
+    @property
+    @abstractmethod
+    def spec(self) -> DatasetSpec | None:
+        """The dataset, where it is an archive of one or a bag that was made of one."""
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay_fusion.evaluation.alignment import SIM3
 from fieldplay_fusion.evaluation.evaluation import Evaluation
 from fieldplay_fusion.evaluation.pose_errors import PERCENTILES, Statistics, statistics_of
+from fieldplay_fusion.evaluation.pose_topics import Way
 from fieldplay_fusion.evaluation.words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
 from fieldplay_messages.errors import counted
 from fieldplay_messages.stamps import NS_PER_S
@@ -137,12 +138,20 @@ def _row_of(found: Compared, lengths_m: Sequence[float]) -> list[str]:
 
 def _frames_text(found: Compared) -> str:
     estimate, truth = found.ways.estimate, found.ways.truth
-    parts = [f"{way.parent or '?'} -> {way.child or '?'}" for way in (estimate, truth)]
+    parts = [_way_text(way) for way in (estimate, truth)]
     lever_m = float(np.linalg.norm(found.lever[:3, 3]))
     lever = f", lever arm {number_text(lever_m)} m" if lever_m > 0 else ""
     alignment = found.evaluation.settings.alignment
     scale = f" with scale {found.evaluation.alignment.scale:.6g}" if alignment == SIM3 else ""
-    return f"frames {parts[0]} and {parts[1]}{lever}; laid upon the truth: {alignment}{scale}"
+    frames = " and ".join(part or "without names" for part in parts) if any(parts) else "without names"
+    return f"frames {frames}{lever}; laid upon the truth: {alignment}{scale}"
+
+
+def _way_text(way: Way) -> str:
+    """Which frame moves in which, as far as they have names; "" where neither has one."""
+    if not way.parent or not way.child:
+        return f"{way.child} moving" if way.child else f"poses in {way.parent}" if way.parent else ""
+    return f"{way.parent} -> {way.child}"
 
 
 def _claims_text(claims: TruthClaims) -> str:

@@ -1,5 +1,6 @@
 """Two ways of an archive, a bag or files, brought to one frame of the robot and compared."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, way_of_file
 from fieldplay.sources.source import RecordBatch, RecordSource
 from fieldplay.sources.transforms import TF, FrameReader
+from fieldplay_archive.spec import DatasetSpec
 from fieldplay_fusion.evaluation.alignment import NONE
 from fieldplay_fusion.evaluation.errors import FusionError
 from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
@@ -25,6 +27,8 @@ from fieldplay_messages.stamps import NS_PER_S
 
 LEAST_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it
+ODOMETRY = "nav_msgs/msg/Odometry"
+TRUTHS = ("ground_?truth|truth|reference|vicon|mocap", "d?gps|d?gnss|rtk|ins|nav|novatel|total_?station")  # first wins
 STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
 
 
@@ -125,6 +129,26 @@ def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], st
         raise UsageError(f"'{word}' may be {' or '.join(found)}: give all of its name")
     there = ", ".join(names) or "none"
     raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
+
+
+def truth_of_names(names: list[str]) -> str | None:
+    """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
+    for words in TRUTHS:
+        expression = re.compile(rf"(?:^|[/_])(?:{words})(?:[/_]|$)")
+        for name in names:
+            if expression.search(name):
+                return name
+    return None
+
+
+def odometries_and_truth(topics: Sequence[Topic], spec: DatasetSpec | None) -> list[str]:
+    """All odometry, and the truth last: the dataset's own, else the one whose name says so; nothing without both."""
+    names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype == ODOMETRY))
+    truth = truth_of_names(names)
+    own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec else []
+    truth = next((name for name in names for topic in own if name.endswith("/" + topic.strip("/"))), truth)
+    estimates = [name for name in names if name != truth]
+    return [*estimates, truth] if truth is not None and estimates else []
 
 
 def frames_of_word(word: str) -> tuple[str, str]:

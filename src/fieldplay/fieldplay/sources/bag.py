@@ -7,6 +7,7 @@ from pathlib import Path
 from fieldplay.report.html.ticks import many
 from fieldplay.sources.archive import size_of_files
 from fieldplay.sources.source import Findings, RecordBatch, Single, Subject, tell_unreadable
+from fieldplay_archive.origins import origin_of
 from fieldplay_messages.bags.opening import open_bag
 from fieldplay_messages.bags.reader import Ros2Bag
 from fieldplay_messages.bags.topics import AS_USUAL, BagReading
@@ -75,12 +76,20 @@ class BagSource:
                 facts.append((name, str(self._bag.information[key])))
         if len(self._bag.files) > 1:
             facts.append(("files", str(len(self._bag.files))))
+        origin = origin_of(self._bag)
+        if origin is not None:
+            facts.append(("made of an archive of", f"{origin.spec.title} ({origin.spec.name})"))
+            facts += [(name, str(text)) for name, text in origin.recording.items()]
+        streams = [stream for stream in origin.spec.streams if stream.id in origin.topics] if origin else []
         return Subject(
             title=self._path.resolve().name,
             name=self._path.resolve().name,
             kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",
             size_bytes=size_of_files(self._path),
             facts=tuple(facts),
+            skip_gaps_s=origin.spec.skip_gaps_s if origin else 0.0,
+            notes={origin.topics[stream.id]: stream.note for stream in streams if origin and stream.note},
+            units={origin.topics[stream.id]: stream.units for stream in streams if origin and stream.units},
         )
 
     def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:

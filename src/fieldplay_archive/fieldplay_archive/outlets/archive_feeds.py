@@ -4,12 +4,14 @@ from dataclasses import replace
 
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import robot_file
-from fieldplay_archive.outlets.bag_feeds import StoredFeed, feeds_of_bag
+from fieldplay_archive.origins import archive_of_origin
+from fieldplay_archive.outlets.bag_feeds import StoredFeed, feeds_of_bag, topic_in_namespace
 from fieldplay_archive.outlets.derived import Place, feeds_of_derived, feeds_of_joints
 from fieldplay_archive.outlets.moving_frames import (
     ODOM_TF,
     check_switches,
     feed_of_moving_frame,
+    is_computed,
     sends_odom_tf,
     streams_on_tf,
 )
@@ -24,6 +26,7 @@ from fieldplay_archive.outlets.static_frames import (
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
 from fieldplay_messages.cdr.clouds import CLOUD
+from fieldplay_messages.computation import TF
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.batches import Window
 from fieldplay_messages.feeds.clouds import feed_of_clouds
@@ -51,8 +54,9 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
     check_switches(archive.spec, selection)
     window = window_of(archive, selection)
     if archive.bag is not None:
-        more = rectified_feeds(archive, selection, window.first_ns) if selection.rectify else ()
-        return feeds_of_bag(archive, archive.bag, selection, window.first_ns, more=list(more))
+        more = [*rectified_feeds(archive, selection, window.first_ns)] if selection.rectify else []
+        more += _derived_of_bag(archive, selection, window) if selection.derived else []
+        return feeds_of_bag(archive, archive.bag, selection, window.first_ns, more=more)
     if selection.rectify and not any(spec.camera and spec.id in archive.streams for spec in archive.spec.streams):
         raise UsageError(f"--rectify: expected images with a CameraInfo, {archive.root} has none")
     feeds = []
@@ -79,6 +83,26 @@ def feeds_of_archive(archive: Archive, selection: Selection) -> list[Feed]:
         raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")
     new = remapped(selection, {feed.topic: feed.msgtype for feed in chosen})
     return sorted((replace(feed, topic=new[feed.topic]) for feed in chosen), key=lambda feed: feed.rank)
+
+
+def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> list[Feed]:
+    """What is computed of a bag of ours that it does not hold yet, with the map where the odometry is computed."""
+    if archive.origin is None:
+        return []
+    own = archive_of_origin(archive, archive.origin)
+    before = "/".join(filter(None, [(selection.namespace or "").strip("/"), archive.origin.namespace]))
+    asked = replace(selection, namespace=before)
+    has = {topic_in_namespace(name, selection.namespace) for name in archive.streams}
+    place = _place_of_derived(own, asked, window)
+    lacking = [spec for spec in own.spec.derived if full_topic(own, asked, spec.topic) not in has]
+    own.spec = replace(own.spec, derived=tuple(lacking))
+    computed = feeds_of_derived(own, place, of_joints=False)
+    feeds = [feed for feed in computed if feed.topic == TF or feed.topic not in has]
+    is_placed = bool(lacking) and (any(spec.odom_tf for spec in lacking) or not is_computed(archive.origin.spec))
+    edges = map_edges(own, window.first_ns) if is_placed else []
+    if edges:
+        feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
+    return feeds
 
 
 def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns: int) -> Feed | None:

@@ -137,7 +137,8 @@ def _qos_of_static(count: int) -> Qos:
 
 def _require_possible(archive: Archive, selection: Selection) -> None:
     """UsageError where something is asked for that is made of an archive's rows."""
-    asked = {"--derived": selection.derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
+    is_derived = selection.derived and archive.origin is None
+    asked = {"--derived": is_derived, "map_tf": selection.map_tf, "--frame-prefix": bool(selection.frame_prefix)}
     asked["--images"] = selection.images is not None
     why = {"--derived": "is computed of an archive of a dataset, when that is converted"}
     for option, is_asked in asked.items():

@@ -1,7 +1,7 @@
 """What nodes would publish of an archive: the same computations, fed with its streams, as feeds beside its own."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -25,7 +25,7 @@ from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.computation import TF, Computation, FrameNames, Output
 from fieldplay_messages.errors import ArchiveError, UsageError
 from fieldplay_messages.feeds.feed import DERIVED, Feed, RowMessages, SpanMessages, messages_of_record
-from fieldplay_messages.records import Clouds, Record, joined
+from fieldplay_messages.records import Clouds, Record, Transforms, joined
 from fieldplay_messages.streams import Span, Stream
 
 KINDS: Mapping[str, type[Computation]] = {
@@ -70,9 +70,40 @@ class FedStream:
     frames: FrameNames = field(default=FrameNames())
 
 
-def feeds_of_derived(archive: Archive, place: Place) -> list[Feed]:
-    """All that can be computed of the streams that the archive has."""
-    return _feeds_of_specs(archive, archive.spec.derived, place)
+def feeds_of_derived(archive: Archive, place: Place, *, of_joints: bool = True) -> list[Feed]:
+    """All that can be computed of the streams that the archive has; the frames of joints on /tf if they are wanted."""
+    if of_joints:
+        return _feeds_of_specs(archive, archive.spec.derived, place)
+    found: list[Feed] = []
+    for spec in archive.spec.derived:
+        feeds = _feeds_of_specs(archive, [spec], place)
+        if KINDS[spec.kind].places_joints:
+            base = {place.frame_prefix + spec.child_frames[0]} if spec.odom_tf and place.odom_tf else set()
+            feeds = [
+                _with_children(feed, base) if feed.topic == TF else feed for feed in feeds if feed.topic != TF or base
+            ]
+        found += feeds
+    return found
+
+
+def _with_children(feed: Feed, children: Collection[str]) -> Feed:
+    """A feed of transforms with some of their child frames alone."""
+
+    def load(index: int) -> Record:
+        record = feed.records(index)
+        if not isinstance(record, Transforms):
+            return record
+        kept = [place for place, child in enumerate(record.children) if child in children]
+        return replace(
+            record,
+            parents=tuple(record.parents[place] for place in kept),
+            children=tuple(record.children[place] for place in kept),
+            translation_m=record.translation_m[:, kept],
+            rotation_xyzw=record.rotation_xyzw[:, kept],
+            known=None if record.known is None else record.known[:, kept],
+        )
+
+    return replace(feed, records=load)
 
 
 def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Place) -> list[Feed]:

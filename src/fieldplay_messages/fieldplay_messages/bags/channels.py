@@ -1,6 +1,6 @@
 """What a bag says about its topics: types, how they were offered, and how many messages there are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -57,8 +57,9 @@ def _definition_and_hash(msgtype: str) -> tuple[str, str]:
 class Contents:
     """Channels, numbered from 1, and counts."""
 
-    def __init__(self, channels: Sequence[Channel] = ()) -> None:
+    def __init__(self, channels: Sequence[Channel] = (), custom_data: Mapping[str, str] | None = None) -> None:
         self.channels: list[Channel] = list(channels)
+        self.custom_data: Mapping[str, str] = custom_data or {}  # what the writer says of the recording
         self.first_ns = np.iinfo(np.int64).max  # as rosbag2 says it for no message at all
         self.last_ns = 0
         self._counts: NDArray[np.int64] = np.zeros(1 + len(self.channels), np.int64)

@@ -24,6 +24,7 @@ from fieldplay_messages.bags.mcap_records import (
     MESSAGE,
     MESSAGE_HEAD,
     MESSAGE_INDEX,
+    METADATA,
     SCHEMA,
     chunk_bytes,
     index_entries,
@@ -95,6 +96,7 @@ class McapReader:
         self.faults: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
+        self.information = ""
         self.is_cut = False
         self._limit = unpack_limit
         self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
@@ -135,7 +137,7 @@ class McapReader:
                 self._take_index(found, chunk, record, unindexed)
             elif record.op == CHUNK:
                 chunk = unindexed[record.place] = record
-            elif record.op in (SCHEMA, CHANNEL, MESSAGE):
+            elif record.op in (SCHEMA, CHANNEL, MESSAGE, METADATA):
                 self._take(found, record)
         if chunk is not None and self.is_cut:  # behind it some of its indexes may be missing
             unindexed[chunk.place] = chunk
@@ -214,7 +216,7 @@ class McapReader:
             self.faults.append(f"the file was cut off, after byte {self.position}: other readers may refuse it")
 
     def _content(self, record: _Record) -> bytes:
-        if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX):
+        if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA):
             return b""
         return os.pread(self._file.fileno(), record.there, record.begin)
 
@@ -268,13 +270,16 @@ class McapReader:
         del self.faults[told:]
 
     def _learn(self, op: int, content: memoryview) -> None:
-        """Take in a schema or a channel."""
+        """Take in a schema, a channel, or what the file says about itself."""
         if op == SCHEMA:
             (number,) = struct.unpack_from("<H", content)
             name, place = text_at(content, 2)
             form, place = text_at(content, place)
             definition, _ = text_at(content, place)
             self._schemas[number] = name, form, definition
+        elif op == METADATA:
+            name, place = text_at(content, 0)
+            self.information = texts_at(content, place).get("serialized_metadata", "") if name == "rosbag2" else ""
         elif op == CHANNEL:
             number, schema = struct.unpack_from("<HH", content)
             name, place = text_at(content, 4)

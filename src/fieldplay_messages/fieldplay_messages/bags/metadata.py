@@ -99,8 +99,30 @@ def _information(contents: Contents, storage: str, files: Mapping[str, Contents]
         span = list(_span(part))
         starting_time_first = span[2:4] + span[0:2] + span[4:]
         yield from _indented(starting_time_first, 4)
-    yield "custom_data: ~"
+    yield from _custom_data(contents.custom_data)
     yield f"ros_distro: {ROS_DISTRO}"
+
+
+def _custom_data(texts: Mapping[str, str]) -> Iterator[str]:
+    yield "custom_data:" if texts else "custom_data: ~"
+    for key, value in texts.items():
+        yield f"  {_scalar(key)}: {_scalar(value)}"
+
+
+def custom_data_of_information(information: Mapping[str, Any]) -> dict[str, str]:
+    """What the writer of a bag says of it: texts by their keys."""
+    found = information.get("custom_data")
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def information_of_text(text: str) -> dict[str, Any]:
+    """What stands inside a storage file about itself, if it can be read."""
+    try:
+        content = value_of_yaml(text)
+    except yaml.YAMLError:
+        return {}
+    content = content.get(INFORMATION, content) if isinstance(content, dict) else {}
+    return {str(key): value for key, value in content.items()} if isinstance(content, dict) else {}
 
 
 def _span(contents: Contents) -> Iterator[str]:

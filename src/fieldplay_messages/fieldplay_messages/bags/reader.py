@@ -16,7 +16,14 @@ import numpy as np
 
 from fieldplay_messages.bags.compression import ZSTD_MAGIC, decompress_file, decompressed_message
 from fieldplay_messages.bags.mcap_reader import McapReader
-from fieldplay_messages.bags.metadata import METADATA, profiles_of_information, read_information, topics_of_information
+from fieldplay_messages.bags.metadata import (
+    METADATA,
+    custom_data_of_information,
+    information_of_text,
+    profiles_of_information,
+    read_information,
+    topics_of_information,
+)
 from fieldplay_messages.bags.offers import is_same_layout
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
@@ -126,6 +133,13 @@ class Ros2Bag(Bag):
     @property
     def profiles(self) -> Mapping[str, object]:
         return profiles_of_information(self.information)
+
+    @property
+    def custom_data(self) -> Mapping[str, str]:
+        """By the metadata, or where there are none by the first file's own."""
+        if self.information or not self.indexed:
+            return custom_data_of_information(self.information)
+        return custom_data_of_information(information_of_text(self._opened[0].information))
 
     def close(self) -> None:
         self._open.close()

@@ -125,6 +125,7 @@ class SqliteReader:
         self.faults: list[str] = []
         self.topics: dict[int, StoredTopic] = {}
         self.position = 0
+        self.information = ""
         self._lock = threading.Lock()
         journal = path.with_name(f"{path.name}-wal")
         if journal.is_file() and journal.stat().st_size:
@@ -218,6 +219,9 @@ class SqliteReader:
                 "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
             ):
                 definitions[full_type(str(msgtype))] = str(text), str(form)
+        with suppress(*UNREADABLE):
+            for (text,) in self._database.execute("SELECT metadata FROM metadata ORDER BY id DESC LIMIT 1"):
+                self.information = str(text)
         rows = self._database.execute("SELECT * FROM topics ORDER BY id")
         columns = [column for column, *_ in rows.description]
         for row in rows:

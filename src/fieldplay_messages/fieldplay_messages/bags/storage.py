@@ -80,6 +80,10 @@ class StorageReader(Protocol):
         """Topics by their numbers in the file, as far as they are known by now."""
 
     @property
+    def information(self) -> str:
+        """What the file says about itself, as YAML, as far as it was read; "" where it says nothing."""
+
+    @property
     def position(self) -> int:
         """About how many bytes were gone through."""
 

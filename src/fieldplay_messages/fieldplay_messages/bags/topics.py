@@ -109,6 +109,11 @@ class Bag(ABC):
         return {}
 
     @property
+    def custom_data(self) -> Mapping[str, str]:
+        """What its writer says of it: texts by their keys."""
+        return {}
+
+    @property
     def kinds(self) -> Mapping[str, MessageKind]:
         """The type of each topic."""
         return {name: found.kind for name, found in self.indexed.items()}

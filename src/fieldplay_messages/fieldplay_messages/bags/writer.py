@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ class BagWriter:
     existing bag is refused, or with `overwrite` replaced once the new one is complete. `compression` is that of
     MCAP's chunks, `split` says when the next file begins: NAME_0, NAME_1 and so on. Of what is `in_parts` each file is
     written by `write_part`, in any process that has this object, and counts when `take_part` is told of it.
+    `custom_data` are texts about the recording, which the metadata keep.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class BagWriter:
         chunk_size: int = CHUNK_SIZE,
         split: Split | None = None,
         in_parts: bool = False,
+        custom_data: Mapping[str, str] | None = None,
     ) -> None:
         if storage not in ("mcap", "sqlite3"):
             raise BagError(f"a bag's storage is mcap or sqlite3, got {storage!r}")
@@ -77,7 +79,7 @@ class BagWriter:
         self._chunk_size = chunk_size
         self._split = split or Split()
         self._in_parts = in_parts
-        self._contents = Contents()
+        self._contents = Contents(custom_data=custom_data)
         self._files: dict[str, Contents] = {}  # what is in each; the last is being written
         self._written = 0  # bytes of messages in that one
         self._failed = False
@@ -121,7 +123,7 @@ class BagWriter:
 
     def write_part(self, number: int, batches: Iterable[Messages]) -> Contents:
         """Write one file of a bag that is written in parts; what is in it."""
-        contents = Contents(self._contents.channels)
+        contents = Contents(self._contents.channels, self._contents.custom_data)
         with self._told():
             storage = self._new_storage(self._name_of_file(number))
         for messages in batches:
@@ -187,7 +189,7 @@ class BagWriter:
     def _begin_file(self) -> None:
         name = self._name_of_file(len(self._files))
         self._storage = self._new_storage(name)
-        self._files[name], self._written = Contents(self._contents.channels), 0
+        self._files[name], self._written = Contents(self._contents.channels, self._contents.custom_data), 0
 
     def _name_of_file(self, number: int) -> str:
         return f"{self.path.name}_{number}.{'mcap' if self._storage_name == 'mcap' else 'db3'}"

@@ -1,6 +1,5 @@
 """Odometry against a truth that the recording holds, as the topics' names tell: errors over the way and over time."""
 
-import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from fieldplay.evaluation.figures import Named, error_figures
 from fieldplay.evaluation.text import summary_of
+from fieldplay.evaluation.ways import ODOMETRY, truth_of_names
 from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
@@ -24,10 +24,8 @@ from fieldplay_messages.picks import ThinRows
 from fieldplay_messages.records import Odometry
 from fieldplay_messages.stamps import NS_PER_S
 
-ODOMETRY = "nav_msgs/msg/Odometry"
 KEPT = 4000
 LEAST_WAY_M = 0.5  # of the truth: below it there is nothing to compare
-TRUTHS = ("ground_?truth|truth|reference|vicon|mocap", "d?gps|d?gnss|rtk|ins|nav|novatel|total_?station")  # first wins
 LEAD = (
     "Relative errors are those of the motion over a length of the truth's way, from each pose on, and do not depend on "
     "how the two lie upon each other. The distance over time does: the first poses are laid upon each other."
@@ -102,16 +100,6 @@ class OdometryErrorPanel:
             return None
         found = self._frames.transform(child, true_child, np.zeros(1, np.int64))
         return None if found is None else np.asarray(found[0][0], np.float64)
-
-
-def truth_of_names(names: list[str]) -> str | None:
-    """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
-    for words in TRUTHS:
-        expression = re.compile(rf"(?:^|[/_])(?:{words})(?:[/_]|$)")
-        for name in names:
-            if expression.search(name):
-                return name
-    return None
 
 
 def _evaluated(estimate: Trajectory, truth: Trajectory) -> Evaluation | None:

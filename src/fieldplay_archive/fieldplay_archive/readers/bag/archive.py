@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import WARNING, Archive, chosen_parameters
+from fieldplay_archive.origins import Origin, origin_of
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.offers import is_of_jazzy, undefined_types
 from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
@@ -29,12 +30,32 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
             return archive
         archive.on_close.callback(bag.close)
         archive.streams = {name: SerializedStream(bag, name) for name in bag.indexed}
-        streams = (StreamSpec(id=name, topic=name, type=found.kind.msgtype) for name, found in bag.indexed.items())
-        archive.spec = replace(spec, title=bag.title, streams=tuple(streams))
-        archive.bag = bag
+        archive.bag, archive.origin = bag, origin_of(bag)
+        archive.spec = _spec_of_bag(spec, bag, archive.origin)
+        archive.recording = {} if archive.origin is None else {k: str(v) for k, v in archive.origin.recording.items()}
         _note_types(archive, bag)
         archive.on_close = archive.on_close.pop_all()
     return archive
+
+
+def _spec_of_bag(spec: DatasetSpec, bag: Bag, origin: Origin | None) -> DatasetSpec:
+    """The description of a bag, with what the dataset says of its topics where it was made of one's archive."""
+    streams = {name: StreamSpec(id=name, topic=name, type=found.kind.msgtype) for name, found in bag.indexed.items()}
+    if origin is None:
+        return replace(spec, title=bag.title, streams=tuple(streams.values()))
+    own = {origin.topics[stream.id]: stream for stream in origin.spec.streams if stream.id in origin.topics}
+    told = (
+        replace(stream, note=own[name].note, units=own[name].units) if name in own else stream
+        for name, stream in streams.items()
+    )
+    return replace(
+        spec,
+        title=f"{bag.title}, made of an archive of {origin.spec.title} ({origin.spec.name})",
+        streams=tuple(told),
+        truth=origin.topics.get(origin.spec.truth, ""),
+        truth_max_std_m=origin.spec.truth_max_std_m,
+        skip_gaps_s=origin.spec.skip_gaps_s,
+    )
 
 
 def _note_types(archive: Archive, bag: Bag) -> None:
