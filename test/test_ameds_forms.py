@@ -284,7 +284,6 @@ def packed_as(ending: str) -> Callable[[Path], Path]:
 
 UNPLAYABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a cut zip": (cut_zip, "the zip is cut off or damaged"),
-    "a zip within a folder": (zip_in_folder, "give the zip in it itself: "),
     "a text that is called a tar": (packed_as(".tar.gz"), "it is called a tar and is none, it begins with b'none of "),
     "a part of no tar": (packed_as(".tar.gz.00"), "it is called a tar and is none, it begins with b'none of "),
     "a text that is called a zip": (packed_as(".zip"), "it is called a zip and is none, it begins with b'none of "),

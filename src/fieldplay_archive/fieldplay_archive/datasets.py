@@ -1,13 +1,21 @@
 """The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.files.containers import Files, ListedFiles, how_to_unpack, is_packed, listed_once, open_files
+from fieldplay_archive.files.containers import (
+    Files,
+    ListedFiles,
+    how_to_unpack,
+    is_packed,
+    listed_once,
+    open_files,
+    open_joined,
+)
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, spec_from_file
 from fieldplay_messages.bags.compression import MB, UNPACK_LIMIT
 from fieldplay_messages.bags.opening import MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, is_bag, is_ros1_bag
@@ -82,6 +90,8 @@ def detected_spec(path: Path) -> DatasetSpec:
         scores = {spec.name: _score(spec, path, files) for spec in specs}
         best = max(scores.values(), default=0)
         found = [spec for spec in specs if scores[spec.name] == best]
+        if best == 0 and (joined := _spec_of_zips(path, specs)) is not None:
+            return joined
         if best == 0 and is_bag(path):
             return BAG
         if best == 0:
@@ -90,6 +100,15 @@ def detected_spec(path: Path) -> DatasetSpec:
     if len(found) > 1:
         raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
     return found[0]
+
+
+def _spec_of_zips(path: Path, specs: Sequence[DatasetSpec]) -> DatasetSpec | None:
+    """The dataset of which the zips in a folder are, where these are one archive together."""
+    able = [spec for spec in specs if spec.joins_zips]
+    if not able or not path.is_dir():
+        return None
+    with open_joined(path, lambda defect: None) as files:
+        return next((spec for spec in able if _name_score(spec, files)), None)
 
 
 def is_plain_bag(path: Path) -> bool:

@@ -254,6 +254,7 @@ class DatasetSpec:
     derived: tuple[DerivedSpec, ...] = ()
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
+    joins_zips: bool = False  # a folder of its zips as downloaded is one archive
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
     map_of_fixes: MapOfFixes | None = None  # where the archive has no such stream
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from fieldplay_archive.files.inflation import READ_SIZE, SeekableMember
-from fieldplay_archive.files.names import NameTable
+from fieldplay_archive.files.names import NameTable, last_part
 from fieldplay_archive.files.tar_directory import FAULTS as TAR_FAULTS
 from fieldplay_archive.files.tar_directory import TarDirectory, is_tar
 from fieldplay_archive.files.zip_directory import ZipDirectory
@@ -30,6 +30,7 @@ OTHERS = re.compile(r".+\.(7z|rar)", re.IGNORECASE)
 ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")  # with members, and without
 SHOWN = 8  # bytes of what is no zip
 ZIP = re.compile(r".+\.zip", re.IGNORECASE)
+PACKED_NAME = re.compile(rf"{ZIP.pattern}|{TAR.pattern}", re.IGNORECASE)
 # What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
 ZIP_FAULTS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
 ZIP_START = b"PK\x03\x04"
@@ -294,6 +295,75 @@ class TarFiles(Files):
             self._tar.close()
         else:  # whoever asks for it next goes on with it
             listed.tars[self.path] = self._tar
+
+
+class JoinedFiles(Files):
+    """A folder's files, and those in the zips and tars that lie in it, each below the name of its own.
+
+    One whose files lie in the folder unpacked, too, is left out: `twice` names these.
+    """
+
+    def __init__(self, root: Path, report: Report) -> None:
+        self._folder = FolderFiles(root, report)
+        self._inner: dict[str, Files] = {}
+        self.twice: list[str] = []
+        there = {_folder_and_name(name) for name in self._folder.names}
+        try:
+            for name in self._folder.names:
+                if PACKED_NAME.fullmatch(last_part(name)) and is_packed(root / name):
+                    self._add(name, root / name, there, report)
+        except BaseException:
+            self.close()
+            raise
+        inside = (f"{zipped}/{name}" for zipped, files in self._inner.items() for name in files.names)
+        super().__init__([*(name for name in self._folder.names if name not in self._inner), *inside])
+
+    def _add(self, name: str, path: Path, there: set[tuple[str, str]], report: Report) -> None:
+        try:
+            files = open_files(path, report)
+        except ArchiveError as error:
+            report(Defect(file=name, kind="unreadable_file", message=str(error)))
+            return
+        if any(_folder_and_name(member) in there for member in files.names):
+            self.twice.append(name)
+            files.close()
+        else:
+            self._inner[name] = files
+
+    def open(self, name: str) -> io.BufferedReader:
+        files, own = self._place(name)
+        return files.open(own)
+
+    def read(self, name: str) -> bytes:
+        files, own = self._place(name)
+        return files.read(own)
+
+    def size(self, name: str) -> int:
+        files, own = self._place(name)
+        return files.size(own)
+
+    def _place(self, name: str) -> tuple[Files, str]:
+        """Whose file it is, and what that calls it."""
+        place = 0
+        while (place := name.find("/", place + 1)) > 0:
+            if name[:place] in self._inner:
+                return self._inner[name[:place]], name[place + 1 :]
+        return self._folder, name
+
+    def close(self) -> None:
+        for files in (self._folder, *self._inner.values()):
+            files.close()
+
+
+def _folder_and_name(name: str) -> tuple[str, str]:
+    """The name of the folder that a file lies in, and its own."""
+    folder, _, own = name.replace("\\", "/").rpartition("/")
+    return last_part(folder), own
+
+
+def open_joined(root: Path, report: Report) -> Files:
+    """The files of a folder with those of the zips in it, as several downloads of one dataset; else those of a path."""
+    return JoinedFiles(root, report) if root.is_dir() else open_files(root, report)
 
 
 def is_packed(path: Path) -> bool:

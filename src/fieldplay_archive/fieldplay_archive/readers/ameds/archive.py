@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables
-from fieldplay_archive.files.containers import Files, open_files
+from fieldplay_archive.files.containers import Files, JoinedFiles, open_joined
 from fieldplay_archive.readers.ameds.checks import check_settings
 from fieldplay_archive.readers.ameds.clouds import CloudDecoder
 from fieldplay_archive.readers.ameds.pose_checks import check_poses
+from fieldplay_archive.readers.ameds.recordings import facts_of, note_recordings, recordings_of
 from fieldplay_archive.readers.ameds.streams import table_streams
 from fieldplay_archive.row_files import cloud_stream, picture_stream, timed_files
 from fieldplay_archive.spec import DatasetSpec
@@ -20,12 +21,17 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
     """Look through an archive of AMEDS; what it lacks is noted, what is defective is reported."""
     archive = Archive(root=root, spec=spec, parameters=chosen_parameters(spec, parameters))
     with archive.on_close:
-        files = archive.on_close.enter_context(open_files(root, archive.defects))
+        files = archive.on_close.enter_context(open_joined(root, archive.defects))
+        if isinstance(files, JoinedFiles):
+            archive.notes += [f"{name}: its files lie beside it unpacked, too; not read" for name in files.twice]
         tables = open_tables(archive, files)
         note_leftovers(archive, files)
         streams = table_streams(archive, tables) | _file_streams(archive, files)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
+        recordings = recordings_of(archive, tables)
+        archive.recording |= facts_of(recordings)
         archive.checks += [lambda opened: check_settings(opened, tables), check_poses]
+        archive.checks.append(lambda opened: note_recordings(opened, recordings))
         archive.on_close = archive.on_close.pop_all()
     return archive
 

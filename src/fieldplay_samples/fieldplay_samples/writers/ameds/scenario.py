@@ -15,6 +15,7 @@ from fieldplay_samples.sensors.gnss import LocalOrigin
 from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.terrain import Terrain
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
+from fieldplay_samples.writers.tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
 
@@ -27,6 +28,11 @@ class AmedsScenario(Scenario):
     terrain: Terrain
     drive: GroundDrive
     wheels: WheelMotion
+
+    @property
+    def start_ns(self) -> int:
+        """The unix time at which it starts."""
+        return super().start_ns + round(float(self.settings["late_s"]) * NS_PER_S)
 
     @property
     def lander(self) -> LocalOrigin:
