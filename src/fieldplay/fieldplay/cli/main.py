@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return DONE
     chosen = parser.parse_args(arguments)
-    chosen.complete(chosen)
+    chosen.finish(chosen)
     for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
         if isinstance(path, Path) and (fault := fault_of_place(path)):
             chosen.parser.error(fault)
@@ -69,8 +69,8 @@ def make_parser(command: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:
             module: Any = import_module(f"fieldplay.cli.{module_name}")
-            complete = getattr(module, "complete", lambda chosen: None)  # what argparse leaves to do
-            sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE, complete=complete)
+            finish = getattr(module, "complete", lambda chosen: None)  # what argparse leaves to do
+            sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE, finish=finish)
             module.add_arguments(sub)
     return parser
 
