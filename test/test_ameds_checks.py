@@ -136,6 +136,7 @@ def test_data_that_fit_the_settings_are_measured_in_silence(rover: Rover) -> Non
         "measured: gyroscope against GnssBodyAngularVelocity has the slope 57.296",
         "measured: the magnetic field has a norm of 0.45 (at Etna 0.45 G or 450 mG)",
         "measured: the accelerometer shows -9.81 along its z axis (down)",
+        "measured: RTK (fixed) in 100.0 % of GnssPose's rows: RTK fixed 100.0 %",
         "measured: the host's clock is +0.250000 s against the INS's, with a spread (5 to 95 %) of 0.000000 s",
         "measured: platform_velocity: the turn rate against the INS's has the slope -1.000",
         "measured: steering angles are +0.00 deg beside those of the ticks",
@@ -287,7 +288,7 @@ def test_measuring_reads_samples_and_never_a_table_as_a_whole(rover: Rover, monk
 
     monkeypatch.setattr(Tables, "rows_between", counted)
     defects, notes = measured(rover)
-    assert (defects, len(notes)) == ([], 9)
+    assert (defects, len(notes)) == ([], 10)
     assert 16 <= len(read) <= 3 * 16
     assert max(read) < 30
 
@@ -331,3 +332,16 @@ def test_whether_gravity_is_in_the_body_s_acceleration_is_measured(
         assert any(note.startswith("measured: GnssBodyAcceleration has a norm of ") for note in archive.notes)
         found = [defect.kind for defect in archive.defects.kept if defect.stream == "acceleration"]
     assert found == kinds
+
+
+def test_the_share_of_rtk_is_measured_by_all_rows(rover: Rover) -> None:
+    path = rover.root / "GnssPose.csv"
+    lines = path.read_text().splitlines()
+    for row in range(100):
+        lines[row] = lines[row].rpartition(",")[0] + (",6" if row < 40 else ",4")
+    path.write_text("\n".join(lines) + "\n")
+    _, notes = measured(rover)
+    (told,) = (note for note in notes if "RTK" in note)
+    assert told == (
+        "measured: RTK (fixed) in 75.0 % of GnssPose's rows: RTK fixed 75.0 %, differential 15.0 %, RTK float 10.0 %"
+    )

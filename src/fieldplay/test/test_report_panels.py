@@ -322,3 +322,15 @@ def test_a_battery_may_lack_numbers() -> None:
     overview, findings = heard(panel, batch("/battery", [(START_NS, battery)]))
     assert "voltage, V" in text_of(panel.sections(overview)[0].body)
     assert findings.total == 0
+
+
+def test_the_shares_of_codes_are_told_with_their_names() -> None:
+    """As the kind of a satellite fix, of which RTK's share is the coverage."""
+    panel, kind = SignalPanel(), "std_msgs/msg/UInt8"
+    codes = [7] * 17 + [6] * 2 + [0]
+    messages = [(START_NS + row * SECOND // 10, make(kind, data=code)) for row, code in enumerate(codes)]
+    overview, _ = heard(panel, batch("/gnss/fix_type", messages))
+    note = "the device's own number: 0 no fix, 6 RTK float, 7 RTK fixed"
+    overview.subject = replace(overview.subject, notes={"/gnss/fix_type": note})
+    (section,) = panel.sections(overview)
+    assert "RTK fixed 85.0 %, RTK float 10.0 %, no fix 5.0 %" in text_of(section.body)

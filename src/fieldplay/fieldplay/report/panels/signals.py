@@ -1,5 +1,6 @@
 """Measured numbers over time: inertial sensors, velocities, forces, weather, batteries and plain numbers."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -16,7 +17,7 @@ from fieldplay.report.panels.overview import Overview
 from fieldplay.sources.source import Findings, RecordBatch
 from fieldplay_kinematics.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay_messages.batches import Topic
-from fieldplay_messages.records import Imu, Record
+from fieldplay_messages.records import Code, Imu, Record
 from fieldplay_messages.stamps import NS_PER_S
 
 MOST_CHARTS = 60
@@ -101,9 +102,26 @@ QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
 }
 
 
+CODES = 256
+FEW_CODES = 12  # of which the shares are told; a topic of more is a number rather than a state
+NAMED = re.compile(r"\b(\d+) ([^,;:]+)")  # in a note such as "6 RTK float, 7 RTK fixed"
+
+
 @dataclass
 class _Kept:
     numbers: list[Numbers] = field(default_factory=list)
+    codes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(CODES, np.int64))
+
+    def shares(self, note: str) -> str:
+        """How often each code came, with its name in the note; empty where there are none, one, or too many."""
+        found = np.flatnonzero(self.codes)
+        if not 0 < len(found) <= FEW_CODES:
+            return ""
+        names, total = dict(NAMED.findall(note)), self.codes.sum()
+        order = sorted(found.tolist(), key=lambda code: -self.codes[code])
+        return ", ".join(
+            f"{names.get(str(code), '').strip() or code} {100 * self.codes[code] / total:.1f} %" for code in order
+        )
 
 
 class SignalPanel:
@@ -123,6 +141,8 @@ class SignalPanel:
             self._topics[topic] = _Kept(numbers)
         kept = self._topics[topic]
         for record, *_ in batch.records:
+            if isinstance(record, Code):
+                kept.codes += np.bincount(record.code, minlength=CODES)
             for quantity, numbers_of in zip(quantities, kept.numbers, strict=True):
                 numbers_of.add(record.leaves_ns, quantity.read(record))
 
@@ -147,7 +167,8 @@ class SignalPanel:
                     curves = _held(overview, topic, curves) if quantity.is_state else curves
                     unit = ", ".join(part for part in (quantity.title, quantity.unit) if part)
                     note = overview.subject.notes.get(topic.name, "")
-                    note = note and f"({note})"
+                    shares = kept.shares(note)
+                    note = "; ".join(part for part in (note and f"({note})", shares) if part)
                     charts.append(line_chart(topic.name, curves, unit=unit, x_axis=axis, note=note))
         if not charts and not zero:
             return []

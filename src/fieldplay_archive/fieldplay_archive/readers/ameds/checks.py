@@ -22,6 +22,7 @@ ETNA_FIELD_G = 0.45
 GRAVITY_M_S2 = (8.5, 11.0)
 WITHOUT_GRAVITY_M_S2 = 5.0
 CLOCK_OFFSET_S = 0.5
+FIX_TYPES = ("no fix", "2D", "3D", "SBAS", "differential", "Omnistar", "RTK float", "RTK fixed")  # of the device
 PRESSURE_PA = (30e3, 120e3)
 ENOUGH_TURNED_RAD = 0.1
 LONGEST_STEP_S = 0.5
@@ -161,6 +162,21 @@ def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeas
     yield TableMeasurement(text)
 
 
+def _fix_types(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    """How much of the recording has RTK, by all rows."""
+    if "gnss_pose" not in tables:
+        return
+    counts = np.zeros(len(FIX_TYPES), np.int64)
+    for index in range(len(tables["gnss_pose"].blocks)):
+        kinds = tables["gnss_pose"].rows(index)["fix_type"]
+        known = kinds[(kinds >= 0) & (kinds < len(FIX_TYPES))].astype(np.int64)
+        counts += np.bincount(known, minlength=len(FIX_TYPES))
+    if counts.any():
+        shares = 100 * counts / counts.sum()
+        there = [f"{FIX_TYPES[kind]} {shares[kind]:.1f} %" for kind in np.argsort(-shares) if counts[kind]]
+        yield TableMeasurement(f"RTK (fixed) in {shares[-1]:.1f} % of GnssPose's rows: {', '.join(there)}")
+
+
 def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
     if "gnss_body_angular_velocity" not in tables:
         return
@@ -256,5 +272,5 @@ def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
 
 CHECKS: tuple[Check, ...] = (
     _gyro, _magnetometer, _gravity, _body_acceleration,
-    _places, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+    _places, _fix_types, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
 )  # fmt: skip
