@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mcap.writer import Writer as McapWriter
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -359,3 +360,79 @@ def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
         lines = iter(process.stderr.readline, "")
         assert any("waits for 2 subscribers" in line for line in lines)
         process.kill()
+
+
+@pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])
+def test_check_decodes_what_it_reads(plugin: str, tmp_path: Path, capsys: Output) -> None:
+    bag, types = tmp_path / "bag", get_typestore(Stores.ROS2_JAZZY)
+    with Writer(bag, version=9, storage_plugin=StoragePlugin[plugin.upper()]) as writer:
+        connection = writer.add_connection("/words", "std_msgs/msg/String", typestore=types)
+        whole = bytes(types.serialize_cdr(types.types["std_msgs/msg/String"]("some words"), "std_msgs/msg/String"))
+        for row in range(10):
+            writer.write(connection, START_NS + row, whole[:10] if row % 2 else whole)
+    assert main(["check", str(bag)]) == 1
+    out = capsys.readouterr().out
+    assert out.count("damaged_message: bag: /words: the message logged at ") == 5
+    assert "expected a whole std_msgs/msg/String, got 10 bytes" in out and f"{bag}: 5 defects" in out
+
+
+def test_check_names_types_that_nothing_defines(undefined: Path, packages: Path, capsys: Output) -> None:
+    assert main(["check", str(undefined)]) == 1
+    what = "/gear: expected a definition of my_robot/msg/Gear, got none; --msgs DIR takes .msg files"
+    assert f"missing_definition: {undefined.name}: {what}" in capsys.readouterr().out
+    assert main(["check", str(undefined), "--msgs", str(packages)]) == 0
+
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+@pytest.mark.parametrize("name", ["some.mcap", "some.db3", "some.bag"])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (LFS, "a pointer of Git LFS, not the file itself: run `git lfs pull`"),
+        (b"", "an empty file"),
+        (b"\x1f\x8b\x08...", "a file packed by gzip"),
+        (b"no bag at all", "a file that begins with b'no bag at all'"),
+    ],
+)
+def test_what_is_no_bag_is_named(name: str, content: bytes, told: str, tmp_path: Path, capsys: Output) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert main(["convert", str(path), str(tmp_path / "out")]) == 1
+    assert f"got {told}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("plugin", "name"), [("mcap", "some.bag"), ("sqlite3", "some.mcap"), ("mcap", "some.data")])
+def test_contents_decide_and_no_name(plugin: str, name: str, tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag", plugin=plugin)
+    expected = stored(bag)
+    (storage,) = (file for file in bag.iterdir() if file.name != "metadata.yaml")
+    assert main(["convert", str(storage.rename(tmp_path / name)), str(tmp_path / "out")]) == 0
+    assert stored(tmp_path / "out") == expected
+    other = write_ros1_with_two_names(tmp_path / "robot.bag").rename(tmp_path / "robot.mcap")
+    assert main(["convert", str(other), str(tmp_path / "other")]) == 0
+    assert len(stored(tmp_path / "other")["/tf"]) == COUNT
+
+
+def test_a_recording_without_messages_of_ros_says_what_it_is(tmp_path: Path, capsys: Output) -> None:
+    """MCAP holds whatever one likes, as JSON of a web page."""
+    path = tmp_path / "page.mcap"
+    with path.open("wb") as file:
+        writer = McapWriter(file)
+        writer.start()
+        schema = writer.register_schema("Pose", "jsonschema", b"{}")
+        channel = writer.register_channel("/pose", "json", schema)
+        for row in range(3):
+            writer.add_message(channel, START_NS + row, b"{}", START_NS + row)
+        writer.finish()
+    assert main(["info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert (
+        f"{path}: an MCAP file with 3 messages in json, which is none of ROS 2\n  no messages that can be read\n" in out
+    )
+    assert "1970" not in out
+    assert main(["check", str(path)]) == 2
+    assert main(["convert", str(path), str(tmp_path / "out")]) == 1
+    told = "expected a bag with messages that can be read, got an MCAP file with 3 messages in json"
+    assert told in capsys.readouterr().err

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from fieldplay.cli.evaluation import complete
 from fieldplay.cli.main import COMMANDS, main, make_parser
 from fieldplay.cli.terminal import ProgressBar
 
@@ -75,7 +76,7 @@ def test_list_has_one_line_for_each_dataset(call: Call) -> None:
         (["info", "ARCHIVE", "--set", "gyro_unit"], "--set: expected NAME=VALUE, got 'gyro_unit'"),
         (
             ["info", "ARCHIVE", "--set", "giro_unit=deg/s"],
-            "ameds has no parameter 'giro_unit'; it has accelerometer_sign,",
+            "ameds has no parameter 'giro_unit': did you mean 'gyro_unit'?",
         ),
         (["check", "ARCHIVE", "--set", "gyro_unit=rpm"], "gyro_unit: expected one of ['deg/s', 'rad/s'], got 'rpm'"),
         (["check", "ARCHIVE", "--json", "--set", "gyro_unit=rpm"], "gyro_unit: expected one of"),
@@ -121,6 +122,7 @@ def test_options_stand_where_one_likes() -> None:
     assert (found.dfpc, found.implementation, str(found.out), found.seed) == ("Chain", "Plain", "out", 2)
     parser = make_parser("evaluate")
     found = parser.parse_args(["evaluate", "bag", "--align", "yaw", "odom", "other", "--json", "truth"])
+    complete(found)
     assert (str(found.archive), found.estimate, found.truth) == ("bag", ["odom", "other"], "truth")
 
 

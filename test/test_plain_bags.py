@@ -125,7 +125,8 @@ def test_a_broken_bag_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "some.mcap"
     path.write_bytes(b"no bag at all")
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
-    assert "expected an MCAP file, got other first bytes" in capsys.readouterr().err
+    told = "expected an MCAP or SQLite file of a bag, got a file that begins with b'no bag at all'"
+    assert told in capsys.readouterr().err
 
 
 def test_a_bag_of_ros_1_becomes_one_of_ros_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,8 @@ from fieldplay_archive.files.containers import (
 )
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec, spec_from_file
 from fieldplay_messages.bags.compression import MB, UNPACK_LIMIT
-from fieldplay_messages.bags.opening import MESSAGE_FILES, ROS1, UNPACK_LIMIT_MB, is_bag, is_ros1_bag
+from fieldplay_messages.bags.file_kinds import ROS1
+from fieldplay_messages.bags.opening import MESSAGE_FILES, UNPACK_LIMIT_MB, is_bag, is_ros1_bag
 from fieldplay_messages.bags.reader import STORAGE_ENDINGS, looks_like_bag
 from fieldplay_messages.config import config_folders
 from fieldplay_messages.errors import ArchiveError
@@ -59,7 +60,10 @@ def open_dataset(
     if not archive.streams and not even_empty:
         archive.close()
         reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
-        raise ArchiveError(f"{path}: nothing of {spec.name} in it that can be read{''.join(reasons)}")
+        what = f"nothing of {spec.name} in it that can be read"
+        if archive.bag is not None:
+            what = f"expected a bag with messages that can be read, got {archive.bag.title} without any"
+        raise ArchiveError(f"{path}: {what}{''.join(reasons)}")
     return archive
 
 

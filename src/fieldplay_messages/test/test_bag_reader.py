@@ -270,7 +270,7 @@ def test_a_channel_that_is_not_introduced_costs_no_messages_of_others(
     storage.write_bytes(without_channel(storage.read_bytes(), b"/value", everywhere=everywhere))
     found, defects = in_order(bag)
     assert found == at_random(bag)[0] == ({"/pose": whole["/pose"]} if everywhere else whole)
-    told = "200 messages are of channel 2, which was not introduced"
+    told = "200 messages of channel 2, which was not introduced"
     assert any(told in str(defect) for defect in defects) == everywhere
     assert sum("is damaged: a text in it is longer" in str(defect) for defect in defects) == 1
 

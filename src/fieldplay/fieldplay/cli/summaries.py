@@ -125,6 +125,9 @@ def as_lines(archive: Archive, found: Sequence[StreamSummary]) -> Iterator[str]:
 
 def stream_lines(found: Sequence[StreamSummary], remark: str = "") -> Iterator[str]:
     """How long it is, and a table of its topics."""
+    if not found:
+        yield "  no messages that can be read"
+        return
     yield from _span_lines(found)
     if remark:
         yield remark

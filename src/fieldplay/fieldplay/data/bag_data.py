@@ -15,6 +15,7 @@ from fieldplay_archive.datasets import BAG, open_dataset
 from fieldplay_archive.origins import Origin, origin_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
+from fieldplay_messages.bags.decoding_check import DecodingCheck
 from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
@@ -72,8 +73,12 @@ class BagData(FieldData):
     def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
         bag = open_bag(self.path, self._report_once, reading=self.reading)
         try:
-            for _ in bag.batches(progress):
-                pass
+            decoding = DecodingCheck(bag)
+            for batch in bag.batches(progress):
+                for defect in decoding.defects(batch):
+                    self._defects.append(defect)
+            for defect in decoding.missing_definitions():
+                self._report_once(defect)
         finally:
             bag.close()
         return self._defects

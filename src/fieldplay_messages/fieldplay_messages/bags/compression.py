@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from fieldplay_messages.errors import ArchiveError
 
@@ -84,6 +84,14 @@ def _made(compression: str, stored: bytes | memoryview, most: int) -> tuple[byte
         return bytes(decoder.decompress(stored, max_length=most)), bool(decoder.eof)
     except FAULTS as error:
         raise ArchiveError(f"{compression}: {error}") from None
+
+
+def first_unpacked(file: BinaryIO, size: int) -> bytes:
+    """The first bytes of a file compressed by zstd; fewer where it ends early."""
+    try:
+        return bytes(zstd.ZstdDecompressor().decompress(file.read(1 << 17), max_length=size))
+    except FAULTS:
+        return b""
 
 
 def decompress_file(path: Path, target: Path, limit: int = UNPACK_LIMIT) -> str:

@@ -6,13 +6,13 @@ from typing import Any
 
 from fieldplay_messages.bags.compression import MB
 from fieldplay_messages.bags.converted import ConvertedBag
+from fieldplay_messages.bags.file_kinds import ROS1, kind_of_file
 from fieldplay_messages.bags.message_files import MessageFiles
 from fieldplay_messages.bags.reader import Ros2Bag, is_storage, looks_like_bag
-from fieldplay_messages.bags.ros1 import MAGIC, Parts, Ros1Bag, name_of_bag, parts_of_bag
+from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, name_of_bag, parts_of_bag
 from fieldplay_messages.bags.topics import AS_USUAL, BagReading
 from fieldplay_messages.errors import Defect, Report, UsageError
 
-ROS1 = ".bag"
 MESSAGE_FILES, UNPACK_LIMIT_MB = "msgs", "unpack_limit_mb"  # parameters of a bag
 AnyBag = Ros2Bag | ConvertedBag
 
@@ -23,13 +23,11 @@ def is_bag(path: Path) -> bool:
 
 
 def is_ros1_bag(path: Path) -> bool:
-    """Whether a file is a bag of ROS 1, or a part of one, by its name or its begin."""
+    """Whether a file is a bag of ROS 1 or a part of one: by what it holds, or by its name where that tells nothing."""
     if not path.is_file():
         return False
-    if Path(name_of_bag(path)).suffix.lower() == ROS1:
-        return True
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    kind = kind_of_file(path)
+    return kind == ROS1 or (not kind and Path(name_of_bag(path)).suffix.lower() == ROS1)
 
 
 def open_bag(

@@ -4,6 +4,7 @@ A bag may be damaged or compressed, as a whole or message by message: what can b
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fieldplay_messages.bags.compression import ZSTD_MAGIC, decompress_file, decompressed_message
+from fieldplay_messages.bags.file_kinds import MCAP, SQLITE, is_zstd, kind_of_file, what_file_is
 from fieldplay_messages.bags.mcap_reader import McapReader
 from fieldplay_messages.bags.metadata import (
     METADATA,
@@ -26,16 +28,21 @@ from fieldplay_messages.bags.metadata import (
 )
 from fieldplay_messages.bags.offers import is_same_layout
 from fieldplay_messages.bags.sqlite import SqliteReader
-from fieldplay_messages.bags.storage import MessagePlaces, StorageReader, StoredMessage, StoredTopic, joined_places
+from fieldplay_messages.bags.storage import (
+    MessagePlaces,
+    NoStorage,
+    StorageReader,
+    StoredMessage,
+    StoredTopic,
+    joined_places,
+)
 from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
 from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report, counted
 from fieldplay_messages.progress import Progress
 
-MCAP = ".mcap"
-STORAGES = (MCAP, ".db3")
+STORAGES = (MCAP, SQLITE)
 STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
-MAGICS = {".mcap": b"\x89MCAP", ".db3": b"SQLite format 3\0"}  # with which the files begin
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
 BATCH, BATCH_BYTES = 2048, 4 << 20
@@ -52,8 +59,8 @@ def is_bag(path: Path) -> bool:
 def looks_like_bag(path: Path) -> bool:
     """Whether a path is a bag by what it holds: others may call their files so, too."""
     if path.is_dir():
-        return (path / METADATA).is_file() or any(_begins_as_storage(file) for file in _storages_in(path))
-    return _begins_as_storage(path)
+        return (path / METADATA).is_file() or any(map(holds_storage, _storages_in(path)))
+    return holds_storage(path)
 
 
 def _storages_in(folder: Path) -> list[Path]:
@@ -63,11 +70,9 @@ def _storages_in(folder: Path) -> list[Path]:
     return [path for path in sorted(folder / name for name in names) if is_storage(path)]
 
 
-def _begins_as_storage(path: Path) -> bool:
-    if not is_storage(path):
-        return False
-    with path.open("rb") as file:
-        return path.suffix == ".zstd" or file.read(len(MAGICS[path.suffix])) == MAGICS[path.suffix]
+def holds_storage(path: Path) -> bool:
+    """Whether a file is a storage file of a bag of ROS 2 by what it holds."""
+    return kind_of_file(path) in STORAGES
 
 
 def is_storage(path: Path) -> bool:
@@ -106,6 +111,7 @@ class Ros2Bag(Bag):
         self._reading = reading
         self.path, self._note = path, note
         self._told: set[Defect] = set()
+        self.strange: Counter[str] = Counter()  # messages that are not in CDR, by their encoding
         self._open = ExitStack()
         self.information = self._read_information()
         self.files = self._storage_files()
@@ -120,8 +126,8 @@ class Ros2Bag(Bag):
     @property
     def storages(self) -> list[str]:
         """The kinds of its files as rosbag2 calls them."""
-        kinds = sorted({_plain_name(file).suffix.removeprefix(".") for file in self.files})
-        return ["sqlite3" if kind == "db3" else kind for kind in kinds]
+        kinds = sorted({kind_of_file(file) for file in self.files} & {*STORAGES})
+        return ["sqlite3" if kind == SQLITE else kind.removeprefix(".") for kind in kinds]
 
     @property
     def topics(self) -> list[Topic]:
@@ -140,6 +146,14 @@ class Ros2Bag(Bag):
         if self.information or not self.indexed:
             return custom_data_of_information(self.information)
         return custom_data_of_information(information_of_text(self._opened[0].information))
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What it is, for people."""
+        if self.indexed or not self.strange:
+            return "a bag of ROS 2"
+        found = " and ".join(f"{counted(count, 'message')} in {encoding}" for encoding, count in self.strange.items())
+        return f"{what_file_is(self.files[0])} with {found}, which is none of ROS 2"
 
     def close(self) -> None:
         self._open.close()
@@ -205,13 +219,17 @@ class Ros2Bag(Bag):
     def _storage(self, path: Path, stack: ExitStack) -> StorageReader:
         """A storage file that is open until the stack is left; without the compression of the file as a whole."""
         limit = self._reading.unpack_limit
-        if path.suffix == ".zstd":
+        kind = kind_of_file(path)
+        if kind not in STORAGES:
+            self._tell("damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {what_file_is(path)}")
+            return NoStorage()
+        if is_zstd(path):
             packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
-            path = Path(folder) / packed.stem
+            path = Path(folder) / "unpacked"
             fault = decompress_file(packed, path, limit)
             if fault:
                 self._tell("damaged_bag", packed.name, fault)
-        storage = McapReader(path, limit) if path.suffix == MCAP else SqliteReader(path)
+        storage = McapReader(path, limit) if kind == MCAP else SqliteReader(path)
         stack.callback(storage.close)
         return storage
 
@@ -289,6 +307,7 @@ class Ros2Bag(Bag):
 
     def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
         if count:
+            self.strange.update({stored.encoding or "another form": count})
             what = f"expected messages in CDR, got {counted(count, 'message')} in {stored.encoding or 'another form'}"
             self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
 
@@ -321,7 +340,7 @@ class Ros2Bag(Bag):
         if paths:
             for path in others:
                 self._tell("unlisted_file", path.name, "metadata.yaml does not name this file; it is not read")
-        return [path for path in paths if is_storage(path)] or others
+        return [path for path in paths if is_storage(path) or holds_storage(path)] or others
 
 
 def _with_times(indexed: Mapping[str, IndexedTopic]) -> dict[str, IndexedTopic]:

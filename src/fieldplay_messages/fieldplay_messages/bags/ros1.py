@@ -21,6 +21,7 @@ from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
 from fieldplay_messages.bags.compression import LZ4, UNPACK_LIMIT, wholly_decompressed
+from fieldplay_messages.bags.file_kinds import what_file_is
 from fieldplay_messages.bags.ros1_types import RENAMED
 from fieldplay_messages.bags.storage import MessagePlaces, UnpackedBlocks, joined_places, places_in_time
 from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
@@ -52,6 +53,7 @@ class Parts:
             raise ArchiveError(f"{error.filename}: cannot be read: {error.strerror}") from None
         sizes = [os.fstat(number).st_size for number in self._numbers]
         self._begins = [0, *accumulate(sizes)][:-1]
+        self.what = what_file_is(paths[0])
         self.size = sum(sizes)
 
     def read_at(self, place: int, size: int) -> bytes:
@@ -228,8 +230,7 @@ def index_of_bag(parts: Parts) -> Ros1Index:
     """The index of a bag; ArchiveError where it is none, or nothing in it can be read."""
     begin = parts.read_at(0, len(MAGIC))
     if begin != MAGIC:
-        got = f"a file that begins with {begin!r}" if begin else "an empty file"
-        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {got}")
+        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {parts.what}")
     reader = Reader(cast(RPath, parts))
     try:
         reader.open()

@@ -99,6 +99,27 @@ class StorageReader(Protocol):
     def close(self) -> None: ...
 
 
+class NoStorage:
+    """In place of a file that is no storage file: it holds nothing."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.topics: dict[int, StoredTopic] = {}
+        self.information, self.position = "", 0
+
+    def messages(self) -> Iterator[StoredMessage]:
+        yield from ()
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        return {}
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        yield from ()
+
+    def close(self) -> None:
+        pass
+
+
 class UnpackedBlocks:
     """Blocks of a file, unpacked when they are needed; the last ones are kept. Several threads may use it."""
 

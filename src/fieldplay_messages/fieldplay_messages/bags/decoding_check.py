@@ -1,0 +1,53 @@
+"""Whether the messages of a bag are of the types that their topics say: each is gone through field by field."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from fieldplay_messages.bags.offers import undefined_types
+from fieldplay_messages.bags.topics import Bag
+from fieldplay_messages.batches import Batch
+from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.errors import ArchiveError, Defect, counted
+from fieldplay_messages.stamps import NS_PER_S
+
+LISTED = 100  # issues of a topic; the others are counted
+
+
+class DecodingCheck:
+    """Finds messages that are cut off or have another layout, and topics whose types nothing defines."""
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+        self._undefined = {name: undefined_types(found.kind) for name, found in bag.indexed.items()}
+        self._decoders = {
+            name: Decoder(found.kind, strict=False)
+            for name, found in bag.indexed.items()
+            if not self._undefined[name] and found.kind.is_cdr
+        }
+        self._found: Counter[str] = Counter()
+
+    def defects(self, batch: Batch) -> Iterator[Defect]:
+        """The issues of some messages of a topic, each with the time at which it was logged."""
+        name = batch.topic.name
+        decoder = self._decoders.get(name)
+        if decoder is None or decoder.kind.msgtype != batch.topic.msgtype:
+            return
+        for part in batch.parts:
+            for rows, layout in decoder.groups(part.data):
+                if isinstance(layout, ArchiveError):
+                    self._found[name] += len(rows)
+                    if self._found[name] <= LISTED:
+                        seconds, rest = divmod(int(part.stamp_ns[rows[0]]), NS_PER_S)
+                        message = f"{name}: the message logged at {seconds}.{rest:09d} s: {layout}"
+                        yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
+
+    def missing_definitions(self) -> Iterator[Defect]:
+        """The topics that cannot be decoded, and how many issues were not listed, once all is read."""
+        for name, missing in self._undefined.items():
+            if missing:
+                what = f"expected a definition of {' and '.join(missing)}, got none; --msgs DIR takes .msg files"
+                yield Defect(file=self._bag.name, kind="missing_definition", stream=name, message=f"{name}: {what}")
+        for name, count in self._found.items():
+            if count > LISTED:
+                message = f"{name}: and {counted(count - LISTED, 'message')} more that cannot be read"
+                yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
