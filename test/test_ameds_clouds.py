@@ -1,6 +1,7 @@
 """AMEDS's clouds as real recorders write them: times in whole nanoseconds, no returns, numbers that are none."""
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_archive.readers.ameds.cloud_stamp import check_cloud_stamp
 from fieldplay_messages.errors import Defect
 from helpers.archive_messages import messages_of, notes_of
+from helpers.sampled import Sampled
 
 START = 1656931512
 TURN_S = 0.2
@@ -167,3 +170,31 @@ def test_clouds_whose_order_tells_no_times_say_so_and_how_many_they_are(tmp_path
     with open_dataset(root) as archive:
         check(archive, Selection())
         assert any(note.startswith("warning: 3 of 4 clouds have no times of their points") for note in archive.notes)
+
+
+def clouds_of(sample: Path, target: Path, late_s: float) -> Path:
+    """The sample's tables and clouds, these with later times in their names."""
+    target.mkdir()
+    for path in sample.iterdir():
+        name = path.name
+        if path.suffix == ".pcd":
+            name = f"LidarPointcloud_{float(path.stem.partition('_')[2]) + late_s:.6f}.pcd"
+        if path.suffix in (".pcd", ".csv"):
+            (target / name).symlink_to(path)
+    return target
+
+
+@pytest.mark.parametrize(("late_s", "fits"), [(0.0, "start"), (0.2, "end")])
+def test_whether_names_are_of_a_sweep_s_start_or_end_is_measured(
+    sampled_ameds: Sampled, tmp_path: Path, late_s: float, fits: str
+) -> None:
+    root = clouds_of(sampled_ameds.archive, tmp_path / "drive", late_s)
+    for chosen in ("start", "end"):
+        with open_dataset(root, None, {"cloud_stamp": chosen}) as archive:
+            check_cloud_stamp(archive)
+            (note,) = [note for note in archive.notes if "middle of a sweep" in note]
+            defects = [defect.message for defect in archive.defects.kept if defect.kind == "unit_mismatch"]
+        shift = re.search(r"sweep is (\S+) s", note)
+        assert shift and float(shift[1]) == pytest.approx(0.1 - late_s, abs=0.04)
+        told = [f"cloud_stamp={chosen} does not fit, --set cloud_stamp={fits} would"] * (chosen != fits)
+        assert [message.partition("; ")[2] for message in defects] == told

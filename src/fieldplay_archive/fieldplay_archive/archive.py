@@ -146,6 +146,7 @@ class Archive(AbstractContextManager["Archive"]):
     missing: list[Defect] = field(default_factory=list)  # files of the dataset; no defects unless all are asked for
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
+    slow_checks: list[Callable[["Archive"], None]] = field(default_factory=list)  # which `check` alone runs
     kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
     uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time

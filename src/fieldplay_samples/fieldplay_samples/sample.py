@@ -134,6 +134,11 @@ def _writer(dataset: str) -> Writer:
     return cast(Writer, importlib.import_module(f"{writers.__name__}.{dataset}"))
 
 
+def completed(dataset: str, options: SampleOptions) -> SampleOptions:
+    """The options with all settings of a dataset, checked; SampleError names what is wrong."""
+    return _complete(_writer(dataset), dataset, options)
+
+
 def _complete(writer: Writer, dataset: str, options: SampleOptions) -> SampleOptions:
     """The options with all settings, each of its default's type."""
     if not (math.isfinite(options.seconds) and SHORTEST_S <= options.seconds <= LONGEST_S):
@@ -161,8 +166,9 @@ def _typed(name: str, value: Value, default: Value) -> Value:
         number = float(text)
     except ValueError:
         raise SampleError(f"{name}: expected a number, got {value!r}") from None
-    if not (math.isfinite(number) and number > 0):
-        raise SampleError(f"{name}: expected a number above 0, got {value!r}")
+    least = "a number from 0 on" if default == 0 else "a number above 0"
+    if not (math.isfinite(number) and (number > 0 or number == default == 0)):
+        raise SampleError(f"{name}: expected {least}, got {value!r}")
     if isinstance(default, int) and number != int(number):
         raise SampleError(f"{name}: expected a whole number, got {value!r}")
     return type(default)(number)

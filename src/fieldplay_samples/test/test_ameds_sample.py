@@ -195,3 +195,9 @@ def test_in_a_longer_sample_the_rtk_is_lost_for_a_while() -> None:
     fix, std = table["fix_type"], table["std_north_m"]
     assert [int(fix[0]), int(fix[1100]), int(fix[1280]), int(fix[-1])] == [7, 3, 6, 7]
     assert std[fix == 3].max() > 10 * std[fix == 7].max()
+
+
+def test_a_later_sample_is_the_same_drive_some_time_after() -> None:
+    first, second = (make_scenario(3, 2.0, settings() | {"late_s": late_s}) for late_s in (0.0, 3600.0))
+    assert second.start_ns - first.start_ns == 3600 * 10**9
+    np.testing.assert_array_equal(second.times("arms"), first.times("arms"))

@@ -14,7 +14,15 @@ import pytest
 
 from fieldplay_samples import sample as sampling
 from fieldplay_samples.errors import SampleError
-from fieldplay_samples.sample import SampleOptions, SampleResult, Value, datasets, settings_of, write_sample
+from fieldplay_samples.sample import (
+    SampleOptions,
+    SampleResult,
+    Value,
+    completed,
+    datasets,
+    settings_of,
+    write_sample,
+)
 from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.tables import TextColumn, text_of, time_column
 
@@ -196,6 +204,13 @@ def test_a_wrong_option_is_told_before_anything_is_written(
     with pytest.raises(SampleError, match=message):
         written(tmp_path / "a", options)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dataset", datasets())
+def test_the_defaults_of_all_settings_may_be_given(dataset: str) -> None:
+    known = settings_of(dataset)
+    for given in (known, {name: str(value) for name, value in known.items()}):
+        assert completed(dataset, SampleOptions(settings=given)).settings == known
 
 
 def test_an_unknown_dataset_is_told_with_those_that_there_are(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ def check(archive: Archive, selection: Selection, *, progress: Progress = unwatc
             done += rows
             progress(min(done / max(total, 1), 1.0), done)
     check_settings(archive)
+    for dataset_check in archive.slow_checks:
+        dataset_check(archive)
     return archive.defects.kept
 
 

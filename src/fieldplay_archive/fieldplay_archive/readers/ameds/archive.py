@@ -7,6 +7,7 @@ from typing import Any
 from fieldplay_archive.archive import Archive, chosen_parameters, note_leftovers, open_tables
 from fieldplay_archive.files.containers import Files, JoinedFiles, open_joined
 from fieldplay_archive.readers.ameds.checks import check_settings
+from fieldplay_archive.readers.ameds.cloud_stamp import check_cloud_stamp
 from fieldplay_archive.readers.ameds.clouds import CloudDecoder
 from fieldplay_archive.readers.ameds.pose_checks import check_poses
 from fieldplay_archive.readers.ameds.recordings import facts_of, note_recordings, recordings_of
@@ -32,6 +33,7 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         archive.recording |= facts_of(recordings)
         archive.checks += [lambda opened: check_settings(opened, tables), check_poses]
         archive.checks.append(lambda opened: note_recordings(opened, recordings))
+        archive.slow_checks.append(check_cloud_stamp)
         archive.on_close = archive.on_close.pop_all()
     return archive
 
