@@ -128,7 +128,7 @@ class AfterPlaying(unittest.TestCase):
         folder.cleanup()
         launch_testing.asserts.assertExitCodes(proc_info, process=to_the_end)
         told = said(proc_output, to_the_end)
-        self.assertIn("published 3489 messages on 29 topics, skipped 0", told)
+        self.assertIn("published 4289 messages on 33 topics, skipped 0", told)
         self.assertNotIn("has died", told)
 
     def test_a_launch_that_was_interrupted_has_ended_all_its_processes_well(

@@ -71,7 +71,7 @@ def test_a_switch_that_is_not_there_and_one_of_what_is_not_computed_are_wrong_us
     rosario: Path, tmp_path: Path, call: Call
 ) -> None:
     code, told = call("convert", rosario, tmp_path / "bag", "--no-tf", "nav_tf")
-    assert (code, "rosario has no switch 'nav_tf'; there are: odom_tf" in told) == (2, True)
+    assert (code, "rosario has no switch 'nav_tf'; there are: archived_tf, odom_tf" in told) == (2, True)
     code, told = call("convert", rosario, tmp_path / "bag", "--tf", "odom_tf")
     assert (code, "computed with --derived alone" in told) == (2, True)
     assert not (tmp_path / "bag").exists()

@@ -139,7 +139,7 @@ def test_defects_are_told_by_kind_with_file_and_row(tmp_path: Path, call: Call) 
         (["report", "/no/such/place", "OUT.html"], "there is no such folder or file"),
         (["report", "ARCHIVE", "OUT.pdf"], "expected a name that ends in .html"),
         (["report", "ARCHIVE", "ARCHIVE/page.html"], "lies in what it is to be about, which is never written to"),
-        (["report", "BAG", "OUT.html", "--set", "gyro_unit=deg/s"], "parameters (--set) are for archives"),
+        (["report", "BAG", "OUT.html", "--set", "gyro_unit=deg/s"], "bag has no parameter 'gyro_unit'; it has"),
         (["report", "ARCHIVE", "OUT.html", "--set", "gyro_unit=rpm"], "gyro_unit: expected one of"),
         (["report", "ARCHIVE", "LETTER"], "exists and is no page of fieldplay: it is not replaced"),
         (["report", "ARCHIVE", "FOLDER"], "exists and is no page of fieldplay: it is not replaced"),

@@ -22,6 +22,15 @@ def test_the_time_of_a_message_is_found_where_its_type_has_it() -> None:
     assert stamp_of(TRANSFORMS, in_a_sequence) == 7_500000000
 
 
+def test_a_message_without_a_header_has_no_lag() -> None:
+    assert stamp_of("std_msgs/msg/UInt8", b"\0\1\0\0\7") is None
+    topic = Heard("std_msgs/msg/UInt8")
+    for step in range(3):
+        topic.add(b"\0\1\0\0\7", 50.0 + step)
+    (_, line) = table_lines({"/fix_type": topic}, None, 80)
+    assert line.split()[:4] == ["/fix_type", "1.0", "3", "-"]
+
+
 def test_rates_count_the_last_two_seconds_and_in_the_end_all() -> None:
     heard = Heard(ODOMETRY)
     for step in range(101):

@@ -5,6 +5,9 @@ import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import nan
+
+from fieldplay_messages.cdr.restamp import begins_with_header
 
 NS_PER_S = 1_000_000_000
 RATE_OVER_S = 2.0
@@ -13,8 +16,10 @@ STAMP_BEGINS = {"tf2_msgs/msg/TFMessage": 8}  # behind the CDR header and the le
 HEADER_BEGINS = 4
 
 
-def stamp_of(msgtype: str, data: bytes) -> int:
-    """The first time in a serialized message that begins with a header, in ns."""
+def stamp_of(msgtype: str, data: bytes) -> int | None:
+    """The first time in a serialized message that begins with a header, in ns; None of a type without a header."""
+    if msgtype not in STAMP_BEGINS and not begins_with_header(msgtype):
+        return None
     seconds, nanoseconds = STAMP.unpack_from(data, STAMP_BEGINS.get(msgtype, HEADER_BEGINS))
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
@@ -38,7 +43,7 @@ class Heard:
     digests: list[bytes] = field(default_factory=list)
     first_s: float = 0.0
     last_s: float = 0.0
-    behind_s: float = 0.0  # how long after its own time the last one came, in an unknown origin
+    behind_s: float = nan  # how long after its stamp the last one came, in an unknown origin; NaN without a header
     recent_s: deque[float] = field(default_factory=deque)
 
     def add(self, data: bytes, now_s: float) -> None:
@@ -47,7 +52,9 @@ class Heard:
             self.first_s = now_s
         self.digests.append(digest(data))
         self.last_s = now_s
-        self.behind_s = now_s - stamp_of(self.msgtype, data) / NS_PER_S
+        stamp_ns = stamp_of(self.msgtype, data)
+        if stamp_ns is not None:
+            self.behind_s = now_s - stamp_ns / NS_PER_S
         self.recent_s.append(now_s)
         while self.recent_s[0] < now_s - RATE_OVER_S:
             self.recent_s.popleft()

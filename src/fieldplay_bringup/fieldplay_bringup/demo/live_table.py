@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from math import isfinite
 from typing import TextIO
 
 from fieldplay_bringup.demo.heard import Heard
@@ -14,7 +15,7 @@ EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
 def table_lines(heard: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
     """Topic, type, rate, count, lag; of the last seconds, or at the end (no time) over all."""
     names = max((len(topic) for topic in heard), default=0)
-    moving = [one.behind_s for one in heard.values() if len(one.digests) > 1]
+    moving = [one.behind_s for one in heard.values() if _has_lag(one)]
     begin = min(moving, default=0.0)
     lines = [f"{'topic':{names}}  {'Hz':>7}  {'messages':>8}  {'lag ms':>7}  type"]
     for topic, one in heard.items():
@@ -22,9 +23,13 @@ def table_lines(heard: Mapping[str, Heard], now_s: float | None, width: int) -> 
             lines.append(f"{topic:{names}}  {'-':>7}  {0:>8}  {'-':>7}  {one.msgtype}")
             continue
         rate = one.mean_rate_hz() if now_s is None else one.rate_hz(now_s)
-        lag = f"{(one.behind_s - begin) * 1e3:7.1f}" if len(one.digests) > 1 else f"{'-':>7}"
+        lag = f"{(one.behind_s - begin) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
         lines.append(f"{topic:{names}}  {rate:7.1f}  {len(one.digests):>8}  {lag}  {one.msgtype}")
     return [line[:width] for line in lines]
+
+
+def _has_lag(topic: Heard) -> bool:
+    return len(topic.digests) > 1 and isfinite(topic.behind_s)
 
 
 class LiveTable:
