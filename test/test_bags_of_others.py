@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter
 from rosbags.highlevel import AnyReader
+from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import fieldplay
 from fieldplay.cli.main import main
@@ -436,3 +438,119 @@ def test_a_recording_without_messages_of_ros_says_what_it_is(tmp_path: Path, cap
     assert main(["convert", str(path), str(tmp_path / "out")]) == 1
     told = "expected a bag with messages that can be read, got an MCAP file with 3 messages in json"
     assert told in capsys.readouterr().err
+
+
+RANGE = "sensor_msgs/msg/Range"
+OLDER_RANGE = """\
+uint8 ULTRASOUND=0
+uint8 INFRARED=1
+std_msgs/Header header
+uint8 radiation_type
+float32 field_of_view
+float32 min_range
+float32 max_range
+float32 range
+"""
+
+
+def older_bag(path: Path, definition: str, *, wrapped: bool = False) -> Path:
+    """Five messages of Range as another distribution defines it, or of a type that holds one."""
+    store = get_typestore(Stores.ROS2_JAZZY)
+    store.fielddefs.pop(RANGE)
+    store.register(get_types_from_msg(definition, RANGE))
+    msgtype = "my_robot/msg/Near" if wrapped else RANGE
+    if wrapped:
+        store.register(get_types_from_msg("string name\nsensor_msgs/Range near\n", msgtype))
+    types = store.types
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection("/near", msgtype, typestore=store)
+        for row in range(5):
+            header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](row, 0), "front")
+            message = types[RANGE](header, 1, 0.5, 0.25, 8.0, row + 0.5)
+            message = types[msgtype]("left", message) if wrapped else message
+            data = bytes(store.serialize_cdr(message, msgtype))
+            writer.write(connection, START_NS + row, data[:20] if row == 3 else data)
+    return path
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_messages_of_an_older_distribution_get_the_new_fields(wrapped: bool, tmp_path: Path, capsys: Output) -> None:
+    bag = older_bag(tmp_path / "bag", OLDER_RANGE, wrapped=wrapped)
+    assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().err
+    assert "is that of an older ROS 2; messages get Jazzy's new fields" in told and "1 damaged_message" in told
+    with AnyReader([tmp_path / "out"]) as reader:
+        (connection,) = reader.connections
+        assert wrapped or connection.digest == get_typestore(Stores.ROS2_JAZZY).hash_rihs01(RANGE)
+        found = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
+    ranges = [message.near if wrapped else message for message in found]
+    assert [(message.range, message.variance) for message in ranges] == [(row + 0.5, 0.0) for row in (0, 1, 2, 4)]
+    assert main(["check", str(bag)]) == 1
+    assert f"{bag}: 1 defect\n" in capsys.readouterr().out
+
+
+def test_messages_with_other_fields_stay_and_it_is_said(tmp_path: Path, capsys: Output) -> None:
+    bag = older_bag(tmp_path / "bag", OLDER_RANGE.replace("float32 field_of_view", "float64 field_of_view"))
+    assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
+    assert "stays as it is: no subscriber of this ROS 2 can read it" in capsys.readouterr().err
+    assert stored(tmp_path / "out") == stored(bag)
+
+
+def test_the_log_of_ros_1_is_that_of_ros_2(tmp_path: Path) -> None:
+    store = get_typestore(Stores.ROS1_NOETIC)
+    types, msgtype = store.types, "rosgraph_msgs/msg/Log"
+    with Ros1Writer(tmp_path / "robot.bag") as writer:
+        connection = writer.add_connection("/rosout", msgtype, typestore=store)
+        for row, level in enumerate((1, 2, 4, 8, 16)):
+            header = types["std_msgs/msg/Header"](row, types["builtin_interfaces/msg/Time"](row, 5), "")
+            message = types[msgtype](header, level, "/node", f"text {row}", "a.cpp", "main", 7, ["/tf"])
+            writer.write(connection, START_NS + row, store.serialize_ros1(message, msgtype))
+    assert main(["convert", str(tmp_path / "robot.bag"), str(tmp_path / "out")]) == 0
+    with AnyReader([tmp_path / "out"]) as reader:
+        (connection,) = reader.connections
+        assert connection.msgtype == "rcl_interfaces/msg/Log"
+        found = [reader.deserialize(data, connection.msgtype) for _, _, data in reader.messages()]
+    assert [(one.level, one.msg, one.line, one.stamp.sec, one.stamp.nanosec) for one in found] == [
+        (level, f"text {row}", 7, row, 5) for row, level in enumerate((10, 20, 30, 40, 50))
+    ]
+
+
+def test_a_cut_message_of_ros_1_costs_itself_alone(tmp_path: Path, capsys: Output) -> None:
+    store = get_typestore(Stores.ROS1_NOETIC)
+    with Ros1Writer(tmp_path / "robot.bag") as writer:
+        connection = writer.add_connection("/words", "std_msgs/msg/String", typestore=store)
+        whole = bytes(store.serialize_ros1(store.types["std_msgs/msg/String"]("some words"), "std_msgs/msg/String"))
+        for row in range(10):
+            writer.write(connection, START_NS + row, whole[:6] if row in (2, 5) else whole)
+    assert main(["convert", str(tmp_path / "robot.bag"), str(tmp_path / "out")]) == 0
+    assert [at - START_NS for at, _ in stored(tmp_path / "out")["/words"]] == [0, 1, 3, 4, 6, 7, 8, 9]
+    assert "2 defects: 2 damaged_message" in capsys.readouterr().err
+
+
+def test_service_events_are_exported(tmp_path: Path) -> None:
+    """As introspection of services records them: their types are made of those of the service."""
+    bag, msgtype = tmp_path / "bag", "my_robot/srv/Go_Event"
+    text = "service_msgs/ServiceEventInfo info\nmy_robot/Go_Request[<=1] request\nmy_robot/Go_Response[<=1] response\n"
+    split = "=" * 80
+    parts = {
+        "service_msgs/ServiceEventInfo": (
+            "uint8 REQUEST_SENT=0\nuint8 event_type\nbuiltin_interfaces/Time stamp\nchar[16] client_gid\n"
+            "int64 sequence_number\n"
+        ),
+        "builtin_interfaces/Time": "int32 sec\nuint32 nanosec\n",
+        "my_robot/Go_Request": "float64 speed\n",
+        "my_robot/Go_Response": "bool success\n",
+    }
+    definition = text + "".join(f"{split}\nMSG: {name}\n{part}" for name, part in parts.items())
+    with BagWriter(bag) as writer:
+        channel = Channel(topic="/go/_service_event", msgtype=msgtype, msgdef=definition, type_hash="")
+        number = writer.add_channel(channel)
+        info = bytes([0, 0, 0, 0]) + struct.pack("<iI", 5, 7) + bytes(16) + bytes(4) + struct.pack("<q", 9)
+        data = (
+            bytes((0, 1, 0, 0)) + info + struct.pack("<I", 1) + bytes(4) + struct.pack("<d", 1.5) + struct.pack("<I", 0)
+        )
+        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([data])))
+    assert main(["check", str(bag)]) == 0
+    assert main(["export", str(bag), str(tmp_path / "out"), "--format", "csv"]) == 0
+    head, row = (tmp_path / "out" / "go__service_event.csv").read_text().splitlines()
+    assert "info.sequence_number" in head and "1.5" in row

@@ -46,6 +46,10 @@ class ArchiveError(UserError):
     """An archive that cannot be read at all, or a part of it that cannot."""
 
 
+class DamagedMessageError(ArchiveError):
+    """A single message that cannot be read; those beside it can."""
+
+
 class BagError(UserError):
     """A bag that cannot be written, or messages that no bag can hold."""
 

@@ -152,7 +152,7 @@ class BagData(FieldData):
     def _read(self, topic: str, row: int) -> bytes | None:
         places = self._bag.indexed[topic].places
         try:
-            (data,) = self._bag.read(int(places.block[row]), [int(places.offset[row])])
+            (data,) = self._bag.read_topic(topic, int(places.block[row]), [int(places.offset[row])])
             return data
         except ArchiveError as error:
             self._report_once(Defect(file=self.path.name, kind="damaged_message", message=f"{topic}: {error}"))

@@ -27,6 +27,7 @@ from fieldplay_messages.bags.metadata import (
     topics_of_information,
 )
 from fieldplay_messages.bags.offers import is_same_layout
+from fieldplay_messages.bags.ros1_types import Ros1Conversion, migration_of_kind
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import (
     MessagePlaces,
@@ -38,6 +39,7 @@ from fieldplay_messages.bags.storage import (
 )
 from fieldplay_messages.bags.topics import AS_USUAL, Bag, BagReading, IndexedTopic, kind_of_definition, mixed_types
 from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
+from fieldplay_messages.cdr.layout import MessageKind
 from fieldplay_messages.errors import ArchiveError, BagError, Defect, Report, counted
 from fieldplay_messages.progress import Progress
 
@@ -119,6 +121,7 @@ class Ros2Bag(Bag):
             raise BagError(f"{path}: no storage file (.mcap, .db3) of a bag in it")
         self._topics = topics_of_information(self.information)
         self._is_packing_noted = False
+        self._migrations: dict[tuple[str, str], Ros1Conversion | None] = {}
         self.readable = 0
         self.early = 0  # messages logged at time 0, before the recorder had a clock, which are put to the start
         self._packs_messages = str(self.information.get("compression_mode")).lower() == "message"
@@ -191,10 +194,14 @@ class Ros2Bag(Bag):
         for path in self.files:
             with ExitStack() as stack:
                 storage = self._storage(path, stack)
+                migrations: dict[Topic, Ros1Conversion | None] = {}
                 for message in storage.messages():
                     if message.is_cdr and self._is_packed(message.data):
                         message = message._replace(data=self._whole(message.data, path.name))
-                    yield message
+                    if message.topic not in migrations:
+                        migrations[message.topic] = self._migration_in(storage, message.topic)
+                    migration = migrations[message.topic]
+                    yield message if migration is None else self._migrated(message, migration)
                     progress(min((before + storage.position) / total, 1.0), self.readable)
                 self._close(storage, path)
             before += path.stat().st_size
@@ -285,25 +292,51 @@ class Ros2Bag(Bag):
         joined: dict[str, IndexedTopic] = {}
         for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
             stored = files[0][0]
-            kind = kind_of_definition(
-                topic.msgtype,
-                stored.definition,
-                stored.definition_form,
-                is_cdr=True,
-                given=self._reading.message_files,
-            )
+            kind = self._kind_of(stored)
+            migration = migration_of_kind(kind)
             own = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
+            if migration is not None:
+                self._note(f"{topic.name}: {topic.msgtype} is that of an older ROS 2; messages get Jazzy's new fields")
+                plain = replace(stored, definition="", definition_form="", type_hash="")
+                own = replace(own, kind=migration.kind, stored=plain, convert=migration)
             first = joined.setdefault(topic.name, own)
             if first is own:
                 continue
             is_unknown = topic.msgtype == first.kind.msgtype and not stored.definition
-            if is_unknown or is_same_layout(first.kind, kind):
+            is_converted_alike = (first.convert is None) == (own.convert is None)
+            if is_converted_alike and (is_unknown or is_same_layout(first.kind, own.kind)):
                 joined[topic.name] = replace(first, places=joined_places([first.places, own.places]))
             else:
                 issue = mixed_types(self.name, topic.name, own, first)
                 self._tell(issue.kind, issue.file, issue.message)
         order = dict.fromkeys(topic.name for topic, _ in parts)
         return {name: joined[name] for name in order}
+
+    def _kind_of(self, stored: StoredTopic) -> MessageKind:
+        is_told = bool(stored.definition or stored.type_hash)  # else the text of a type without fields means nothing
+        return kind_of_definition(
+            stored.topic.msgtype,
+            stored.definition,
+            stored.definition_form if is_told else "",
+            is_cdr=True,
+            given=self._reading.message_files,
+        )
+
+    def _migration_in(self, storage: StorageReader, topic: Topic) -> Ros1Conversion | None:
+        """What makes messages of a topic, which are of an older ROS 2, those of Jazzy; None where nothing must."""
+        stored = next((own for own in storage.topics.values() if own.topic == topic), None)
+        key = (topic.msgtype, stored.definition if stored else "")
+        if key not in self._migrations:
+            self._migrations[key] = migration_of_kind(self._kind_of(stored)) if stored and stored.is_cdr else None
+        return self._migrations[key]
+
+    def _migrated(self, message: StoredMessage, migration: Ros1Conversion) -> StoredMessage:
+        """A message in Jazzy's layout; of one that is none of its type the time alone is left."""
+        try:
+            return message._replace(data=migration(bytes(message.data)))
+        except ArchiveError as error:
+            self.tell_damaged_message(message.topic.name, message.stamp_ns, error)
+            return message._replace(is_cdr=False)
 
     def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
         if count:

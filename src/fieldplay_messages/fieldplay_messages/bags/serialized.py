@@ -11,7 +11,7 @@ from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, FramedRecord, RecordDecoder
-from fieldplay_messages.errors import ArchiveError
+from fieldplay_messages.errors import ArchiveError, DamagedMessageError
 from fieldplay_messages.feeds.feed import SingleMessages
 from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S
@@ -108,6 +108,9 @@ class SerializedStream:
         def load(row: int) -> bytes:
             try:
                 return self._topic.message(index, row)
+            except DamagedMessageError as error:
+                self._bag.tell_damaged_message(self._name, int(self._topic.stamps(index)[row]), error)
+                raise
             except ArchiveError as error:
                 block = self._topic.block(index, row)
                 if self._bag.is_newly_damaged(block):

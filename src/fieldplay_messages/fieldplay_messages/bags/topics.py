@@ -16,7 +16,7 @@ from fieldplay_messages.bags.compression import UNPACK_LIMIT
 from fieldplay_messages.bags.message_files import MessageFiles
 from fieldplay_messages.bags.storage import MessagePlaces, StoredTopic
 from fieldplay_messages.cdr.layout import CDR_BIG_ENDIAN, MessageKind
-from fieldplay_messages.errors import ArchiveError, Defect, Report, counted
+from fieldplay_messages.errors import ArchiveError, DamagedMessageError, Defect, Report, counted
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Span
 
@@ -62,11 +62,15 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexedTopic:
-    """What a topic is, and where its messages lie; `stored` is what a file says of it."""
+    """What a topic is, and where its messages lie; `stored` is what a file says of it.
+
+    `convert` makes messages of `kind` of what lies there, where that is of an older ROS 2.
+    """
 
     kind: MessageKind
     places: MessagePlaces
     stored: StoredTopic | None = None
+    convert: Callable[[bytes], bytes] | None = None
 
 
 def mixed_types(file: str, name: str, topic: IndexedTopic, first: IndexedTopic) -> Defect:
@@ -85,6 +89,7 @@ class Bag(ABC):
         self.name = name
         self.report = report
         self._damaged: set[int] = set()
+        self._damaged_messages: set[Defect] = set()
         self._lock = threading.Lock()
 
     @property
@@ -95,6 +100,23 @@ class Bag(ABC):
     @abstractmethod
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
         """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
+
+    def read_topic(self, name: str, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """The same of a topic, in the layout of its kind; DamagedMessageError at a message that is none of it."""
+        convert = self.indexed[name].convert
+        messages = self.read(block, offsets)
+        return messages if convert is None else map(convert, messages)
+
+    def tell_damaged_message(self, name: str, stamp_ns: int, error: ArchiveError) -> None:
+        """Report a message that cannot be read, once."""
+        seconds, rest = divmod(stamp_ns, NS_PER_S)
+        message = f"{name}: the message logged at {seconds}.{rest:09d} s: {error}; it is left out"
+        issue = Defect(file=self.name, kind="damaged_message", stream=name, message=message)
+        with self._lock:
+            is_new = issue not in self._damaged_messages
+            self._damaged_messages.add(issue)
+        if is_new:
+            self.report(issue)
 
     @abstractmethod
     def tell_damaged(self, block: int, message: str) -> None:
@@ -156,21 +178,40 @@ class BagTopic:
         """Of a span, or of some rows of it."""
         part = _part(index, self._rows)
         blocks, offsets = self._places.block[part][chosen], self._places.offset[part][chosen]
+        stamp_ns = self._places.stamp_ns[part][chosen]
         found: list[bytes | None] = [None] * len(blocks)
         order = np.argsort(blocks, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(blocks) else ():
             block = int(blocks[rows[0]])
             try:
-                for row, message in zip(rows.tolist(), self._bag.read(block, offsets[rows].tolist()), strict=True):
+                for row, message in self._read(block, rows.tolist(), offsets, stamp_ns):
                     found[row] = message
             except ArchiveError as error:
                 if self._bag.is_newly_damaged(block):
                     self._bag.tell_damaged(block, f"{error}; its messages are left out")
         return found
 
+    def _read(
+        self, block: int, rows: Sequence[int], offsets: NDArray[np.int64], stamp_ns: NDArray[np.int64]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Messages of one block by their rows; one that is none of its type is reported, and the next ones read."""
+        done = 0
+        while done < len(rows):
+            left = rows[done:]
+            try:
+                for row, message in zip(
+                    left, self._bag.read_topic(self.name, block, offsets[left].tolist()), strict=True
+                ):
+                    yield row, message
+                    done += 1
+            except DamagedMessageError as error:
+                self._bag.tell_damaged_message(self.name, int(stamp_ns[rows[done]]), error)
+                done += 1
+
     def message(self, index: int, row: int) -> bytes:
         at = index * self._rows + row
-        (message,) = self._bag.read(int(self._places.block[at]), [int(self._places.offset[at])])
+        place, offsets = int(self._places.block[at]), [int(self._places.offset[at])]
+        (message,) = self._bag.read_topic(self.name, place, offsets)
         return message
 
     def block(self, index: int, row: int) -> int:
@@ -252,6 +293,20 @@ def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
     return int(seconds) * NS_PER_S + int(nanoseconds)
 
 
+def named_as_in_ros(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Definitions with the names of ROS for parts of services and actions: package/srv/Name_Event."""
+
+    def named(part: Any) -> Any:
+        if isinstance(part, str):
+            return part.replace("/srv/msg/", "/srv/").replace("/action/msg/", "/action/")
+        return tuple(map(named, part)) if isinstance(part, tuple) else part
+
+    return {
+        named(name): (constants, [(member, named(description)) for member, description in fields])
+        for name, (constants, fields) in definitions.items()
+    }
+
+
 def kind_of_definition(
     msgtype: str, definition: str, form: str, *, is_cdr: bool, given: MessageFiles | None = None
 ) -> MessageKind:
@@ -261,9 +316,11 @@ def kind_of_definition(
     if given is not None and not definition:
         known |= given.definitions_of(msgtype)
     definitions = dict(known)
+    if not definition.strip() and msgtype in known:  # an empty text tells less than what is known
+        return MessageKind(msgtype=msgtype, definitions=known, is_cdr=is_cdr)
     try:
         if form in MSG_FORMS:
-            definitions |= get_types_from_msg(definition, msgtype)
+            definitions |= named_as_in_ros(get_types_from_msg(definition, msgtype))
         elif form in IDL_FORMS:
             for part in definition.split(IDL_BEGIN)[1:] or [definition]:
                 definitions |= get_types_from_idl(part.partition("\n")[2] if part.startswith("IDL: ") else part)

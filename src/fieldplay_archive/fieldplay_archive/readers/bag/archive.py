@@ -67,5 +67,6 @@ def _note_types(archive: Archive, bag: Bag) -> None:
             what = f"the bag has no definition of {' and '.join(missing)}: nobody can read it without the package"
             archive.notes.append(f"{WARNING}{name}: {what}; --msgs DIR takes a folder of .msg files")
         if kind.msgtype in typestore().fielddefs and not is_of_jazzy(kind):
-            told = f"{name}: {kind.msgtype} is defined in the bag otherwise than in ROS 2 Jazzy; it stays as it is"
+            what = f"{kind.msgtype} has other fields in the bag than in ROS 2 Jazzy, and stays as it is"
+            told = f"{name}: {what}: no subscriber of this ROS 2 can read it"
             archive.notes.append(WARNING + told)
