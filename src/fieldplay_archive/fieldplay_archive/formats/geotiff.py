@@ -32,7 +32,9 @@ MOST_SEGMENTS, MOST_ENTRIES = 1 << 21, 1 << 12
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, struct.error, EOFError, OSError,
           RuntimeError, MemoryError, zlib.error, lzma.LZMAError)  # fmt: skip
 PIXEL_SCALE, TIE_POINTS, TRANSFORMATION, KEYS, NODATA = 33550, 33922, 34264, 34735, 42113
-MODEL_KEY, RASTER_KEY, UNIT_KEY = 1024, 1025, 3076
+MODEL_KEY, RASTER_KEY, PROJECTION_KEY, UNIT_KEY = 1024, 1025, 3072, 3076
+OWN_PROJECTION = 32767  # which the file describes itself
+MOST_POINTS = 500_000  # of a grid that is thinned out
 GEOGRAPHIC, PIXEL_IS_POINT, METRE = 2, 2, 9001
 HIGHEST_M = 20_000.0  # beyond it there is no ground: a file's mark for nothing, though it does not say so
 FARTHEST_M, SMALLEST_M2 = 1e9, 1e-12  # of a grid's origin, and of a pixel
@@ -181,6 +183,7 @@ class Raster:
     grid_from_pixel: Numbers
     nodata: float | None
     segments: Segments
+    epsg: int = 0  # of its projection; 0 where the file does not tell
 
     @property
     def cell_m(self) -> float:
@@ -234,7 +237,28 @@ def _raster(opened: tifffile.TiffFile, file: BinaryIO) -> Raster:
         grid_from_pixel=_grid_from_tags(page),
         nodata=_nodata(page),
         segments=segments_of_page(page, file),
+        epsg=_epsg(page),
     )
+
+
+def _epsg(page: tifffile.TiffPage) -> int:
+    code = _keys(page).get(PROJECTION_KEY, 0)
+    return code if 0 < code < OWN_PROJECTION else 0
+
+
+def thinning_step(wanted_m: float, cell_m: float, shape: tuple[int, int]) -> int:
+    """One pixel in how many, each way: for cells of a size, or 0 for as few as make half a million points."""
+    if wanted_m:
+        return max(round(wanted_m / cell_m), 1)
+    step = 1
+    while -(-shape[0] // step) * -(-shape[1] // step) > MOST_POINTS:
+        step += 1
+    return step
+
+
+def thinned(numbers: Indices, step: int) -> Indices:
+    """The middle one of every so many."""
+    return numbers[min(step // 2, (len(numbers) - 1) // 2) :: step]
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from fieldplay_archive.files.containers import Files, JoinedFiles, open_joined
 from fieldplay_archive.readers.ameds.checks import check_settings
 from fieldplay_archive.readers.ameds.cloud_stamp import check_cloud_stamp
 from fieldplay_archive.readers.ameds.clouds import CloudDecoder
+from fieldplay_archive.readers.ameds.ground import ground_stream
 from fieldplay_archive.readers.ameds.pose_checks import check_poses
 from fieldplay_archive.readers.ameds.recordings import facts_of, note_recordings, recordings_of
 from fieldplay_archive.readers.ameds.streams import table_streams
@@ -28,6 +29,8 @@ def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -
         tables = open_tables(archive, files)
         note_leftovers(archive, files)
         streams = table_streams(archive, tables) | _file_streams(archive, files)
+        first_ns = min((span.first_ns for stream in streams.values() for span in stream.spans), default=None)
+        streams |= ground_stream(archive, files, first_ns)
         archive.streams = {stream.id: streams[stream.id] for stream in spec.streams if stream.id in streams}
         recordings = recordings_of(archive, tables)
         archive.recording |= facts_of(recordings)

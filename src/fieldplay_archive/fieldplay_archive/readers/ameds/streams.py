@@ -82,8 +82,7 @@ class AmedsConversions:
 
     def odometry(self, rows: TableRows, velocities: Nearest | None, rates: Nearest | None) -> records.Odometry:
         """GnssPose.csv: base_link in the map, with the twist of the velocities near in time, else an unknown one."""
-        lander = self.constants["lander"]
-        origin = [np.radians(lander["latitude_deg"]), np.radians(lander["longitude_deg"]), lander["altitude_m"]]
+        origin = lander_geodetic(self.constants)
         orientation = attitude(rows)
         ins = enu_from_geodetic(rows.columns("latitude", "longitude", "altitude"), origin)
         variances = np.full((len(rows), 6), np.radians(self.parameters["attitude_std_deg"]) ** 2)
@@ -164,6 +163,13 @@ def _variances(deviations: Floats) -> Floats:
 
 DRIVES = tuple(f"drive_{wheel}" for wheel in WHEELS)
 STEERS = tuple(f"steer_{wheel}" for wheel in WHEELS)
+
+
+def lander_geodetic(constants: Mapping[str, Any]) -> Floats:
+    """The map's origin as latitude, longitude (rad) and altitude (m) above the ellipsoid."""
+    lander = constants["lander"]
+    degrees = (lander["latitude_deg"], lander["longitude_deg"])
+    return np.array([*np.radians(degrees), lander["altitude_m"]], np.float64)
 
 
 def attitude(rows: TableRows) -> Floats:

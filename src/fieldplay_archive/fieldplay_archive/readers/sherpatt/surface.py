@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.files.containers import Files
 from fieldplay_archive.files.names import last_part
-from fieldplay_archive.formats.geotiff import Indices, Raster, open_raster
+from fieldplay_archive.formats.geotiff import Indices, Raster, open_raster, thinned, thinning_step
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_kinematics.axes import rotated
 from fieldplay_messages import records
@@ -19,7 +19,6 @@ from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.streams import HeldStream, Stream
 
 KEY = "surface"
-MOST_POINTS = 500_000
 NUMBER = r"([-+]?\d+(?:\.\d+)?)"
 FROM_CORNER = re.compile(rf"south\s+{NUMBER}\s+east\s+{NUMBER}")
 ON_GRID = re.compile(rf"easting\s+{NUMBER}\s+northing\s+{NUMBER}")
@@ -119,11 +118,11 @@ def _surface(archive: Archive, files: Files, name: str, start: Numbers) -> Surfa
     with files.open(name) as file, open_raster(file) as raster:
         rows = _stretch(archive, "surface_rows", known.get("rows"), raster.rows)
         columns = _stretch(archive, "surface_columns", known.get("columns"), raster.columns)
-        step = _step(given["surface_cell_m"], raster.cell_m, (len(rows), len(columns)))
+        step = thinning_step(given["surface_cell_m"], raster.cell_m, (len(rows), len(columns)))
         pixel, said = _start_pixel(given["surface_start"], known.get("start"), raster)
         height = given["surface_z_offset_m"] or known.get("z_offset_m") or _height_of_body(archive, raster, pixel)
     turned = raster.grid_from_pixel[:, :2]
-    rows, columns = _thinned(rows, step), _thinned(columns, step)
+    rows, columns = thinned(rows, step), thinned(columns, step)
     archive.notes.append(
         f"{name}: {raster.rows} x {raster.columns} pixels of {raster.cell_m:.3g} m; rows {rows[0]} to {rows[-1]} and "
         f"columns {columns[0]} to {columns[-1]} are taken, one pixel in {step}; the drive begins at row {pixel[1]:.1f} "
@@ -153,21 +152,6 @@ def _stretch(archive: Archive, name: str, known: str | None, count: int) -> Indi
         raise UsageError(f"{name}: expected such as 0-{count}, of {count}, got '{given}'")
     archive.notes.append(f"{name}: what is known of the surface model, {known}, lies beyond its {count}: all are taken")
     return np.arange(count)
-
-
-def _step(wanted_m: float, cell_m: float, shape: tuple[int, int]) -> int:
-    """One pixel in how many, each way."""
-    if wanted_m:
-        return max(round(wanted_m / cell_m), 1)
-    step = 1
-    while -(-shape[0] // step) * -(-shape[1] // step) > MOST_POINTS:
-        step += 1
-    return step
-
-
-def _thinned(numbers: Indices, step: int) -> Indices:
-    """The middle one of every so many."""
-    return numbers[min(step // 2, (len(numbers) - 1) // 2) :: step]
 
 
 def _start_pixel(given: str, known: str | None, raster: Raster) -> tuple[Numbers, str]:

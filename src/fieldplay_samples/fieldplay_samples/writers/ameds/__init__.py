@@ -12,6 +12,7 @@ import numpy as np
 from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.ameds.feeds import write_feeds
+from fieldplay_samples.writers.ameds.ground import write_ground
 from fieldplay_samples.writers.ameds.ins import ins_tables
 from fieldplay_samples.writers.ameds.platform import platform_tables
 from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario
@@ -40,6 +41,8 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
 
     for name, table in {**ins_tables(scenario), **platform_tables(scenario)}.items():
         write_table(folder / name, table, header=bool(options.settings["header"]))
+    if options.settings["ground_model"]:
+        write_ground(folder / "heightmap.tif", scenario)
     one_more()
     stage = AmedsStage(scenario=scenario, scene=make_world(scenario), folder=folder)
     run_tasks(make_view, stage, views, workers=options.workers, done=one_more)
