@@ -82,6 +82,10 @@ def test_a_black_picture_is_skipped_and_told_while_the_rest_runs(tmp_path: Path,
     assert code == 0 and "/cam/left/image_raw at 1600000000.250 s: nothing is to be seen in it" in told
     assert "/cam/left/image_raw: 1 skipped" in told
     assert [stamp_ns for _, stamp_ns, _ in messages_of(tmp_path / "out")] == [STAMPS_NS[row] for row in (0, 2, 3)]
+    assert "no result for 1 set of inputs: 1 dark" in told
+    code, out, _ = fuse(bag, "--json", "--overwrite")
+    found = json.loads(out)
+    assert (found["given"], found["accepted"], found["refused"]) == (4, 3, {"dark": 1})
     code, _, told = fuse(bag, "--strict", "--overwrite")
     assert code == 1 and "none may: nothing was written" in told
 

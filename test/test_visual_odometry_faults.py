@@ -167,3 +167,20 @@ def test_a_pair_out_of_order_is_not_believed(room: Room) -> None:
     answers = driven(room, poses)
     assert known(answers) == [number for number in range(16) if number != 12]
     assert answers[15].off_m < 0.01 * 15 * STEP_M
+
+
+def test_a_pair_that_cannot_be_used_gives_success_false_and_quality_0_once(room: Room) -> None:
+    pipeline = load_pipeline("VisualOdometry", cameras=cameras(), baseline_m=BASELINE_M)
+    for number in range(3):
+        stamp_ns = (1 + number) * PERIOD_NS
+        for port, frame in zip(PORTS, frames(room.pair(looking(1.6, 3 + 0.08 * number, 0.0)), stamp_ns), strict=True):
+            pipeline.feed(port, frame, stamp_ns)
+    nothing = [("success", False, 4 * PERIOD_NS), ("quality", 0.0, 4 * PERIOD_NS)]
+    assert pipeline.refuse("leftImage", 4 * PERIOD_NS, "dark") == nothing
+    (_, right) = frames(room.pair(looking(1.6, 3.3, 0.0)), 4 * PERIOD_NS)
+    assert pipeline.feed("rightImage", right, right.stamp_ns) == []
+    (_, right) = frames(room.pair(looking(1.6, 3.4, 0.0)), 5 * PERIOD_NS)
+    pipeline.feed("rightImage", right, right.stamp_ns)
+    assert pipeline.finish() == [(port, value, 5 * PERIOD_NS) for port, value, _ in nothing]
+    assert pipeline.statistics.refused == {"dark": 1, "unpaired": 1}
+    assert (pipeline.statistics.sets_given, pipeline.statistics.accepted) == (5, 3)

@@ -9,7 +9,7 @@ HOUR_NS = 3600 * 10**9
 
 def taken(queue: LiveQueue) -> list[dict[str, str]]:
     """All that waits, oldest first."""
-    return [dict(each.values) for each in iter(lambda: queue.take(0.0), None)]
+    return [dict(each.values) for each in iter(lambda: queue.take(0.0), None) if not each.refused]
 
 
 def put_pairs(queue: LiveQueue, stamps: range, *, right_is_late: int = 0) -> None:
@@ -47,6 +47,19 @@ def test_what_never_gets_its_other_half_is_dropped_and_nothing_piles_up() -> Non
     assert taken(queue) == [] and 980 <= queue.dropped["left"] < 1000
     queue.put("right", 999, 999)
     assert taken(queue) == [{"left": 999, "right": 999}]
+
+
+def test_sets_without_a_partner_are_refused_and_only_the_last_ones_wait() -> None:
+    queue = LiveQueue(PAIR, 2)
+    put_pairs(queue, range(0, 100, 10))
+    taken(queue)
+    queue.put("left", 100, "torn from its partner")
+    put_pairs(queue, range(110, 130, 10))
+    found = [(each.stamp_ns, each.refused) for each in iter(lambda: queue.take(0.0), None)]
+    assert found == [(100, "unpaired"), (110, ""), (120, "")]
+    for stamp in range(130, 10_000, 10):
+        queue.put("left", stamp, stamp)
+    assert len([*iter(lambda: queue.take(0.0), None)]) == 16
 
 
 def test_what_is_held_is_never_dropped_and_a_jump_is_told_with_the_first_set_that_is_left() -> None:

@@ -296,6 +296,9 @@ def _tell_faults(pipeline: Any, result: Any) -> None:
 
 def _tell(chosen: argparse.Namespace, pipeline: Any, found: Sequence[Any], result: Any) -> None:
     _tell_faults(pipeline, result)
+    if refused := pipeline.statistics.refused:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in refused.items())
+        note(f"no result for {counted(sum(refused.values()), 'set')} of inputs: {reasons}")
     if chosen.json:
         print_line(json.dumps(_as_json(pipeline, found, result), indent=1))
         return
@@ -325,8 +328,9 @@ def _as_json(pipeline: Any, found: Sequence[Any], result: Any) -> dict[str, Any]
         "dfpc": pipeline.name,
         "implementation": pipeline.implementation,
         "inputs": {source.port: source.topic for source in found},
-        "given": max(statistics["given"].values(), default=0),
+        "given": pipeline.statistics.sets_given,
         "accepted": statistics["accepted"] if "success" in pipeline.outputs else statistics["sets"],
+        "refused": statistics["refused"],
         "cpu_s": statistics["cpu_s"],
         "wall_s": result.wall_s,
         "steps": steps,

@@ -17,6 +17,7 @@ from fieldplay_fusion.dfn.values import Cloud, ElevationGrid
 from fieldplay_fusion.evaluation.trajectories import Trajectory
 from fieldplay_fusion.messages.outputs import ODOMETRY, OutMessage, OutTopics, static_messages
 from fieldplay_fusion.messages.sources import PortReader, PortSource
+from fieldplay_fusion.messages.stereo_faults import reason_of
 from fieldplay_fusion.pipeline import Pipeline, PipelineOutput
 from fieldplay_fusion.pipeline.graph import HOLD
 from fieldplay_fusion.products.keeper import ProductKeeper
@@ -207,6 +208,8 @@ class FusionRun:
             value = self.reader.value(opened)
         except ArchiveError as error:
             self._skip(message.topic, f"{message.topic} at {at_ns / 1e9:.3f} s: {error}")
+            port = self.reader.sources[message.topic].port
+            yield from self._taken(self.pipeline.refuse(port, at_ns, reason_of(error)))
             return
         if self.reader.edges and not self._has_edges:
             self._has_edges = True

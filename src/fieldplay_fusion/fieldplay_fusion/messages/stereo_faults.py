@@ -12,7 +12,21 @@ from fieldplay_messages.errors import ArchiveError
 DARK, SPREAD = 3.0, 1.5  # grey values below which nothing can be seen: the mean, and the deviation about it
 MOST_PX = 1.0  # by which lines of a rectified pair may differ
 FEATURES, LEAST = 800, 30
+DARK_IMAGE, DAMAGED = "dark", "damaged"  # reasons of refusals
 LOOKS = 3  # pairs that may show too little
+
+
+class UnusableInputError(ArchiveError):
+    """An input that the steps cannot use, and why in a word, for counts."""
+
+    def __init__(self, text: str, *, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def reason_of(error: ArchiveError) -> str:
+    """Why an input is refused, in a word."""
+    return error.reason if isinstance(error, UnusableInputError) else DAMAGED
 
 
 class StereoFaults:
@@ -26,7 +40,8 @@ class StereoFaults:
         """ArchiveError where a picture is black, or all of one grey."""
         small = frame.image[::8, ::8]
         if small.dtype == np.uint8 and (small.mean() < DARK or small.std() < SPREAD):
-            raise ArchiveError(f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}")
+            told = f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}"
+            raise UnusableInputError(told, reason=DARK_IMAGE)
 
     def hear(self, port: str, frame: Frame) -> str:
         """What is to be told once both pictures of a pair are there; "" where nothing is."""

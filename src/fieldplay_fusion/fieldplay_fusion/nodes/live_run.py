@@ -18,6 +18,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay_fusion.messages.outputs import STATIC, OutTopics, static_messages
 from fieldplay_fusion.messages.sources import INFO, PortReader, PortSource
+from fieldplay_fusion.messages.stereo_faults import reason_of
 from fieldplay_fusion.pipeline import Configuration, Pipeline, PipelineOutput, PipelineStopped, load_pipeline
 from fieldplay_fusion.pipeline.graph import RunnableGraph
 from fieldplay_fusion.pipeline.inputs import Together
@@ -129,6 +130,7 @@ class LiveRun:
             except ArchiveError as error:
                 self._queue.skipped[port] += 1
                 self._warn(f"{message.source.topic} at {message.stamp_ns / 1e9:.3f} s is left out: {error}")
+                self._publish(self.pipeline.run([found._replace(values={}, refused=reason_of(error))]))
                 return
         before = list(self.pipeline.failures)[-1:]
         try:

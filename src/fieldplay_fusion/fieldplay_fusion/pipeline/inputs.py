@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from fieldplay_fusion.pipeline.graph import EACH, HOLD, PAIR, InputPort
 JUMP_NS = 3600_000_000_000  # by which stamps may go on
 WAITING = 16  # of a port, for what belongs to them
 PERIODS = 20  # of which the middle one is the period
+RECENT = 64  # sets that are remembered, so that one whose parts come apart is refused once
+UNPAIRED = "unpaired"  # the reason of a refusal
 
 
 class Arrival(NamedTuple):
@@ -25,7 +27,8 @@ class Arrival(NamedTuple):
 class Together(NamedTuple):
     """What belongs together, by port; its stamp, and when the first of it came.
 
-    What is held triggers nothing. `jumped` tells that time is another than before it.
+    What is held triggers nothing. `jumped` tells that time is another than before it. A set that cannot be used has
+    no values, and the reason in `refused`.
     """
 
     values: Mapping[str, Any]
@@ -33,6 +36,7 @@ class Together(NamedTuple):
     at_s: float
     is_held: bool = False
     jumped: bool = False
+    refused: str = ""
 
 
 class StampClock:
@@ -69,6 +73,7 @@ class PairedInputs:
     drop: Callable[[str, int], None]  # is told of what is dropped
     waiting: dict[str, deque[Arrival]] = field(default_factory=dict)
     unequal: int = 0  # sets whose stamps differ
+    _unpaired: list[Arrival] = field(default_factory=list)  # since the last sets
 
     @classmethod
     def of(cls, inputs: Mapping[str, InputPort], drop: Callable[[str, int], None]) -> "PairedInputs":
@@ -81,7 +86,8 @@ class PairedInputs:
     def clear(self) -> None:
         """Drop all that waits."""
         for port, waiting in self.waiting.items():
-            self._drop(port, len(waiting))
+            self._drop(port, waiting)
+        self._recent: deque[int] = deque(maxlen=RECENT)  # stamps of sets, refused ones among them
         self.waiting = {port: deque() for port in self.ports}
         self._last: int | None = None
         self._periods: deque[int] = deque(maxlen=PERIODS)
@@ -91,21 +97,41 @@ class PairedInputs:
         own = self.waiting[port]
         own.append(Arrival(stamp_ns, value, time.monotonic()))
         if len(own) > WAITING:
-            own.popleft()
-            self._drop(port)
+            self._drop(port, [own.popleft()])
         if port == self.ports[0]:
             if self._last is not None:
                 self._periods.append(stamp_ns - self._last)
             self._last = stamp_ns
-        return self._sets(is_end=False)
+        return self._with_refused(self._sets(is_end=False))
+
+    def refuse(self, stamp_ns: int, reason: str) -> list[Together]:
+        """A set that cannot be used, unless it is refused already; what else of it comes finds no partner."""
+        if self._is_recent(stamp_ns):
+            return []
+        self._recent.append(stamp_ns)
+        return [Together({}, stamp_ns, time.monotonic(), refused=reason)]
 
     def finish(self) -> list[Together]:
         """What belongs together, now that nothing more comes; the rest is dropped."""
         found = self._sets(is_end=True)
         for port, waiting in self.waiting.items():
-            self._drop(port, len(waiting))
+            self._drop(port, waiting)
             waiting.clear()
-        return found
+        return self._with_refused(found)
+
+    def _with_refused(self, sets: list[Together]) -> list[Together]:
+        """The sets, and in the order of time those that lack a part.
+
+        What comes more often than the first port belongs to a set that is whole, and is no set of its own.
+        """
+        self._recent.extend(each.stamp_ns for each in sets)
+        unpaired, self._unpaired = self._unpaired, []
+        refused = [each for arrival in unpaired for each in self.refuse(arrival.stamp_ns, UNPAIRED)]
+        return sorted(sets + refused, key=lambda each: each.stamp_ns) if refused else sets
+
+    def _is_recent(self, stamp_ns: int) -> bool:
+        within_ns = self._within_ns or 0
+        return any(abs(stamp_ns - each) <= within_ns for each in self._recent)
 
     @property
     def _within_ns(self) -> int | None:
@@ -121,8 +147,7 @@ class PairedInputs:
             if len(chosen) == len(self.ports):
                 found.append(self._taken(chosen))
             else:
-                first.popleft()
-                self._drop(self.ports[0])
+                self._drop(self.ports[0], [first.popleft()])
         return found
 
     def _chosen(self, pivot: Arrival, *, is_end: bool) -> dict[str, Arrival] | None:
@@ -146,17 +171,17 @@ class PairedInputs:
         for port, arrival in chosen.items():
             waiting = self.waiting[port]
             while waiting[0].stamp_ns != arrival.stamp_ns:
-                waiting.popleft()
-                self._drop(port)
+                self._drop(port, [waiting.popleft()])
             waiting.popleft()
         stamp_ns = chosen[self.ports[0]].stamp_ns
         self.unequal += any(each.stamp_ns != stamp_ns for each in chosen.values())
         values = {port: arrival.value for port, arrival in chosen.items()}
         return Together(values, stamp_ns, min(each.at_s for each in chosen.values()))
 
-    def _drop(self, port: str, count: int = 1) -> None:
-        if count:
-            self.drop(port, count)
+    def _drop(self, port: str, arrivals: Collection[Arrival]) -> None:
+        if arrivals:
+            self.drop(port, len(arrivals))
+            self._unpaired += arrivals
 
 
 class PipelineInputs:
@@ -195,6 +220,13 @@ class PipelineInputs:
             return []
         alone = [Together({port: value}, stamp_ns, time.monotonic())]
         return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
+
+    def refuse(self, port: str, stamp_ns: int, reason: str) -> list[Together]:
+        """Something came at a port that cannot be used: its set, refused, unless it is already."""
+        if self._ports[port].policy == PAIR:
+            return self._paired.refuse(stamp_ns, reason)
+        is_held = self._ports[port].policy == HOLD
+        return [] if is_held else [Together({}, stamp_ns, time.monotonic(), refused=reason)]
 
     def finish(self) -> list[Together]:
         """The sets that are whole now that nothing more comes."""

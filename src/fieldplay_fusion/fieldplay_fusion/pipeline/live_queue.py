@@ -9,6 +9,7 @@ from fieldplay_fusion.pipeline.graph import InputPort
 from fieldplay_fusion.pipeline.inputs import PipelineInputs, Together
 
 MOST_TOLD = 100
+MOST_REFUSED = 16  # sets without values that wait
 
 
 class LiveQueue:
@@ -42,7 +43,10 @@ class LiveQueue:
             return self._waiting.popleft() if there else None
 
     def _make_room(self) -> None:
-        places = [place for place, each in enumerate(self._waiting) if not each.is_held]
+        refused = [place for place, each in enumerate(self._waiting) if each.refused]
+        if len(refused) > MOST_REFUSED:
+            del self._waiting[refused[0]]
+        places = [place for place, each in enumerate(self._waiting) if not each.is_held and not each.refused]
         if len(places) <= self._most:
             return
         oldest, following = places[:2]

@@ -17,7 +17,7 @@ from fieldplay_fusion.pipeline.configuration import Configuration
 from fieldplay_fusion.pipeline.graph import GraphNode, RunnableGraph, graph_of
 from fieldplay_fusion.pipeline.inputs import PipelineInputs, Together
 from fieldplay_fusion.pipeline.lenses import with_cameras
-from fieldplay_fusion.pipeline.statistics import NumberSeries, RunStatistics, StepStatistics
+from fieldplay_fusion.pipeline.statistics import NO_RESULT, NumberSeries, RunStatistics, StepStatistics
 from fieldplay_fusion.projection.cameras import CameraModel
 from fieldplay_messages.errors import UsageError, UserError, nearest
 
@@ -25,6 +25,7 @@ MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
 KEPT_FAILURES = 1000
 FAULTS = (ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, cv2.error)  # of what a step is given
 SUCCESS = "success"
+QUALITY = "quality"
 
 
 class PipelineStopped(UserError):
@@ -152,6 +153,11 @@ class Pipeline:
         self.statistics.unequal = self._arrivals.unequal
         return found
 
+    def refuse(self, port: str, stamp_ns: int, reason: str) -> list[PipelineOutput]:
+        """Something came at an input that cannot be used: success is false and quality 0, once for its set."""
+        self.statistics.given[port] = self.statistics.given.get(port, 0) + 1
+        return self.run(self._arrivals.refuse(port, stamp_ns, reason))
+
     def finish(self) -> list[PipelineOutput]:
         """What comes out, now that nothing more comes."""
         found = self.run(self._arrivals.finish())
@@ -165,6 +171,9 @@ class Pipeline:
         """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
         found: list[PipelineOutput] = []
         for each in sets:
+            if each.refused:
+                found += self._refused(each)
+                continue
             new = {End(None, port): value for port, value in each.values.items()}
             if each.is_held:
                 self._held.update(new)
@@ -178,6 +187,11 @@ class Pipeline:
             self._last_ns = each.stamp_ns
             self.statistics.waves += 1
         return found
+
+    def _refused(self, refused: Together) -> list[PipelineOutput]:
+        self.statistics.refuse(refused.refused)
+        values = [(SUCCESS, False), (QUALITY, 0.0)]
+        return [PipelineOutput(port, value, refused.stamp_ns) for port, value in values if port in self.outputs]
 
     def _refuse(self, port: str, fault: str, stamp_ns: int) -> None:
         self.statistics.skip(port)
@@ -336,6 +350,10 @@ class Pipeline:
         age_s = time.monotonic() - wave.at_s
         if SUCCESS in self.outputs and not wave.due:  # where nothing came of it
             wave.new.setdefault(self.graph.sources[SUCCESS], False)
+            if not wave.new[self.graph.sources[SUCCESS]]:
+                self.statistics.refuse(NO_RESULT)
+                if QUALITY in self.outputs:
+                    wave.new.setdefault(self.graph.sources[QUALITY], 0.0)
         for port in self.outputs:
             source = self.graph.sources.get(port)
             if source in wave.new:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+NO_RESULT = "no result"  # why a set is refused where the steps ran, and gave none
 KEPT = 10_000  # times of which the middle and the 95th part are told
 
 
@@ -83,6 +84,7 @@ class RunStatistics:
     given: dict[str, int] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)  # sets without a result, by the reason
     accepted: int = 0
     waves: int = 0
     unequal: int = 0
@@ -95,6 +97,16 @@ class RunStatistics:
     def skip(self, port: str) -> None:
         """An input was skipped."""
         self.skipped[port] = self.skipped.get(port, 0) + 1
+
+    def refuse(self, reason: str) -> None:
+        """Nothing came of a set of inputs."""
+        self.refused[reason] = self.refused.get(reason, 0) + 1
+
+    @property
+    def sets_given(self) -> int:
+        """Sets of inputs that came, those that could not be used among them."""
+        unused = sum(count for reason, count in self.refused.items() if reason != NO_RESULT)
+        return max([self.waves + unused, *self.given.values()])
 
     @property
     def cpu_s(self) -> float:
@@ -110,6 +122,7 @@ class RunStatistics:
         """As plain values, for JSON."""
         return {
             "given": dict(self.given), "dropped": dict(self.dropped), "skipped": dict(self.skipped),
+            "refused": dict(self.refused),
             "sets": self.waves, "unequal_stamps": self.unequal, "accepted": self.accepted, "cpu_s": self.cpu_s,
             "age_s": {port: series.as_dict() for port, series in list(self.age_s.items())},
             "steps": [step.as_dict() for step in self.steps.values()],
@@ -128,8 +141,9 @@ class RunStatistics:
     def words(self) -> dict[str, str]:
         """As names and texts, for diagnostics."""
         found = {"accepted": str(self.accepted), "cpu_s": f"{self.cpu_s:.3f}"}
-        for name, counts in (("given", self.given), ("dropped", self.dropped), ("skipped", self.skipped)):
-            found |= {f"{name} {port}": str(count) for port, count in dict(counts).items()}
+        named = {"given": self.given, "dropped": self.dropped, "skipped": self.skipped, "refused": self.refused}
+        for name, counts in named.items():
+            found |= {f"{name} {key}": str(count) for key, count in dict(counts).items()}
         found |= {f"age {port}": str(series) for port, series in list(self.age_s.items())}
         return found | {name: str(step) for name, step in self.steps.items()}
 
