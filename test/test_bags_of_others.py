@@ -34,6 +34,7 @@ from helpers.foreign_bags import (
     store_with_gears,
     stored,
     write_later,
+    write_ros1,
     write_ros1_with_two_names,
     write_ros2,
 )
@@ -554,3 +555,44 @@ def test_service_events_are_exported(tmp_path: Path) -> None:
     assert main(["export", str(bag), str(tmp_path / "out"), "--format", "csv"]) == 0
     head, row = (tmp_path / "out" / "go__service_event.csv").read_text().splitlines()
     assert "info.sequence_number" in head and "1.5" in row
+
+
+def test_several_bags_are_taken_as_one(tmp_path: Path, capsys: Output) -> None:
+    whole, other = write_ros2(tmp_path / "whole"), write_ros1(tmp_path / "robot.bag")
+    for name, options in (("early", ["--duration", "2"]), ("late", ["--start", "2.05", "--exclude-topics", "cam"])):
+        assert main(["convert", str(whole), str(tmp_path / name), *options]) == 0
+    parts = [str(tmp_path / "late"), str(tmp_path / "early")]
+    assert main(["convert", *parts, str(tmp_path / "out")]) == 0
+    expected, found = stored(whole), stored(tmp_path / "out")
+    assert {name: found[name] for name in ("/words", "/gear", "/way")} == {
+        name: expected[name] for name in ("/words", "/gear", "/way")
+    }
+    assert [at for at, _ in found["/cam"]] == [at for at, _ in expected["/cam"]][:5]
+    assert main(["convert", *parts, "-o", str(tmp_path / "again"), "--topics", "/way"]) == 0
+    assert stored(tmp_path / "again") == {"/way": expected["/way"]}
+    capsys.readouterr()
+    assert main(["info", *parts, "--json"]) == 0
+    counts = {stream["topic"]: stream["count"] for stream in json.loads(capsys.readouterr().out)["streams"]}
+    assert (counts["/words"], counts["/cam"]) == (COUNT, 5)
+    assert main(["convert", str(whole), str(other), "-o", str(tmp_path / "mixed")]) == 0
+    assert len(stored(tmp_path / "mixed")["/words"]) == 2 * COUNT
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["BAG", "BAG", "OUT.bag"], "a bag of ROS 2 is a folder, and this is the name of one of ROS 1"),
+        (["BAG", "FOLDER", "OUT"], "several bags are taken as one, and this is none"),
+        (["BAG", "BAG", "BAG", "--overwrite"], "name the new one by -o OUT"),
+        (["BAG"], "the following arguments are required: OUT"),
+    ],
+)
+def test_bags_that_cannot_be_one_are_refused(words: list[str], told: str, tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "folder").mkdir()
+    bag = write_ros2(tmp_path / "bag")
+    before = stored(bag)
+    places = {"BAG": str(bag), "FOLDER": str(tmp_path / "folder"), "OUT": str(tmp_path / "out")}
+    with pytest.raises(SystemExit):
+        main(["convert", *(places.get(word, word.replace("OUT", places["OUT"])) for word in words)])
+    assert told in capsys.readouterr().err
+    assert stored(bag) == before and not (tmp_path / "out").exists()

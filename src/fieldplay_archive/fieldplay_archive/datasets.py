@@ -67,6 +67,15 @@ def open_dataset(
     return archive
 
 
+def open_bags(paths: Sequence[Path], parameters: Mapping[str, Any] | None = None) -> Archive:
+    """Open several bags as one; ArchiveError where none of them has a message that can be read."""
+    archive: Archive = import_module(BAG.reader).open_archive(paths[0], BAG, parameters or {}, more=paths[1:])
+    if not archive.streams:
+        archive.close()
+        raise ArchiveError(f"expected bags with messages that can be read, got none in {', '.join(map(str, paths))}")
+    return archive
+
+
 def spec_of_archive(path: Path, dataset: str | None = None) -> DatasetSpec:
     """The description of the dataset named, or of the one that the archive's files tell."""
     if not path.exists():

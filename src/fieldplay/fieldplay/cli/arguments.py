@@ -32,16 +32,19 @@ LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bit
 NAMESPACE = re.compile(r"/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?")
 
 
-def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> None:
-    """ARCHIVE, which may be left out where there are files instead, and how it is to be understood."""
+def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, several: bool = False) -> None:
+    """ARCHIVE, which may be left out where there are files instead, and how it is to be understood.
+
+    `several` are bags that are taken as one; `archive` is the first of them then.
+    """
     from fieldplay_archive.datasets import BAG, dataset_files
 
     parser.add_argument(
-        "archive",
+        "archives" if several else "archive",
         metavar="ARCHIVE",
         type=Path,
-        nargs="?" if may_lack else None,
-        help="a folder, the file as downloaded, or any bag",
+        nargs="+" if several else "?" if may_lack else None,
+        help="a folder, the file as downloaded, or any bag" + ("; several bags are taken as one" if several else ""),
     )
     names = [*sorted(dataset_files()), BAG.name]
     parser.add_argument("--dataset", choices=names, help="the dataset, where its files do not tell; bag is none")
@@ -55,6 +58,15 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False) -> N
     parser.add_argument(
         "--msgs", type=Path, metavar="DIR", help="a folder of .msg files or packages, for types that a bag lacks"
     )
+
+
+def require_bags(chosen: argparse.Namespace) -> None:
+    """UsageError where several archives are given and one of them is no bag."""
+    from fieldplay_messages.bags.opening import is_bag
+
+    for path in chosen.archives if len(chosen.archives) > 1 else ():
+        if not is_bag(path):
+            raise UsageError(f"{path}: several bags are taken as one, and this is none")
 
 
 def add_json(parser: argparse.ArgumentParser, what: str = "JSON") -> None:
@@ -114,10 +126,12 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
-    from fieldplay.data.archive_data import open_archive_data
+    from fieldplay.data.archive_data import open_archive_data, open_bags_data
     from fieldplay_archive.tables.parsers import parsers_started
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
+        if len(bags := getattr(chosen, "archives", ())) > 1:
+            return open_bags_data(bags, parameters_of(chosen))
         return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), even_empty=even_empty)
 
 

@@ -10,6 +10,7 @@ from fieldplay.cli.arguments import (
     add_remap,
     add_selection,
     opened,
+    require_bags,
     require_place,
     selection_of,
 )
@@ -20,13 +21,15 @@ from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.frame_trees import told_of_trees
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
 from fieldplay_archive.outlets.omissions import omissions
+from fieldplay_messages.bags.file_kinds import ROS1
 from fieldplay_messages.errors import UsageError, counted
 
 
 def add_arguments(parser: CommandParser) -> None:
     """ARCHIVE and OUT, what is taken, and how the bag is stored."""
-    add_archive(parser)
-    parser.add_argument("out", metavar="OUT", type=Path, help="the bag's folder, which must not exist")
+    add_archive(parser, several=True)
+    parser.add_argument("out", metavar="OUT", type=Path, nargs="?", help="the bag's folder, which must not exist")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", help="the same, as ros2 bag has it")
     add_selection(parser)
     add_remap(parser)
     parser.add_argument("--derived", action="store_true", help="also what the kinematics nodes would publish, and /tf")
@@ -37,9 +40,26 @@ def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--strict", action="store_true", help="write nothing if anything is broken")
 
 
+def complete(chosen: argparse.Namespace) -> None:
+    """OUT is what stands last, unless -o names it."""
+    paths = [*chosen.archives, *filter(None, [chosen.out])]
+    if chosen.output is None and len(paths) < 2:
+        chosen.parser.error("the following arguments are required: OUT")
+    chosen.out = chosen.output or paths.pop()
+    chosen.archives, chosen.archive = paths, paths[0]
+
+
 def run(chosen: argparse.Namespace) -> int:
     """An archive into a bag."""
-    require_place(chosen.archive, chosen.out, overwrite=chosen.overwrite)
+    require_bags(chosen)
+    if chosen.out.suffix.lower() == ROS1:
+        raise UsageError(
+            f"{chosen.out}: a bag of ROS 2 is a folder, and this the name of a bag of ROS 1: choose another"
+        )
+    if len(chosen.archives) > 1 and chosen.overwrite and chosen.output is None:
+        raise UsageError("several bags with --overwrite: name the new one by -o OUT, so that none is taken for it")
+    for path in chosen.archives:
+        require_place(path, chosen.out, overwrite=chosen.overwrite)
     if chosen.storage == "sqlite3" and chosen.compression != "none":
         raise UsageError("--compression is for --storage mcap")
     selection = selection_of(chosen)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fieldplay.cli import bags, summaries
-from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of
+from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of, require_bags
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.data.bag_data import BagData
 from fieldplay_archive.archive import ParameterUpload
@@ -17,7 +17,7 @@ from fieldplay_messages.dates import utc_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """ARCHIVE, and how it is told."""
-    add_archive(parser)
+    add_archive(parser, several=True)
     add_json(parser)
     parser.add_argument(
         "--parameters",
@@ -26,12 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def complete(chosen: argparse.Namespace) -> None:
+    """The first of several bags stands for all where one is asked for."""
+    chosen.archive = chosen.archives[0]
+
+
 def run(chosen: argparse.Namespace) -> int:
     """What is in an archive, or in a bag."""
+    require_bags(chosen)
     if chosen.parameters:
         return _show_parameters(chosen)
-    if bags.is_for_bags(chosen):
-        with BagData(chosen.archive, parameters_of(chosen)) as bag:
+    if len(chosen.archives) > 1 or bags.is_for_bags(chosen):
+        with BagData(chosen.archive, parameters_of(chosen), more=chosen.archives[1:]) as bag:
             rows = bags.summaries_of_bag(bag)
             text = [json.dumps(bags.info_json(bag, rows), indent=2)] if chosen.json else bags.info_lines(bag, rows)
             for line in text:

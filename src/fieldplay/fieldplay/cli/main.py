@@ -53,7 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return DONE
     chosen = parser.parse_args(arguments)
-    chosen.finish(chosen)
     for path in getattr(chosen, "archives", None) or [getattr(chosen, "archive", None)]:
         if isinstance(path, Path) and (fault := fault_of_place(path)):
             chosen.parser.error(fault)

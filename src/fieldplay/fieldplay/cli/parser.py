@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 AFTER_OPTIONS = "--"
+FINISH = "finish"  # the default of a parser that does with what was read what argparse cannot
 
 
 class _NotThisWayError(Exception):
@@ -53,10 +54,12 @@ class CommandParser(argparse.ArgumentParser):
         self._is_trial = self._is_inner = True
         try:
             found, unknown = self.parse_known_intermixed_args(words, namespace)
+            if unknown:
+                self.error(f"unrecognized arguments: {' '.join(unknown)}")
+            if hasattr(found, FINISH):
+                getattr(found, FINISH)(found)
         finally:
             self._is_trial = self._is_inner = False
-        if unknown:
-            raise _NotThisWayError(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
     def _groups(self, words: Sequence[str]) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import FieldData, Message, TopicInfo
 from fieldplay_archive.archive import Archive
-from fieldplay_archive.datasets import open_dataset
+from fieldplay_archive.datasets import open_bags, open_dataset
 from fieldplay_archive.outlets import checks
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
@@ -106,6 +106,11 @@ def open_archive_data(
 ) -> ArchiveData:
     """An archive, though it be a bag; one without anything that can be read only where it is wanted for its defects."""
     return ArchiveData(open_dataset(path, dataset, parameters, even_empty=even_empty), derived=derived)
+
+
+def open_bags_data(paths: Sequence[Path], parameters: Mapping[str, Any] | None) -> ArchiveData:
+    """Several bags as one archive."""
+    return ArchiveData(open_bags(paths, parameters))
 
 
 def _info_of_feeds(name: str, feeds: Sequence[Feed]) -> TopicInfo:

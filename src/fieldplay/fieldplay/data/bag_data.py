@@ -16,7 +16,7 @@ from fieldplay_archive.origins import Origin, origin_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.decoding_check import DecodingCheck
-from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
+from fieldplay_messages.bags.opening import open_bag, open_joined_bag, reading_of_parameters
 from fieldplay_messages.batches import parts_of_lengths
 from fieldplay_messages.cdr.decoders import DECODERS
 from fieldplay_messages.cdr.record_decoder import SINGLE, RecordDecoder
@@ -32,13 +32,13 @@ ROWS = 256  # messages of a bag that are read at once
 class BagData(FieldData):
     """A bag of ROS 2 or ROS 1, whoever has written it; what can be read of a damaged one is given."""
 
-    def __init__(self, path: Path, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: Path, parameters: Mapping[str, Any] | None = None, *, more: Sequence[Path] = ()) -> None:
         self._defects: list[Defect] = []
         self.path = path
         self._parameters = dict(parameters or {})
         self.reading = reading_of_parameters(chosen_parameters(BAG, self._parameters))
         self.notes: list[str] = []
-        self._bag = open_bag(path, self._defects.append, self._note, self.reading)
+        self._bag = open_joined_bag([path, *more], self._defects.append, self._note, self.reading)
 
     @cached_property
     def origin(self) -> Origin | None:

@@ -26,12 +26,7 @@ def qos_of_profiles(told: object) -> Qos:
 
     As rosbag2 has it: what one of them did not promise is not promised.
     """
-    if isinstance(told, str):
-        try:
-            told = value_of_yaml(told)
-        except yaml.YAMLError:
-            told = None
-    listed = told if isinstance(told, list) else []
+    listed = profile_list(told)
     profiles = [{str(k): str(v).lower() for k, v in found.items()} for found in listed if isinstance(found, Mapping)]
     if not profiles:
         return Qos()
@@ -46,6 +41,16 @@ def qos_of_profiles(told: object) -> Qos:
         history="keep_all" if any(found.get("history") in HISTORIES for found in profiles) else "keep_last",
         depth=min(max(depths, default=0), MOST_DEPTH) or DEPTH,
     )
+
+
+def profile_list(told: object) -> list[object]:
+    """What a bag tells of the publishers of a topic, one by one: a list, or a text in YAML."""
+    if isinstance(told, str):
+        try:
+            told = value_of_yaml(told)
+        except yaml.YAMLError:
+            return []
+    return told if isinstance(told, list) else []
 
 
 def channel_of_indexed(name: str, found: IndexedTopic, profiles: object = None) -> Channel:

@@ -1,12 +1,14 @@
 """Any bag: of ROS 2, or of ROS 1 as if it were one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from fieldplay_messages.bags.compression import MB
 from fieldplay_messages.bags.converted import ConvertedBag
 from fieldplay_messages.bags.file_kinds import ROS1, kind_of_file
+from fieldplay_messages.bags.joined import JoinedBag
 from fieldplay_messages.bags.message_files import MessageFiles
 from fieldplay_messages.bags.reader import Ros2Bag, is_storage, looks_like_bag
 from fieldplay_messages.bags.ros1 import Parts, Ros1Bag, name_of_bag, parts_of_bag
@@ -40,6 +42,25 @@ def open_bag(
     if is_ros1_bag(path):
         return ConvertedBag(open_ros1_bag(path, report, reading), parts_of_bag(path)[0], note)
     return Ros2Bag(path, report, note, reading)
+
+
+def open_joined_bag(
+    paths: Sequence[Path],
+    report: Report,
+    note: Callable[[str], None] = lambda text: None,
+    reading: BagReading = AS_USUAL,
+) -> "AnyBag | JoinedBag":
+    """Open one bag, or several as one; BagError or ArchiveError where one of them is none."""
+    if len(paths) == 1:
+        return open_bag(paths[0], report, note, reading)
+    with ExitStack() as stack:
+        bags = []
+        for path in paths:
+            bags.append(open_bag(path, report, note, reading))
+            stack.callback(bags[-1].close)
+        joined = JoinedBag(bags)
+        stack.pop_all()
+    return joined
 
 
 def reading_of_parameters(values: Mapping[str, Any]) -> BagReading:

@@ -1,6 +1,6 @@
 """A bag as an archive without a dataset."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from fieldplay_archive.archive import WARNING, Archive, chosen_parameters
 from fieldplay_archive.origins import Origin, origin_of
 from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.offers import is_of_jazzy, undefined_types
-from fieldplay_messages.bags.opening import open_bag, reading_of_parameters
+from fieldplay_messages.bags.opening import open_joined_bag, reading_of_parameters
 from fieldplay_messages.bags.serialized import SerializedStream
 from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.cdr.layout import typestore
@@ -17,14 +17,15 @@ from fieldplay_messages.errors import BagError, Defect
 from fieldplay_messages.spec import StreamSpec
 
 
-def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:
-    """Open a bag; what is wrong with it is reported, what is left out of it noted."""
+def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any], *, more: Sequence[Path] = ()) -> Archive:
+    """Open a bag, or with `more` several as one; what is wrong is reported, what is worth knowing noted."""
     chosen = chosen_parameters(spec, parameters)
     reading = reading_of_parameters(chosen)
     archive = Archive(root=root, spec=spec, parameters=chosen)
     with archive.on_close:
         try:
-            bag = open_bag(root, archive.defects, lambda text: archive.notes.append(WARNING + text), reading)
+            notes = archive.notes
+            bag = open_joined_bag([root, *more], archive.defects, lambda text: notes.append(WARNING + text), reading)
         except BagError as error:
             archive.defects(Defect(file=root.name, kind="damaged_bag", message=str(error)))
             return archive
