@@ -596,3 +596,25 @@ def test_bags_that_cannot_be_one_are_refused(words: list[str], told: str, tmp_pa
         main(["convert", *(places.get(word, word.replace("OUT", places["OUT"])) for word in words)])
     assert told in capsys.readouterr().err
     assert stored(bag) == before and not (tmp_path / "out").exists()
+
+
+def test_the_rate_of_a_topic_is_its_messages_over_the_recording(tmp_path: Path, capsys: Output) -> None:
+    """Ten messages in a burst are no topic of 1000 Hz; what comes all the time has the rate at which it does."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        for topic, step_ns, count in (("/burst", 10**6, 10), ("/steady", 10**8, 101)):
+            number = writer.add_channel(channel_of_type(topic, "std_msgs/msg/UInt32"))
+            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))] * count)
+            writer.write(messages_of_channel(number, START_NS + np.arange(count) * step_ns, data))
+    assert main(["info", str(bag), "--json"]) == 0
+    rates = {one["topic"]: one["rate_hz"] for one in json.loads(capsys.readouterr().out)["streams"]}
+    assert rates == {"/burst": 1.0, "/steady": 10.0}
+
+
+def test_poses_of_files_have_no_frames_to_name(tmp_path: Path, capsys: Output) -> None:
+    for name in ("estimate", "truth"):
+        lines = (f"{1700000000 + row} {row} 0 0 0 0 0 1" for row in range(20))
+        (tmp_path / f"{name}.tum").write_text("\n".join(lines) + "\n")
+    assert main(["evaluate", str(tmp_path / "estimate.tum"), str(tmp_path / "truth.tum")]) == 0
+    out = capsys.readouterr().out
+    assert "frames without names; laid upon the truth" in out and "?" not in out

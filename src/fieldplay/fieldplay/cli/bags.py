@@ -16,6 +16,7 @@ from fieldplay_messages.progress import watched_opening
 from fieldplay_messages.stamps import NS_PER_S
 
 NEARLY_ALL = 0.9  # of the length of a recording
+PAUSE_NS = 3600 * NS_PER_S
 
 
 def is_for_bags(chosen: argparse.Namespace) -> bool:
@@ -26,10 +27,14 @@ def is_for_bags(chosen: argparse.Namespace) -> bool:
 def summaries_of_bag(data: BagData) -> list[StreamSummary]:
     """All topics that have messages, in the order of the bag."""
     with progress_bar("opening", "MB") as bar, watched_opening(bar):
-        stamps = [data.stamps(name) for name in data.topics]
-        first_ns = min((int(own.min()) for own in stamps), default=0)
-        last_ns = max((int(own.max()) for own in stamps), default=0)
-        return [_summary(data, name, last_ns - first_ns) for name in data.topics]
+        stamp_ns = np.concatenate([np.zeros(0, np.int64), *(data.stamps(name) for name in data.topics)])
+        length_ns = _recorded_ns(np.diff(np.sort(stamp_ns)))
+        return [_summary(data, name, length_ns) for name in data.topics]
+
+
+def _recorded_ns(steps: NDArray[np.int64]) -> int:
+    """How long messages came, by the times between them (n,), without pauses as between two recordings."""
+    return int(steps[steps <= PAUSE_NS].sum())
 
 
 def _summary(data: BagData, name: str, length_ns: int) -> StreamSummary:
@@ -52,16 +57,18 @@ def _rate_hz(steps: NDArray[np.int64], length_ns: int, longest_ns: int) -> float
     """The mean rate of a topic by the times between its messages (n,), in a recording of some length.
 
     A topic that is there nearly all the time has the rate of its messages; of one that is there for a moment, as
-    /rosout, it is its messages over the length of the recording. Where a dataset passes over gaps they are left aside.
+    /rosout, it is its messages over the length of the recording. Where a dataset passes over gaps they are left aside,
+    elsewhere pauses of more than an hour.
     """
     if longest_ns:
         kept = steps[steps <= longest_ns]
         return round(len(kept) * NS_PER_S / int(kept.sum()), 3) if kept.sum() > 0 else None
-    own_ns = int(steps.sum())
+    own_ns = _recorded_ns(steps)
     if not len(steps) or not length_ns:
         return None
     is_short = own_ns < NEARLY_ALL * length_ns
-    return round((len(steps) + 1) * NS_PER_S / length_ns if is_short else len(steps) * NS_PER_S / own_ns, 3)
+    count = int((steps <= PAUSE_NS).sum())
+    return round((len(steps) + 1) * NS_PER_S / length_ns if is_short else count * NS_PER_S / own_ns, 3)
 
 
 def info_json(data: BagData, found: list[StreamSummary]) -> dict[str, Any]:
