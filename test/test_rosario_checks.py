@@ -182,6 +182,14 @@ class Drive:
 
         write_imu(self.archive, row)
 
+    def write_fixes_alone(self) -> None:
+        """GGA on a straight line eastwards, as far as the speed makes it."""
+        lines, gone = [], 0.0
+        for t, text, _ in tiny.times(5, SECONDS):
+            lines.append(f"{text} gps: {tiny.gga(gone / 2)}")  # which goes 2 m in a second, and north by its square
+            gone += self.speed_m_s(t) / 5
+        self.archive.write(self.archive.root / "gps.log", lines)
+
     def _write_gps(self) -> None:
         lines = []
         for t, text, _ in tiny.times(5, SECONDS):
@@ -227,6 +235,18 @@ def test_wheels_in_m_s_are_told(drive: Drive) -> None:
     assert mismatches(drive.archive, wheel_unit="m/s") == []
     rates = messages_of(drive.archive.root, Selection(topics="joint_states"), wheel_unit="m/s")["wheels/joint_states"]
     assert rates[0][1].velocity[:2].mean() == pytest.approx(0.9 / 0.285, rel=1e-4)
+
+
+def test_the_speed_is_that_of_the_fixes_where_the_receiver_tells_none(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiny, "place_at", lambda t: (2.0 * t, 0.0))
+    drive.per_rpm = 1.0
+    drive.write()
+    drive.write_fixes_alone()
+    (message,) = mismatches(drive.archive)
+    assert message.endswith("wheel_unit=rpm does not fit, --set wheel_unit=m/s would")
+    assert mismatches(drive.archive, wheel_unit="m/s") == []
 
 
 def test_wheels_of_no_known_unit_are_told(drive: Drive) -> None:

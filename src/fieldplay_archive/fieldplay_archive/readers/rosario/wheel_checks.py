@@ -17,12 +17,14 @@ from fieldplay_archive.measurement import Measurement, report_measurement
 from fieldplay_archive.readers.rosario.raw_folder import RAD_S_PER_RPM
 from fieldplay_archive.tables.table_streams import Tables
 from fieldplay_kinematics.extrinsics import edges_from_published
+from fieldplay_kinematics.geodesy import earth_centred_from_geodetic
 from fieldplay_messages import records
 from fieldplay_messages.errors import Defect
 from fieldplay_messages.stamps import NS_PER_S
 from fieldplay_messages.streams import Stream
 
 REAR_FIELDS = (9, 13)  # of the controller's text
+LEAST_STATUS = 2  # of NavSatStatus: RTK
 FEWEST_SECONDS = 5
 MOVING_M_S = 0.2  # by RTK; below it noise tells more than the wheels
 TURNING_RAD_S = 0.01  # rms of the turn rate, below which it tells nothing
@@ -168,7 +170,7 @@ def _motion(archive: Archive) -> _Motion | None:
         return None
     rotation = _base_R_imu(archive)
     turns = _seconds(archive.streams["imu"], lambda record: _turn_columns(record, rotation))
-    speeds = _seconds(archive.streams["velocity"], _speed_columns) if "velocity" in archive.streams else None
+    speeds = _speeds(archive)
     for other in (turns, speeds):
         if other is not None:
             wheels = wheels.join(other, on="second", how="left")
@@ -178,6 +180,21 @@ def _motion(archive: Archive) -> _Motion | None:
         return wheels[name].fill_null(np.nan).to_numpy() if name in wheels.columns else absent
 
     return _Motion(*(column(name) for name in ("left", "right", "steering", "direction", "turn", "speed")))
+
+
+def _speeds(archive: Archive) -> polars.DataFrame | None:
+    """RTK's speed by the second: as the receiver tells it, else by how far the fixes are from second to second."""
+    if "velocity" in archive.streams:
+        return _seconds(archive.streams["velocity"], _speed_columns)
+    places = _seconds(archive.streams["fix"], _place_columns) if "fix" in archive.streams else None
+    if places is None:
+        return None
+    places = places.drop_nulls().drop_nans().sort("second")
+    step = polars.col("second").diff()
+    earth_m = np.stack([places[axis].to_numpy() for axis in "xyz"], axis=1)
+    moved = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
+    places = places.with_columns(speed=polars.Series(moved), step=step)
+    return places.filter(polars.col("step") == 1).select("second", "speed")
 
 
 def _seconds(stream: Stream, columns: Columns) -> polars.DataFrame | None:
@@ -210,6 +227,16 @@ def _speed_columns(record: records.Record) -> dict[str, Floats]:
     if not isinstance(record, records.Twist):
         raise TypeError(f"expected velocities, got {type(record).__name__}")
     return {"speed": np.linalg.norm(record.linear_velocity_m_s[:, :2], axis=1)}
+
+
+def _place_columns(record: records.Record) -> dict[str, Floats]:
+    """Places on the earth, NaN where a fix is none."""
+    if not isinstance(record, records.Fix):
+        raise TypeError(f"expected fixes, got {type(record).__name__}")
+    altitude = np.nan_to_num(record.altitude_m)
+    found = earth_centred_from_geodetic(np.radians(record.latitude_deg), np.radians(record.longitude_deg), altitude)
+    found[record.status < LEAST_STATUS] = np.nan
+    return dict(zip("xyz", found.T, strict=True))
 
 
 def _base_R_imu(archive: Archive) -> Floats:
