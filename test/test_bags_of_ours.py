@@ -11,6 +11,8 @@ import yaml
 
 import fieldplay
 from fieldplay.cli.main import main
+from fieldplay.projection.projection import Wanted, projected
+from fieldplay_archive.datasets import open_dataset
 from helpers.foreign_bags import stored, write_ros2
 from helpers.sampled import Sampled
 from helpers.tiny_acfr import TinyAcfr
@@ -125,3 +127,16 @@ def test_a_report_tells_the_dataset(plain: Path, tmp_path: Path) -> None:
     assert main(["report", str(plain), str(tmp_path / "page.html")]) == 0
     page = (tmp_path / "page.html").read_text()
     assert "made of an archive of" in page and "(ameds)" in page
+
+
+def test_points_are_moved_by_the_truth_as_in_the_archive(sampled_ameds: Sampled) -> None:
+    """Of a bag of ours the dataset's truth is known too, which has pitch and roll; odometry of wheels is flat."""
+    wanted = Wanted(laser="lidar", camera="main_cam", time="5")
+    found = {}
+    for path in (sampled_ameds.archive, sampled_ameds.bag):
+        with open_dataset(path) as archive:
+            found[path] = projected(archive, wanted, step=lambda share, count: None, tell=print)
+    one, two = found[sampled_ameds.archive], found[sampled_ameds.bag]
+    assert one.motion.frame == two.motion.frame == "map"
+    apart = np.abs(one.projection.pixels - two.projection.pixels)[one.projection.is_visible]
+    assert apart.max() < 0.01

@@ -11,6 +11,7 @@ from fieldplay.data.conversion import BagOptions, Converted, convert
 from fieldplay.data.field_data import FieldData, Message, TopicInfo
 from fieldplay_archive.archive import Archive
 from fieldplay_archive.datasets import open_bags, open_dataset
+from fieldplay_archive.origins import custom_data_of
 from fieldplay_archive.outlets import checks
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
@@ -37,6 +38,10 @@ class ArchiveData(FieldData):
         if self.archive.bag is None:
             return self.archive.spec
         return self.archive.origin.spec if self.archive.origin else None
+
+    @property
+    def custom_data(self) -> Mapping[str, str]:
+        return custom_data_of(self.archive)
 
     @cached_property
     def _feeds(self) -> Mapping[str, Sequence[Feed]]:

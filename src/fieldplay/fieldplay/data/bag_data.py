@@ -50,6 +50,10 @@ class BagData(FieldData):
         return self.origin.spec if self.origin else None
 
     @property
+    def custom_data(self) -> Mapping[str, str]:
+        return self._bag.custom_data
+
+    @property
     def title(self) -> str:
         """What it is, for people."""
         made = f", made of an archive of {self.spec.title} ({self.spec.name})" if self.spec else ""

@@ -79,6 +79,11 @@ class FieldData(ABC):
 
     @property
     @abstractmethod
+    def custom_data(self) -> Mapping[str, str]:
+        """What a bag that is made of it says in its metadata of where it comes from."""
+
+    @property
+    @abstractmethod
     def topics(self) -> Mapping[str, TopicInfo]:
         """All topics by name."""
 

@@ -253,7 +253,7 @@ class FusionRun:
 def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> Fused:
     """Run a pipeline, and write a bag of what comes out and of what is passed on."""
     pipeline = run.pipeline
-    with BagWriter(out, overwrite=overwrite) as writer:
+    with BagWriter(out, overwrite=overwrite, custom_data=run.data.custom_data) as writer:
         result = run.into(BatchedBag(writer, {STATIC: ON_TF.type, **run.passed(), **run.outputs.topics()}))
         own = sum(count for topic, count in result.counts.items() if topic.startswith(f"{run.outputs.place}/"))
         if not (pipeline.statistics.accepted if SUCCESS in pipeline.outputs else own):

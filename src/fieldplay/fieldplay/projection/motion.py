@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from fieldplay.sources.archive import batches_of_feeds
 from fieldplay.sources.transforms import TF, FrameReader
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.origins import archive_of_origin
 from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_kinematics.frames import Frames
@@ -47,6 +48,8 @@ def frames_with_truth(archive: Archive, frames: Frames, first_ns: int, last_ns: 
 
     They know of pitch and roll, where odometry of wheels is flat: a quarter of a degree is some pixels in a picture.
     """
+    if archive.origin is not None:
+        archive = archive_of_origin(archive, archive.origin)
     spec = next((spec for spec in archive.spec.streams if spec.id == archive.spec.truth), None)
     stream = archive.streams.get(archive.spec.truth)
     if spec is None or stream is None:

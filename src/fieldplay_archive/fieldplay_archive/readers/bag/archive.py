@@ -56,6 +56,7 @@ def _spec_of_bag(spec: DatasetSpec, bag: Bag, origin: Origin | None) -> DatasetS
         truth=origin.topics.get(origin.spec.truth, ""),
         truth_max_std_m=origin.spec.truth_max_std_m,
         skip_gaps_s=origin.spec.skip_gaps_s,
+        projections=origin.spec.projections,
     )
 
 
