@@ -213,6 +213,11 @@ def test_a_topic_without_a_definition_stops_no_other(undefined: Path, tmp_path: 
     assert not (tmp_path / "none").exists()
 
 
+def test_nothing_is_said_of_topics_that_are_not_taken(undefined: Path, tmp_path: Path, capsys: Output) -> None:
+    assert main(["convert", str(undefined), str(tmp_path / "out"), "--topics", "words"]) == 0
+    assert "/gear" not in capsys.readouterr().err
+
+
 def test_definitions_can_be_handed_over(undefined: Path, packages: Path, tmp_path: Path, capsys: Output) -> None:
     given = ["--msgs", str(packages)]
     assert main(["export", str(undefined), str(tmp_path / "tables"), "--format", "csv", *given]) == 0

@@ -17,6 +17,7 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay_archive.outlets.bag_feeds import warnings_of_chosen
 from fieldplay_archive.outlets.checks import check_settings
 from fieldplay_archive.outlets.frame_trees import told_of_trees
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
@@ -86,7 +87,7 @@ def run(chosen: argparse.Namespace) -> int:
             for line in (*written.notes, *(omissions(archive, selection) if chosen.derived else ())):
                 tell(line)
         finally:
-            for line in (*archive.warnings, *archive.defects.in_short()):
+            for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
                 tell(line)
         topics = sum(1 for count in written.counts if count)
         trees = told_of_trees(archive, selection)

@@ -59,20 +59,22 @@ def add_arguments(parser: CommandParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Topics into files."""
     from fieldplay.export.folder import as_json, feeds_to_export, write_topics
+    from fieldplay_archive.outlets.bag_feeds import warnings_of_chosen
     from fieldplay_messages.outputs import whole
 
     _require_fitting(chosen)
     require_place(chosen.archive, chosen.out, overwrite=False)
     make, types, what = _form(chosen)
+    selection = selection_of(chosen)
     with opened(chosen) as data:
         archive = data.archive
         try:
-            feeds = feeds_to_export(archive, selection_of(chosen), types, what=what, watch=_watched)
+            feeds = feeds_to_export(archive, selection, types, what=what, watch=_watched)
             with whole(chosen.out, is_folder=True) as folder:
                 topics = list(make(feeds, folder))
                 write_topics(folder, topics)
         finally:
-            for line in (*archive.warnings, *archive.defects.in_short()):
+            for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
                 tell(line)
     if chosen.json:
         print_line(as_json(topics))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fieldplay_archive.archive import Archive
+from fieldplay_archive.archive import WARNING, Archive
 from fieldplay_archive.outlets.selection import Selection, chosen_topics, remapped
 from fieldplay_messages.bags.channels import Channel, Qos
 from fieldplay_messages.bags.offers import channel_of_indexed
@@ -121,6 +121,16 @@ def carried_feeds(archive: Archive, feeds: Sequence[Feed], window: Window) -> tu
             lines.append(f"{feed.topic}: {what} {'are' if is_static and before > 1 else 'is'} written at the start")
         found.append(feed)
     return found, lines
+
+
+def warnings_of_chosen(archive: Archive, selection: Selection) -> list[str]:
+    """The warnings about an archive, without those about topics of a bag that are not taken."""
+    if archive.bag is None:
+        return archive.warnings
+    topics = {name: topic_in_namespace(name, selection.namespace) for name in archive.streams}
+    wanted = chosen_topics(selection, topics.values())
+    others = tuple(f"{WARNING}{name}: " for name, topic in topics.items() if topic not in wanted)
+    return [line for line in archive.warnings if not line.startswith(others)]
 
 
 def topic_in_namespace(name: str, namespace: str | None) -> str:

@@ -213,7 +213,8 @@ class McapReader:
         file.seek(-len(MAGIC), os.SEEK_END)
         self.is_cut = not ended or file.read() != MAGIC
         if self.is_cut:
-            self.faults.append(f"the file was cut off, after byte {self.position}: other readers may refuse it")
+            what = "what is whole before it is read; other readers may refuse it"
+            self.faults.append(f"the file was cut off at byte {self._size}: {what}")
 
     def _content(self, record: _Record) -> bytes:
         if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA):

@@ -37,8 +37,8 @@ MOST_BYTES = 100_000  # of a revolution: more is no radar that gives one range f
 FLAT = 1e-3  # of the range
 LEAD = (
     "Range against bearing as seen from above, the left on the left; a sensor that stands on its edge has the angles "
-    "of its own plane. Orange is what the comparison with the radar takes for dust, smoke or rain. Numbers are objects "
-    "whose places are known, if the recording has reference_objects."
+    "of its own plane. Where lasers are compared with a radar, orange is what that takes for dust, smoke or rain. "
+    "Numbers are objects whose places are known, if the recording has reference_objects."
 )
 
 
