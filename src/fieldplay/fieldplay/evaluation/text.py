@@ -16,6 +16,7 @@ from fieldplay_fusion.evaluation.words import ATE, LENGTH, RPE, UNITS, told_of_e
 from fieldplay_messages.errors import counted
 from fieldplay_messages.stamps import NS_PER_S
 
+UNNAMED = "unnamed"
 COLUMNS = ("count", "rmse", "mean", "median", "std", "most")
 HEADS = ("count", "rmse", "mean", "median", "std", "max")
 UNIT_WORDS = {"m": "m", "deg": "deg", "percent": "%", "deg_per_m": "deg/m"}
@@ -149,9 +150,9 @@ def _frames_text(found: Compared) -> str:
 
 def _way_text(way: Way) -> str:
     """Which frame moves in which, as far as they have names; "" where neither has one."""
-    if not way.parent or not way.child:
-        return f"{way.child} moving" if way.child else f"poses in {way.parent}" if way.parent else ""
-    return f"{way.parent} -> {way.child}"
+    if not way.parent and not way.child:
+        return ""
+    return f"{way.parent or UNNAMED} -> {way.child or UNNAMED}"
 
 
 def _claims_text(claims: TruthClaims) -> str:
