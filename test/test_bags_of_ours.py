@@ -87,6 +87,13 @@ def test_what_is_computed_of_a_bag_is_what_is_computed_of_its_archive(
     assert stored(tmp_path / "again") == stored(tmp_path / "one")
 
 
+def test_python_computes_of_a_bag_too(plain: Path) -> None:
+    with fieldplay.open(plain) as data:
+        assert "/ameds/wheels/odom" not in data.topics
+    with fieldplay.open(plain, derived=True) as data:
+        assert len(data.records("wheels/odom")["stamp_ns"]) > 10 and data.topics["/ameds/gnss/odom"].count
+
+
 def test_a_foreign_bag_has_nothing_computed(tmp_path: Path, capsys: Output) -> None:
     with pytest.raises(SystemExit):
         main(["convert", str(write_ros2(tmp_path / "bag")), str(tmp_path / "out"), "--derived"])

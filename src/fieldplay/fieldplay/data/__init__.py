@@ -7,7 +7,7 @@ from typing import Any
 from fieldplay.data.archive_data import open_archive_data
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
-from fieldplay_archive.datasets import is_plain_bag
+from fieldplay_archive.datasets import BAG, is_plain_bag
 
 
 def open_data(
@@ -15,5 +15,9 @@ def open_data(
 ) -> FieldData:
     """A bag, or an archive where its dataset is named or it is no bag."""
     if dataset is None and is_plain_bag(path):
-        return BagData(path, parameters)
+        bag = BagData(path, parameters)
+        if not derived or bag.origin is None:
+            return bag
+        bag.close()
+        dataset = BAG.name  # one of ours: what is computed of its archive is computed of it
     return open_archive_data(path, dataset, parameters, derived=derived)
