@@ -189,7 +189,7 @@ def _speeds(archive: Archive) -> polars.DataFrame | None:
     places = _seconds(archive.streams["fix"], _place_columns) if "fix" in archive.streams else None
     if places is None:
         return None
-    places = places.drop_nulls().drop_nans().sort("second")
+    places = places.filter(polars.all_horizontal(polars.col("x", "y", "z").is_finite())).sort("second")
     step = polars.col("second").diff()
     earth_m = np.stack([places[axis].to_numpy() for axis in "xyz"], axis=1)
     moved = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
