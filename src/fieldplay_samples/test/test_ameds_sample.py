@@ -14,6 +14,7 @@ from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
 from fieldplay_samples.writers.ameds import settings
 from fieldplay_samples.writers.ameds.ins import ins_tables
+from fieldplay_samples.writers.ameds.platform import platform_tables
 from fieldplay_samples.writers.ameds.scenario import make_scenario
 
 TINY = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_rate_hz": 1.0}
@@ -201,3 +202,13 @@ def test_a_later_sample_is_the_same_drive_some_time_after() -> None:
     first, second = (make_scenario(3, 2.0, settings() | {"late_s": late_s}) for late_s in (0.0, 3600.0))
     assert second.start_ns - first.start_ns == 3600 * 10**9
     np.testing.assert_array_equal(second.times("arms"), first.times("arms"))
+
+
+def test_the_twists_may_have_the_printed_columns() -> None:
+    usual, printed = (
+        platform_tables(make_scenario(3, 2.0, settings() | TINY | {"twist_columns": count}))["Platform2DVelocity.csv"]
+        for count in (7, 5)
+    )
+    assert [column.name for column in printed] == ["time_s", "x_m_s", "y_m_s", "z_rad_s", "std_z_rad_s"]
+    for mine, other in zip(printed, [*usual[:4], usual[6]], strict=True):
+        np.testing.assert_array_equal(mine.values, other.values)

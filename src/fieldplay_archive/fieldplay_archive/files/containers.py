@@ -307,14 +307,17 @@ class JoinedFiles(Files):
         self._folder = FolderFiles(root, report)
         self._inner: dict[str, Files] = {}
         self.twice: list[str] = []
-        there = {_folder_and_name(name) for name in self._folder.names}
+        packed = [name for name in self._folder.matching(PACKED_NAME.pattern) if is_packed(root / name)]
+        there = {_folder_and_name(name) for name in self._folder.names} if packed else set()
         try:
-            for name in self._folder.names:
-                if PACKED_NAME.fullmatch(last_part(name)) and is_packed(root / name):
-                    self._add(name, root / name, there, report)
+            for name in packed:
+                self._add(name, root / name, there, report)
         except BaseException:
             self.close()
             raise
+        if not self._inner:
+            super().__init__(self._folder.table)
+            return
         inside = (f"{zipped}/{name}" for zipped, files in self._inner.items() for name in files.names)
         super().__init__([*(name for name in self._folder.names if name not in self._inner), *inside])
 

@@ -11,6 +11,7 @@ from fieldplay_samples.writers.tables import TextColumn, columns, time_column
 
 WHEELS = (1, 2, 3, 4)
 ANGLES = ("roll", "pitch", "yaw")
+PRINTED_TWIST_COLUMNS = 5  # with the time: of the deviations only that of the turn rate
 
 
 def platform_tables(scenario: AmedsScenario) -> dict[str, list[TextColumn]]:
@@ -60,10 +61,9 @@ def _twist(scenario: AmedsScenario, time_s: Floats, deviations: str) -> list[Tex
     velocity, rate = motion.body_velocity(time_s), motion.body_rate(time_s)
     true = np.stack([velocity[:, 0], velocity[:, 1], rate[:, 2]], axis=1)
     measured = true + std * scenario.rng(deviations).standard_normal(true.shape)
-    return [
-        *columns(["x_m_s", "y_m_s", "z_rad_s"], measured, 6),
-        *columns(["std_x_m_s", "std_y_m_s", "std_z_rad_s"], np.broadcast_to(std, true.shape), 6),
-    ]
+    told = columns(["std_x_m_s", "std_y_m_s", "std_z_rad_s"], np.broadcast_to(std, true.shape), 6)
+    own = told[2:] if scenario.settings["twist_columns"] == PRINTED_TWIST_COLUMNS else told
+    return [*columns(["x_m_s", "y_m_s", "z_rad_s"], measured, 6), *own]
 
 
 def _pose(scenario: AmedsScenario, time_s: Floats) -> list[TextColumn]:
