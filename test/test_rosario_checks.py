@@ -294,3 +294,10 @@ def test_a_steering_that_the_robot_cannot_do_is_a_defect(drive: Drive, cleaned: 
     assert (defect.file, defect.row, defect.stream) == ("odometry_raw.log", 7, "wheel_joints")
     assert "expected at most 19 deg to either side, got 57.00 deg, and in 1 more rows" in defect.message
     assert len(messages_of(drive.archive.root, Selection(topics="joint_states"))["wheels/joint_states"]) == 300
+
+
+def test_what_is_known_of_the_sequence_goes_into_a_bag_s_metadata(archive: TinyRosario) -> None:
+    archive.write_odometry()
+    with open_dataset(archive.root) as opened:
+        assert opened.recording["name"] == "sequence 1" and opened.recording["condition"] == "easy"
+        assert opened.recording["notes"].startswith("3 turns of 180 degrees")

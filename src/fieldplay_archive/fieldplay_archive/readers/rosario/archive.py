@@ -170,6 +170,10 @@ def _finish(archive: Archive, streams: Mapping[str, Stream], known: _Known, *, o
     """Put what is known of the sequence into the archive's description."""
     sequence = sequence_of(archive, streams, known.number)
     describe(archive, known.calibration, sequence, of_bag=of_bag)
+    told = archive.spec.constants["sequences"].get(sequence)
+    if told is not None:
+        archive.recording |= {"name": f"sequence {sequence}", "area": "soybean fields near Rosario, Argentina"}
+        archive.recording |= {"condition": told["difficulty"], "notes": told["about"]}
     archive.checks.append(lambda opened: checks.check_length(opened, sequence))
 
 
