@@ -453,3 +453,29 @@ def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) 
     bends, place = numbers.split("] ")
     assert float(baseline) == pytest.approx(0.118718648, abs=1e-6) and bends == "[0, 0, 0, 0"
     assert [float(value) for value in place.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)
+
+
+def test_a_bag_of_ours_still_knows_the_noise_of_the_imu_and_rectifies(
+    rosario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs = load_method("openvins").needs
+    text = {
+        "about": "a script", "version": "1", "scans": "leftImage", "frame": "{leftImage.frame}",
+        "needs": {
+            "imu": {"types": list(needs["imu"].types), "noise": dict.fromkeys(NOISE, 1.0)},
+            "leftImage": {"types": list(needs["leftImage"].types), "camera": True, "rectified": True},
+        },
+        "files": {"noise.txt": " ".join(f"{{imu.{name}}}" for name in NOISE) + " {leftImage.topic}"},
+        "command": ["sh", "-c", f"cp noise.txt {tmp_path}/noise.txt"],
+        "trajectory": {"path": "poses.tum", "form": "tum"},
+    }  # fmt: skip
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
+    bag = tmp_path / "bag"
+    words = ["--set", "imu_noise_factor=10"]
+    assert main(["convert", str(rosario), str(bag), *words]) == 0
+    main(
+        ["slam", str(bag), str(tmp_path / "script.yaml"), "--truth", "ground_truth/odom", "--out", str(tmp_path / "o")]
+    )
+    *noise, topic = (tmp_path / "noise.txt").read_text().split()
+    assert [float(value) for value in noise] == pytest.approx([10 * value for value in NOISE.values()], rel=1e-5)
+    assert topic == "/rosario/stereo/left/image_rect/compressed"

@@ -161,8 +161,7 @@ class Archive(AbstractContextManager["Archive"]):
     @property
     def imu_noise(self) -> ImuNoise | None:
         """The noise of the dataset's IMU as its parameters have it."""
-        noise = self.spec.imu_noise
-        return None if noise is None else noise.scaled(float(self.parameters.get(NOISE_FACTOR, 1.0)))
+        return imu_noise_of(self.spec, self.parameters)
 
     @property
     def warnings(self) -> list[str]:
@@ -177,6 +176,11 @@ class Archive(AbstractContextManager["Archive"]):
     def close(self) -> None:
         self.on_close.close()
         self.kept_rows.close()
+
+
+def imu_noise_of(spec: DatasetSpec, parameters: Mapping[str, Any]) -> ImuNoise | None:
+    """The noise of a dataset's IMU, times what its parameters say."""
+    return None if spec.imu_noise is None else spec.imu_noise.scaled(float(parameters.get(NOISE_FACTOR, 1.0)))
 
 
 def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:

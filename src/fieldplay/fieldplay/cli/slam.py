@@ -19,6 +19,7 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.data.archive_data import ArchiveData
+from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
 from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways, truth_of_names
 from fieldplay.fusion.bindings import given_inputs
@@ -27,8 +28,9 @@ from fieldplay.slam.methods import Method, load_method, load_methods, method_fil
 from fieldplay.slam.results import DONE, Outcome, as_json, lines_of
 from fieldplay.slam.sensors import Known, UnfitError, frames_of, sensors_of, words_of
 from fieldplay.slam.trial import Fitting, Part, Trial, skipped
+from fieldplay_archive.archive import imu_noise_of
 from fieldplay_archive.datasets import truth_max_std_of
-from fieldplay_archive.spec import DatasetSpec
+from fieldplay_archive.spec import DatasetSpec, ImuNoise
 from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
 from fieldplay_messages.errors import UsageError
 
@@ -100,14 +102,21 @@ def run(chosen: argparse.Namespace) -> int:
     return int(any(outcome.status != DONE for outcome in outcomes))
 
 
+def _imu_noise(data: FieldData) -> ImuNoise | None:
+    """The noise of the IMU, of an archive or of a bag that was made of one."""
+    if isinstance(data, ArchiveData):
+        return data.archive.imu_noise
+    origin = data.origin if isinstance(data, BagData) else None
+    return None if origin is None else imu_noise_of(origin.spec, origin.parameters)
+
+
 def _fitting(
     chosen: argparse.Namespace, methods: Sequence[Method], data: FieldData, spec: DatasetSpec | None
 ) -> tuple[list[Fitting], dict[str, Outcome]]:
     """The methods that fit the archive, and what is to be said of the others."""
     given = given_inputs(chosen.input, {name for method in methods for name in method.needs})
     told = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
-    noise = data.archive.imu_noise if isinstance(data, ArchiveData) else None
-    known = Known(given=given, told=told, dataset=spec.name if spec else "", noise=noise)
+    known = Known(given=given, told=told, dataset=spec.name if spec else "", noise=_imu_noise(data))
     frames = frames_of(data)
     fittings, unfit = [], {}
     for method in methods:
