@@ -75,7 +75,7 @@ def test_the_camera_info_of_rectified_images_fits_them(messages: Messages, camer
     np.testing.assert_allclose(info.p.reshape(3, 4), projection, atol=0.01)
     np.testing.assert_allclose(info.k.reshape(3, 3), projection[:, :3], atol=0.01)
     assert info.r.tolist() == np.eye(3).reshape(-1).tolist() and not info.d.any()
-    assert info.header.frame_id == f"{camera}_camera_rect"
+    assert info.header.frame_id == f"{camera}_camera_rectified"
     assert (raw.header.frame_id, raw.p.tolist()) == (f"{camera}_camera", info.p.tolist())
 
 
@@ -84,9 +84,9 @@ def test_a_point_has_the_same_row_in_both_images_by_tf_and_camera_info(messages:
     static = {
         item.child_frame_id: (item.header.frame_id, item.transform) for item in messages["/tf_static"][0][1].transforms
     }
-    assert static["left_camera_rect"][0] == "left_camera"
+    assert static["left_camera_rectified"][0] == "left_camera"
     for camera in CAMERAS:
-        rotation = Rotation.from_quat(xyzw(static[f"{camera}_camera_rect"][1].rotation)).as_matrix()
+        rotation = Rotation.from_quat(xyzw(static[f"{camera}_camera_rectified"][1].rotation)).as_matrix()
         np.testing.assert_allclose(rotation, matrices(camera)[2].T, atol=1e-6)
     points = np.array([[0.4, -0.2, 2.0], [-1.0, 0.5, 4.0], [0.1, 0.3, 8.0]])
     in_right = points @ np.array(tiny.CALIBRATION["cam1"]["T_cn_cnm1"])[:3, :3].T  # type: ignore[call-overload]
@@ -102,7 +102,7 @@ def test_a_point_has_the_same_row_in_both_images_by_tf_and_camera_info(messages:
 def test_packed_images_hold_the_same_without_loss(root: Path, messages: Messages) -> None:
     found = messages_of(root, STEREO)
     packed = found["stereo/right/image_rect/compressed"][2][1]
-    assert packed.format == "png" and packed.header.frame_id == "right_camera_rect"
+    assert packed.format == "png" and packed.header.frame_id == "right_camera_rectified"
     raw = messages["stereo/right/image_rect"][2][1].data.reshape(376, 672, 3)
     assert (cv2.imdecode(packed.data, cv2.IMREAD_UNCHANGED) == raw).all()
 
@@ -110,7 +110,7 @@ def test_packed_images_hold_the_same_without_loss(root: Path, messages: Messages
 def test_without_the_option_there_are_none(root: Path) -> None:
     found = messages_of(root, Selection(topics="stereo|tf_static"))
     assert not [topic for topic in found if "rect" in topic]
-    assert "left_camera_rect" not in {item.child_frame_id for item in found["/tf_static"][0][1].transforms}
+    assert "left_camera_rectified" not in {item.child_frame_id for item in found["/tf_static"][0][1].transforms}
 
 
 def test_a_damaged_picture_is_told_once_and_is_missing_rectified_too(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_bag_s_images_are_rectified_by_the_camera_info_beside_them(
                                                messages[f"stereo/{camera}/image_rect"])]  # fmt: skip
         assert (images[0] == images[1]).all()
     children = {item.child_frame_id for _, message in found["/tf_static"] for item in message.transforms}
-    assert {"left_camera_rect", "right_camera_rect", "left_camera", "imu"} <= children
+    assert {"left_camera_rectified", "right_camera_rectified", "left_camera", "imu"} <= children
 
 
 def test_a_bag_with_packed_images_has_packed_rectified_ones(root: Path, tmp_path: Path, messages: Messages) -> None:

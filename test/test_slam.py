@@ -411,7 +411,7 @@ def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: P
         found = filled_files(name, rosario)
         for side in ("left", "right"):
             assert f"/rosario/stereo/{side}/image_rect" in found["command"]
-        assert "image_raw" not in found["command"] and found["frame"] == "left_camera_rect"
+        assert "image_raw" not in found["command"] and found["frame"] == "left_camera_rectified"
     assert (
         "left_camera_info_topic:=/rosario/stereo/left/camera_info_rect" in filled_files("rtabmap", rosario)["command"]
     )

@@ -15,13 +15,13 @@ from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import transform_from_rotation
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
+from fieldplay_messages.cdr.rectification import RECTIFIED
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import CameraInfos, Clouds, Record
 
 FRAME = "Frame"
 INFO = "sensor_msgs/msg/CameraInfo"
 SIDES = ("left", "right")
-RECTIFIED = "_rectified"  # ends the frame of a camera whose pictures are turned as they are rectified
 LONGEST_BASELINE_M = 5.0  # that a robot may have
 
 

@@ -20,7 +20,7 @@ SAME = 1e-6  # by which a matrix may differ from another
 FISHEYES = ("equidistant", "fisheye")
 PLAIN = {"mono8", "mono16", "16UC1", "16SC1", "32FC1", "8UC1", "bgr8"}  # which are taken as they are
 INTERPOLATED = ("u1", "u2")  # numbers of brightness or colour; between others, as distances, there need be none
-RECTIFIED = "_rect"  # behind the names of frames
+RECTIFIED = "_rectified"  # ends the frame of a camera whose images are rotated as they are rectified
 
 Array = NDArray[np.float64]
 Image = NDArray[Any]
