@@ -177,7 +177,10 @@ def records_without_msg(data: bytes) -> bytes:
 @pytest.fixture
 def undefined(tmp_path: Path) -> Path:
     """A bag as those of Humble and before: without definitions."""
-    bag = write_ros2(tmp_path / "bag", plugin="sqlite3")
+    return forget_definitions(write_ros2(tmp_path / "bag", plugin="sqlite3"))
+
+
+def forget_definitions(bag: Path) -> Path:
     (storage,) = bag.glob("*.db3")
     with sqlite3.connect(storage) as database:
         database.execute("DROP TABLE message_definitions")
@@ -623,3 +626,24 @@ def test_poses_of_files_have_no_frames_to_name(tmp_path: Path, capsys: Output) -
     assert main(["evaluate", str(tmp_path / "estimate.tum"), str(tmp_path / "truth.tum")]) == 0
     out = capsys.readouterr().out
     assert "frames without names; laid upon the truth" in out and "?" not in out
+
+
+def test_bags_without_definitions_are_read_as_the_distribution_that_they_are_of(tmp_path: Path, capsys: Output) -> None:
+    """As of Humble and Galactic: the messages themselves tell, by where they end."""
+    bag = tmp_path / "bag"
+    with Writer(bag, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        for distribution, topic in ((Stores.ROS2_HUMBLE, "/older"), (Stores.ROS2_JAZZY, "/newer")):
+            store = get_typestore(distribution)
+            types, connection = store.types, writer.add_connection(topic, RANGE, typestore=store)
+            header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "front")
+            later = [0.125] if topic == "/newer" else []
+            message = types[RANGE](header, 1, 0.5, 0.25, 8.0, 2.5, *later)
+            for row in range(3):
+                writer.write(connection, START_NS + row, store.serialize_cdr(message, RANGE))
+    forget_definitions(bag)
+    assert main(["check", str(bag)]) == 0
+    assert main(["convert", str(bag), str(tmp_path / "out")]) == 0
+    assert "/older: sensor_msgs/msg/Range is that of an older ROS 2" in capsys.readouterr().err
+    with AnyReader([tmp_path / "out"]) as reader:
+        found = {c.topic: reader.deserialize(data, RANGE).variance for c, _, data in reader.messages()}
+    assert found == {"/older": 0.0, "/newer": 0.125}

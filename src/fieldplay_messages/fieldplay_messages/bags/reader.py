@@ -6,7 +6,7 @@ A bag may be damaged or compressed, as a whole or message by message: what can b
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from fieldplay_messages.bags.metadata import (
     topics_of_information,
 )
 from fieldplay_messages.bags.offers import is_same_layout
+from fieldplay_messages.bags.older_types import has_changed, kind_of_messages
 from fieldplay_messages.bags.ros1_types import Ros1Conversion, migration_of_kind
 from fieldplay_messages.bags.sqlite import SqliteReader
 from fieldplay_messages.bags.storage import (
@@ -292,9 +293,12 @@ class Ros2Bag(Bag):
         joined: dict[str, IndexedTopic] = {}
         for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
             stored = files[0][0]
+            places = joined_places([places for _, places in files])
             kind = self._kind_of(stored)
+            if not self._is_defined(stored) and has_changed(topic.msgtype):
+                kind = kind_of_messages(kind, self._samples(places))
             migration = migration_of_kind(kind)
-            own = IndexedTopic(kind, joined_places([places for _, places in files]), stored)
+            own = IndexedTopic(kind, places, stored)
             if migration is not None:
                 self._note(f"{topic.name}: {topic.msgtype} is that of an older ROS 2; messages get Jazzy's new fields")
                 plain = replace(stored, definition="", definition_form="", type_hash="")
@@ -312,6 +316,18 @@ class Ros2Bag(Bag):
         order = dict.fromkeys(topic.name for topic, _ in parts)
         return {name: joined[name] for name in order}
 
+    def _is_defined(self, stored: StoredTopic) -> bool:
+        """Whether the bag, or the user, defines the type of a topic."""
+        given = self._reading.message_files
+        return bool(stored.definition) or (given is not None and bool(given.definitions_of(stored.topic.msgtype)))
+
+    def _samples(self, places: MessagePlaces) -> Iterator[bytes]:
+        """Some messages: the first, one between and the last, as far as they can be read."""
+        count = len(places.stamp_ns)
+        for row in sorted({0, count // 2, count - 1}):
+            with suppress(ArchiveError):
+                yield from self.read(int(places.block[row]), [int(places.offset[row])])
+
     def _kind_of(self, stored: StoredTopic) -> MessageKind:
         is_told = bool(stored.definition or stored.type_hash)  # else the text of a type without fields means nothing
         return kind_of_definition(
@@ -325,6 +341,10 @@ class Ros2Bag(Bag):
     def _migration_in(self, storage: StorageReader, topic: Topic) -> Ros1Conversion | None:
         """What makes messages of a topic, which are of an older ROS 2, those of Jazzy; None where nothing must."""
         stored = next((own for own in storage.topics.values() if own.topic == topic), None)
+        if stored and stored.is_cdr and not self._is_defined(stored) and has_changed(topic.msgtype):
+            found = self.indexed.get(topic.name)  # which has looked at some messages
+            convert = found.convert if found and found.kind.msgtype == topic.msgtype else None
+            return convert if isinstance(convert, Ros1Conversion) else None
         key = (topic.msgtype, stored.definition if stored else "")
         if key not in self._migrations:
             self._migrations[key] = migration_of_kind(self._kind_of(stored)) if stored and stored.is_cdr else None
