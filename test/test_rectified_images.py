@@ -9,11 +9,16 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.data.conversion import BagOptions, convert
+from fieldplay.fusion.bindings import info_of
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.checks import check
 from fieldplay_archive.outlets.selection import Selection
+from fieldplay_messages.cdr.record_decoder import camera_of_info
+from fieldplay_messages.cdr.rectification import Rectification, camera_of_images
+from fieldplay_messages.spec import Camera
 from helpers import tiny_rosario as tiny
 from helpers.archive_messages import Messages, messages_of, xyzw
 from helpers.bag_messages import messages_of_bag
@@ -196,3 +201,28 @@ def test_without_a_camera_nothing_is_rectified_and_it_is_said(
         main(["convert", str(tmp_path / "bag"), str(tmp_path / "out"), "--rectify"])
     assert "--rectify: expected images with a camera_info beside them" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("info", ["camera_info_rect", "camera_info"])
+def test_a_pipeline_does_not_rectify_rectified_images_again(root: Path, tmp_path: Path, info: str) -> None:
+    """Whichever CameraInfo lies beside them: that of others, with the lens, tells of them by its P."""
+    bag, topics = tmp_path / "bag", f"stereo/.*/(image_rect|{info})$|tf"
+    with open_dataset(root) as archive:
+        convert(archive, bag, Selection(topics=topics, images="raw", rectify=True), BagOptions())
+    camera = camera_of_images("/stereo/left/image_rect", spec_camera(bag, f"/rosario/stereo/left/{info}"))
+    assert not Rectification(camera).is_needed
+    assert camera.fx == pytest.approx(RECTIFIED["f"], abs=0.01)
+    with fieldplay.open(bag) as data:
+        assert info_of(data, data.topic("left/image_rect")) == f"/rosario/stereo/left/{info}"
+
+
+def spec_camera(bag: Path, topic: str) -> Camera:
+    ((_, message), *_) = messages_of_bag(bag)[topic]
+    return camera_of_info(message)
+
+
+def test_images_that_are_rectified_already_stay_alone(root: Path, tmp_path: Path) -> None:
+    with open_dataset(root) as archive:
+        convert(archive, tmp_path / "bag", Selection(topics="left", rectify=True), BagOptions())
+    assert main(["convert", str(tmp_path / "bag"), str(tmp_path / "out"), "--rectify"]) == 0
+    assert set(messages_of_bag(tmp_path / "out")) == set(messages_of_bag(tmp_path / "bag"))

@@ -92,5 +92,5 @@ def info_of(data: FieldData, topic: TopicInfo) -> str:
     """The CameraInfo beside pictures."""
     plain = topic.name.removesuffix(COMPRESSED)
     place = plain.rpartition("/")[0]
-    names = (f"{place}/camera_info", f"{plain}/camera_info")
+    names = (f"{place}/camera_info", f"{plain}/camera_info", f"{place}/camera_info_rect")
     return next((name for name in names if name in data.topics and data.topics[name].type == INFO), "")

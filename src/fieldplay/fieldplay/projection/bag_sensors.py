@@ -11,6 +11,7 @@ from fieldplay_archive.spec import DatasetSpec
 from fieldplay_messages.bags.serialized import Serialized
 from fieldplay_messages.cdr.clouds import CLOUD
 from fieldplay_messages.cdr.record_decoder import FramedRecord
+from fieldplay_messages.cdr.rectification import camera_of_images
 from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
 from fieldplay_messages.records import CameraInfos
 from fieldplay_messages.spec import Camera, StreamSpec
@@ -42,7 +43,8 @@ def _camera(streams: Mapping[str, Stream], topic: str) -> Camera | None:
     info = f"{topic.rpartition('/')[0]}/camera_info"
     first = _first(streams[info]) if info in streams else None
     record = first.record if first else None
-    return record.camera if isinstance(record, CameraInfos) and record.camera.fx > 0 else None
+    is_known = isinstance(record, CameraInfos) and record.camera.fx > 0
+    return camera_of_images(topic, record.camera) if is_known and isinstance(record, CameraInfos) else None
 
 
 def _first(stream: Stream) -> FramedRecord | None:

@@ -16,9 +16,9 @@ from fieldplay_archive.spec import ImuNoise
 from fieldplay_kinematics.frames import Frames
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.cdr.record_decoder import FramedRecord, record_of_message
-from fieldplay_messages.cdr.rectification import Rectification
+from fieldplay_messages.cdr.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay_messages.errors import ArchiveError, UserError
-from fieldplay_messages.feeds.pictures import CAMERA_INFO_RECT, IMAGE_RECT
+from fieldplay_messages.feeds.pictures import CAMERA_INFO_RECT
 from fieldplay_messages.records import CameraInfos
 from fieldplay_messages.spec import Camera
 from fieldplay_messages.stamps import NS_PER_S
@@ -43,6 +43,7 @@ class Sensor:
     camera: Camera | None = None
     camera_frame: str = ""  # of rectified images, if theirs is another: that of the camera
     rotation: Array | None = None  # (3, 3), and its rotation to that of the images
+    is_made: bool = False  # rectified here, rather than by whoever made the archive
     noise: ImuNoise | None = None
 
 
@@ -96,7 +97,8 @@ def _sensor(data: FieldData, need: Need, topic: TopicInfo, known: Known) -> Sens
     info, camera = _camera(data, topic) if need.camera else ("", None)
     frame = topic.frame or _frame(data, topic)
     sensor = Sensor(topic=name, frame=frame, rate_hz=rate_hz, info=info, camera=camera, noise=known.noise or need.noise)
-    return _rectified(sensor) if need.rectified else sensor
+    is_rectified = sensor.topic.removesuffix(COMPRESSED).rpartition("/")[2].startswith(IMAGE_RECT)
+    return _rectified(sensor) if need.rectified and not is_rectified else sensor
 
 
 def _rectified(sensor: Sensor) -> Sensor:
@@ -105,8 +107,9 @@ def _rectified(sensor: Sensor) -> Sensor:
     found, folder = Rectification(sensor.camera), sensor.info.rpartition("/")[0]
     packed = COMPRESSED if sensor.topic.endswith(COMPRESSED) else ""
     made = replace(
-        sensor, topic=f"{folder}/{IMAGE_RECT}{packed}", info=f"{folder}/{CAMERA_INFO_RECT}", camera=found.rectified
-    )
+        sensor, topic=f"{folder}/{IMAGE_RECT}{packed}", info=f"{folder}/{CAMERA_INFO_RECT}", camera=found.rectified,
+        is_made=True,
+    )  # fmt: skip
     if not found.is_rotated:
         return made
     return replace(made, frame=found.frame(sensor.frame), camera_frame=sensor.frame, rotation=found.rotation)
@@ -160,7 +163,7 @@ def _camera(data: FieldData, topic: TopicInfo) -> tuple[str, Camera]:
     framed = _first(data, info)
     if framed is None or not isinstance(framed.record, CameraInfos):
         raise ArchiveError(f"{info}: no message of it can be read")
-    return info, framed.record.camera
+    return info, camera_of_images(topic.name, framed.record.camera)
 
 
 def words_of(method: Method, sensors: Mapping[str, Sensor], frames: Frames) -> dict[str, str]:

@@ -97,14 +97,13 @@ class Trial:
         """A bag of the topics that the method needs, and of no other."""
         names = [name for sensor in fitting.sensors.values() for name in (sensor.topic, sensor.info) if name]
         wanted = "|".join(map(re.escape, dict.fromkeys([STATIC, *names])))
-        needs = fitting.method.needs.values()
-        is_raw, is_rectified = any(need.raw for need in needs), any(need.rectified for need in needs)
+        is_raw = any(need.raw for need in fitting.method.needs.values())
         selection = Selection(
             start_s=self.part.start_s,
             duration_s=self.part.duration_s,
             topics=f"^({wanted})$",
             images="raw" if is_raw else None,
-            rectify=is_rectified,
+            rectify=any(sensor.is_made for sensor in fitting.sensors.values()),
         )
         self.data.to_bag(path, selection, progress=self.progress)
         return path

@@ -20,7 +20,9 @@ from fieldplay.view.pictures import pictures
 from fieldplay_messages import records
 from fieldplay_messages.batches import Topic
 from fieldplay_messages.cdr.record_decoder import FramedRecord
+from fieldplay_messages.cdr.rectification import IMAGE_RECT
 from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay_messages.feeds.pictures import CAMERA_INFO, CAMERA_INFO_RECT
 from fieldplay_messages.records import Record
 from fieldplay_messages.stamps import NS_PER_S
 
@@ -159,8 +161,9 @@ class Recording:
         self._stream.log(rr.new_entity_path([STATIC, child]), transform, static=True)
 
     def _send_pictures(self, topic: Topic, parts: list[records.Pictures]) -> None:
-        info = f"{_folder(topic.name)}/camera_info"
-        plane = _plane(info) if info in self._topics else ""
+        folder, rectified = _folder(topic.name), _is_rectified(topic.name)
+        infos = [f"{folder}/{CAMERA_INFO_RECT}"] * rectified + [f"{folder}/{CAMERA_INFO}"]
+        plane = next((_plane(info) for info in infos if info in self._topics), "")
         leaves, stamps = (np.concatenate([getattr(part, name) for part in parts]) for name in ("leaves_ns", "stamp_ns"))
         try:
             for rows, entry in pictures(parts, plane):
@@ -244,6 +247,11 @@ def _size(record: Record) -> int:
         found = [record.load(row) for row in range(len(record))]
         return sum(len(data.data if isinstance(data, records.Pixels) else data) for data in found)
     return len(record) * BYTES_PER_ROW
+
+
+def _is_rectified(topic: str) -> bool:
+    """Whether the images of a topic are rectified, as its name tells."""
+    return topic.removesuffix("/compressed").rpartition("/")[2].startswith(IMAGE_RECT)
 
 
 def _folder(topic: str) -> str:

@@ -12,14 +12,13 @@ from fieldplay_archive.outlets.static_frames import feed_of_static_frames, recti
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_messages.bags.serialized import Serialized, SerializedStream, messages_as_they_are
 from fieldplay_messages.cdr.record_decoder import record_of_message
-from fieldplay_messages.cdr.rectification import Rectification
+from fieldplay_messages.cdr.rectification import IMAGE_RECT, Rectification
 from fieldplay_messages.errors import ArchiveError, Defect, UsageError
 from fieldplay_messages.feeds.feed import Feed
 from fieldplay_messages.feeds.pictures import (
     CAMERA_INFO,
     CAMERA_INFO_RECT,
     COMPRESSED,
-    IMAGE_RECT,
     INFO,
     RAW,
     camera_info_message,
@@ -50,7 +49,7 @@ def rectified_feeds(archive: Archive, selection: Selection, first_ns: int) -> It
     """
     edges: dict[str, Edge] = {}
     found = list(_pictures(archive))
-    if not found:
+    if not found and not any(_name_of_image(name).startswith(IMAGE_RECT) for name in archive.streams):
         raise UsageError(f"--rectify: expected images with a camera_info beside them, {archive.root} has none")
     seen = set()
     for name, stream, camera in found:
@@ -69,14 +68,20 @@ def rectified_feeds(archive: Archive, selection: Selection, first_ns: int) -> It
         yield feed_of_static_frames(list(edges.values()), first_ns, "", 0)
 
 
+def _name_of_image(topic: str) -> str:
+    """The last part of a topic, whether its images are packed or not."""
+    return topic.removesuffix(PACKED).rpartition("/")[2]
+
+
 def _pictures(archive: Archive) -> Iterator[tuple[str, SerializedStream, BagCamera]]:
     """Topics with images that have a CameraInfo beside them and are not rectified yet."""
     for name, stream in archive.streams.items():
         if not isinstance(stream, SerializedStream) or stream.msgtype not in (RAW, COMPRESSED):
             continue
-        folder, _, last = name.removesuffix(PACKED).rpartition("/")
+        folder = name.removesuffix(PACKED).rpartition("/")[0]
         info = archive.streams.get(f"{folder}/{CAMERA_INFO}")
-        is_there = f"{folder}/{IMAGE_RECT}" in archive.streams or last.startswith(IMAGE_RECT)
+        rectified = (f"{folder}/{IMAGE_RECT}", f"{folder}/{IMAGE_RECT}{PACKED}")
+        is_there = any(topic in archive.streams for topic in rectified) or _name_of_image(name).startswith(IMAGE_RECT)
         if is_there or not isinstance(info, SerializedStream) or info.msgtype != INFO:
             continue
         try:

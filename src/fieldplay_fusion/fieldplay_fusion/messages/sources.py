@@ -15,7 +15,7 @@ from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.transforms import transform_from_rotation
 from fieldplay_messages.batches import Part
 from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
-from fieldplay_messages.cdr.rectification import RECTIFIED
+from fieldplay_messages.cdr.rectification import RECTIFIED, camera_of_images
 from fieldplay_messages.errors import ArchiveError
 from fieldplay_messages.records import CameraInfos, Clouds, Record
 
@@ -85,7 +85,7 @@ class PortReader:
         if framed is None or not isinstance(framed.record, CameraInfos):
             raise ArchiveError(f"{source.info}: its bytes cannot be read as {INFO}")
         try:
-            self.cameras[source.port] = StereoCamera(framed.record.camera)
+            self.cameras[source.port] = StereoCamera(camera_of_images(source.topic, framed.record.camera))
         except ArchiveError as error:
             raise ArchiveError(f"{source.info}: {error}") from None
 

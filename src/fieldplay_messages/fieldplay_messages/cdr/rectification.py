@@ -22,8 +22,19 @@ PLAIN = {"mono8", "mono16", "16UC1", "16SC1", "32FC1", "8UC1", "bgr8"}  # which 
 INTERPOLATED = ("u1", "u2")  # numbers of brightness or colour; between others, as distances, there need be none
 RECTIFIED = "_rectified"  # ends the frame of a camera whose images are rotated as they are rectified
 
+IMAGE_RECT = "image_rect"  # how topics of rectified images are called, as in image_proc
+
 Array = NDArray[np.float64]
 Image = NDArray[Any]
+
+
+def camera_of_images(topic: str, camera: Camera) -> Camera:
+    """The camera of the images on a topic by its CameraInfo: K and D of that are not of rectified images, but its P.
+
+    Rectified images are those of topics such as `left/image_rect`, `left/image_rect_color/compressed`.
+    """
+    name = topic.removesuffix("/compressed").rpartition("/")[2]
+    return Rectification(camera).rectified if name.startswith(IMAGE_RECT) else camera
 
 
 def undistortion_maps(

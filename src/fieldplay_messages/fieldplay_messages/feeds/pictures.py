@@ -13,7 +13,7 @@ import numpy as np
 from fieldplay_messages.cdr.layout import Layout, layout_of, open_layout_of
 from fieldplay_messages.cdr.picture_files import whole_picture
 from fieldplay_messages.cdr.picture_pixels import decoded
-from fieldplay_messages.cdr.rectification import Rectification
+from fieldplay_messages.cdr.rectification import IMAGE_RECT, Rectification
 from fieldplay_messages.errors import ArchiveError, Defect, Report
 from fieldplay_messages.feeds.feed import Feed, Pieces, SingleMessages, SpanMessages
 from fieldplay_messages.records import CameraInfos, Pictures, Pixels
@@ -28,7 +28,7 @@ PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as Open
 RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
 MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
 
-CAMERA_INFO, IMAGE_RECT, CAMERA_INFO_RECT = "camera_info", "image_rect", "camera_info_rect"
+CAMERA_INFO, CAMERA_INFO_RECT = "camera_info", "camera_info_rect"
 
 Images = Literal["raw", "compressed", "both"]
 
