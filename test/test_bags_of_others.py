@@ -647,3 +647,14 @@ def test_bags_without_definitions_are_read_as_the_distribution_that_they_are_of(
     with AnyReader([tmp_path / "out"]) as reader:
         found = {c.topic: reader.deserialize(data, RANGE).variance for c, _, data in reader.messages()}
     assert found == {"/older": 0.0, "/newer": 0.125}
+
+
+def test_fields_that_no_layout_knows_are_no_issue(tmp_path: Path, capsys: Output) -> None:
+    """Texts of wide characters pass through; that they are not gone through makes them no damage."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        channel = Channel(topic="/wide", msgtype="my_robot/msg/Wide", msgdef="wstring text\n", type_hash="")
+        number = writer.add_channel(channel)
+        data = bytes((0, 1, 0, 0)) + struct.pack("<I", 2) + "ab".encode("utf-16-le")
+        writer.write(messages_of_channel(number, np.array([START_NS]), PiecePayloads([data])))
+    assert main(["check", str(bag)]) == 0

@@ -2,15 +2,35 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from fieldplay_messages.bags.offers import undefined_types
+from rosbags.interfaces import Nodetype
+
+from fieldplay_messages.bags.offers import needed_types, undefined_types
 from fieldplay_messages.bags.topics import Bag
 from fieldplay_messages.batches import Batch
 from fieldplay_messages.cdr.columns import Decoder
+from fieldplay_messages.cdr.layout import NUMBERS, MessageKind
 from fieldplay_messages.errors import ArchiveError, Defect, counted
 from fieldplay_messages.stamps import NS_PER_S
 
+WIDE = "/wstring"  # how a text of wide characters looks, which is of no package
 LISTED = 100  # issues of a topic; the others are counted
+
+
+def _is_decodable(kind: MessageKind) -> bool:
+    """Whether a type has only fields that a layout knows: texts of wide characters and the like it does not."""
+    names = needed_types(kind.msgtype, kind.definitions)
+    fields = (field for name in names for _, field in kind.definitions[name][1])
+    return all(base in NUMBERS or base == "string" for field in fields for base in _base_types(field))
+
+
+def _base_types(field: Any) -> Iterator[str]:
+    node, inner = field
+    if node == Nodetype.BASE:
+        yield str(inner[0])
+    elif node != Nodetype.NAME:
+        yield from _base_types(inner[0])
 
 
 class DecodingCheck:
@@ -22,7 +42,7 @@ class DecodingCheck:
         self._decoders = {
             name: Decoder(found.kind, strict=False)
             for name, found in bag.indexed.items()
-            if not self._undefined[name] and found.kind.is_cdr
+            if not self._undefined[name] and found.kind.is_cdr and _is_decodable(found.kind)
         }
         self._found: Counter[str] = Counter()
 
@@ -44,6 +64,7 @@ class DecodingCheck:
     def missing_definitions(self) -> Iterator[Defect]:
         """The topics that cannot be decoded, and how many issues were not listed, once all is read."""
         for name, missing in self._undefined.items():
+            missing = [name for name in missing if not name.endswith(WIDE)]
             if missing:
                 what = f"expected a definition of {' and '.join(missing)}, got none; --msgs DIR takes .msg files"
                 yield Defect(file=self._bag.name, kind="missing_definition", stream=name, message=f"{name}: {what}")
