@@ -24,10 +24,11 @@ from distributed.scheduler import KilledWorker
 
 from fieldplay.batch import cluster
 from fieldplay.batch.cluster import Place, connected, ended, outcomes, require_version
-from fieldplay.batch.jobs import Job, digest_of, jobs_of, own_version, run_job, steps_of
+from fieldplay.batch.jobs import Job, digest_of, jobs_of, run_job, steps_of
 from fieldplay.cli import batch as command
 from fieldplay.cli.main import main
 from fieldplay_messages.errors import UserError
+from fieldplay_messages.version import own_version
 
 STEPS = ("check", "convert", "evaluate", "report")
 ALL = ("info", *STEPS)

@@ -14,7 +14,7 @@ import yaml
 from scipy.spatial.transform import Rotation
 
 import fieldplay
-from fieldplay.batch.jobs import done_before, jobs_of, own_version, run_job, steps_of
+from fieldplay.batch.jobs import done_before, jobs_of, run_job, steps_of
 from fieldplay.batch.results import write_results
 from fieldplay.cli.main import main
 from fieldplay.data.archive_data import open_archive_data
@@ -23,6 +23,7 @@ from fieldplay.slam.methods import filled, load_method, method_files
 from fieldplay.slam.sensors import Known, frames_of, sensors_of, words_of
 from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
 from fieldplay_messages.errors import UserError
+from fieldplay_messages.version import own_version
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from fieldplay_testing.walks import headings
 from fieldplay_testing.walks import transforms as poses_of

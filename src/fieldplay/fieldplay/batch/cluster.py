@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fieldplay.batch.jobs import Job, Outcome, failure_of, own_version
+from fieldplay.batch.jobs import Job, Outcome, failure_of
 from fieldplay_messages.errors import UsageError, UserError
+from fieldplay_messages.version import own_version
 
 LACKING = "batch needs the extra 'batch' (Dask): ./ws setup --with batch, or pip install 'fieldplay[batch]'"
 MOST_DEATHS = 2  # of workers with the same job: it is tried three times

@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from fieldplay_messages.errors import UsageError, UserError
 from fieldplay_messages.outputs import clean_up, write_whole
+from fieldplay_messages.version import own_version
 
 INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "evaluate", "report", "slam"
 OUTPUTS = {CONVERT: "bag", REPORT: "report.html", SLAM: "slam"}  # what a command writes; of the others, their JSON
@@ -95,11 +95,6 @@ class Outcome:
         """Why it failed, in a line."""
         lines = self.said.splitlines()
         return lines[-1].removeprefix("fieldplay: ") if lines else f"it ended with code {self.code}"
-
-
-def own_version() -> str:
-    """The version of fieldplay that runs here."""
-    return version("fieldplay")
 
 
 def method_name(step: Step) -> str:

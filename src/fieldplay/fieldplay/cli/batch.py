@@ -30,7 +30,6 @@ from fieldplay.batch.jobs import (
     clean_up_after,
     done_before,
     jobs_of,
-    own_version,
     run_job,
     steps_of,
 )
@@ -41,6 +40,7 @@ from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.slam.methods import load_methods
 from fieldplay_messages.errors import UsageError
 from fieldplay_messages.outputs import Partial, clean_up
+from fieldplay_messages.version import own_version
 from fieldplay_messages.yaml_text import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
