@@ -72,7 +72,7 @@ def test_the_player_gets_the_parameters_of_the_dataset(tmp_path: Path, monkeypat
     monkeypatch.setattr(describing, "Node", record)
     programs(tmp_path, "ameds", gyro_unit="rad/s", steering_zero_deg="90")
     (values,) = parameters
-    assert {"gyro_unit:=rad/s", "magnetometer_unit:=G", "steering_zero_deg:=90"} <= set(values["dataset_parameters"])
+    assert {"gyro_unit:=rad/s", "magnetometer_unit:=G", "steering_zero_deg:=90.0"} <= set(values["dataset_parameters"])
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,22 @@ def test_an_argument_that_the_launch_file_does_not_have_is_refused(
 def test_arguments_of_a_launch_file_that_includes_ours_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["ros2", "launch", "my_robot", "everything.launch.py", "slam:=true"])
     describing.refuse_unknown(LaunchContext(argv=["slam:=true"]), "ameds.launch.py", arguments_of("ameds"))
+
+
+def test_a_whole_number_is_one_of_a_node_s_setting_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node whose setting is 0.1 refuses the whole number 1 as a parameter of another type."""
+    told: dict[object, dict[str, object]] = {}
+    make = describing.Node
+
+    def record(**options: object) -> Node:
+        told[options["executable"]] = options["parameters"][0]
+        return make(**options)
+
+    monkeypatch.setattr(describing, "Node", record)
+    programs(tmp_path, "ameds", kinematics="true", slip_share="1")
+    assert repr(told["wheel_odometry"]["slip_share"]) == "1.0"
+    programs(tmp_path, "rosario", kinematics="true", steering_std_deg="2", integration="authors")
+    assert repr(told["ackermann_odometry"]["steering_std_deg"]) == "2.0"
+    assert told["ackermann_odometry"]["integration"] == "authors"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fieldplay.projection.projection import overlay_parameters
+from fieldplay_archive.archive import chosen_parameters
 from fieldplay_archive.datasets import robot_file, spec_of_dataset
 from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
 from fieldplay_archive.spec import DatasetParameter, DatasetSpec
@@ -102,6 +103,7 @@ def _switches(spec: DatasetSpec) -> list[tuple[str, bool, str]]:
 def _started(context: LaunchContext, spec: DatasetSpec, names: list[str]) -> list[LaunchDescriptionEntity]:
     refuse_unknown(context, f"{spec.name}.launch.py", names)
     values = {name: _typed(LaunchConfiguration(name).perform(context)) for name in names}
+    values |= chosen_parameters(spec, {name: values[name] for name in spec.parameters})  # 2 is a number of a node: 2.0
     if not os.path.exists(_place(values)):
         raise ArchiveError(f"archive: {_place(values)}: there is no such folder or file")
     started = [*_environment(), _player(spec, values)]
