@@ -4,7 +4,6 @@ import json
 import shutil
 import sqlite3
 import struct
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -342,35 +341,6 @@ def test_a_name_that_cannot_be_is_refused(word: str, told: str, tmp_path: Path, 
     with pytest.raises(SystemExit):
         main(["convert", str(bag), str(tmp_path / "out"), "--remap", word])
     assert told in capsys.readouterr().err
-
-
-def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path, capfd: Output) -> None:
-    """A name that ROS 2 does not allow, types that are not installed: a line for the name, one for the package."""
-    bag = tmp_path / "bag"
-    with BagWriter(bag) as writer:
-        for topic, msgtype in (("/ORB-SLAM", "UInt32"), ("/a", "Gear"), ("/b", "Tooth"), ("/value", "UInt32")):
-            package = "std_msgs" if msgtype == "UInt32" else "my_robot"
-            channel = Channel(topic=topic, msgtype=f"{package}/msg/{msgtype}", msgdef="", type_hash="")
-            number = writer.add_channel(channel)
-            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
-            writer.write(messages_of_channel(number, np.array([START_NS]), data))
-    assert main(["play", str(bag)]) == 0
-    told = capfd.readouterr().err
-    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in told
-    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in told
-    assert "published 1 message on 1 topic, skipped 0" in told
-    assert main(["play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]) == 0
-    assert "published 2 messages on 2 topics" in capfd.readouterr().err
-
-
-def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
-    bag = write_ros2(tmp_path / "bag")
-    command = ["fieldplay", "play", str(bag), "--wait-for-subscribers", "2"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        lines = iter(process.stderr.readline, "")
-        assert any("waits for 2 subscribers" in line for line in lines)
-        process.kill()
 
 
 @pytest.mark.parametrize("plugin", ["mcap", "sqlite3"])

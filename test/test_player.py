@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Any
 
+import numpy as np
 import pytest
 import rclpy
 import yaml
@@ -30,7 +31,11 @@ from tf2_msgs.msg import TFMessage
 from fieldplay.data.conversion import BagOptions, convert
 from fieldplay_archive.datasets import open_dataset
 from fieldplay_archive.outlets.selection import Selection
-from helpers.foreign_bags import stored, write_ros1, write_ros2
+from fieldplay_messages.bags.channels import Channel
+from fieldplay_messages.bags.writer import BagWriter
+from fieldplay_messages.feeds.messages import messages_of_channel
+from fieldplay_messages.feeds.payloads import PiecePayloads
+from helpers.foreign_bags import START_NS, stored, write_ros1, write_ros2
 
 PLAYER = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
 PATIENCE_S = 60.0
@@ -400,3 +405,33 @@ def test_what_cannot_be_played_is_said_in_a_line(parameters: dict[str, Any], sai
     assert code == 1
     assert said in output
     assert len(output.splitlines()) == 1
+
+
+def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path) -> None:
+    """A name that ROS 2 does not allow, types that are not installed: a line for the name, one for the package."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        for topic, msgtype in (("/ORB-SLAM", "UInt32"), ("/a", "Gear"), ("/b", "Tooth"), ("/value", "UInt32")):
+            package = "std_msgs" if msgtype == "UInt32" else "my_robot"
+            channel = Channel(topic=topic, msgtype=f"{package}/msg/{msgtype}", msgdef="", type_hash="")
+            number = writer.add_channel(channel)
+            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
+            writer.write(messages_of_channel(number, np.array([START_NS]), data))
+    played = subprocess.run(["fieldplay", "play", str(bag)], capture_output=True, text=True, check=True)
+    told = played.stderr
+    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in told
+    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in told
+    assert "published 1 message on 1 topic, skipped 0" in told
+    words = ["fieldplay", "play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]
+    played = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "published 2 messages on 2 topics" in played.stderr
+
+
+def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    command = ["fieldplay", "play", str(bag), "--wait-for-subscribers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any("waits for 2 subscribers" in line for line in lines)
+        process.kill()
