@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -271,15 +271,22 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
 
 def _run(player: Player, interrupted: Event) -> int:
     """Play in one thread, answer in others, and wait here, where signals arrive."""
-    done = Event()
+    done, woken = Event(), Event()
 
     def end(*_: object) -> None:
+        """Take no lock of playback's: the thread that holds it may wait for one of this thread's."""
         interrupted.set()
-        player.playback.stop()
+        woken.set()
 
+    def stop_when_interrupted() -> None:
+        woken.wait()
+        if interrupted.is_set():
+            player.playback.stop()
+
+    Thread(target=stop_when_interrupted, name="stop", daemon=True).start()
     _on_signal(end)
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
-        player.playback.stop()
+        woken.set()
     with (
         seldom_collected(),  # once more: what the opening has made is not looked at either
         player.topics.held(),
@@ -291,6 +298,7 @@ def _run(player: Player, interrupted: Event) -> int:
             wait_heeding_signals(done)
             playing.result()
             player.say_end()
+            woken.set()  # so that the thread that stops playback ends as well
             is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
             if not is_received and not interrupted.is_set():
                 player.get_logger().warning("a subscriber has not taken the last messages")
