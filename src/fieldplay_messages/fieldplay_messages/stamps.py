@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NS_PER_S = 1_000_000_000
+NO_TIME = int(np.iinfo(np.int64).min)  # of a row that has none
 DIGITS_NS, DIGITS_64 = 9, 19
 # 18 digits fit an int64 whatever they are; a Unix time in seconds has 10.
 SAFE_DIGITS, SAFE_FIRST_DIGIT = 10, 8  # so many digits of seconds, with at most such a first, fit as nanoseconds

@@ -1,10 +1,13 @@
 """The command `list`: the datasets that fieldplay knows."""
 
 import argparse
+from importlib import import_module
 
 from fieldplay.cli.terminal import print_line
 from fieldplay_archive.datasets import dataset_files
 from fieldplay_archive.spec import spec_from_file
+
+PIPELINES = "fieldplay_fusion.pipeline.chains"
 
 
 def add_arguments(_: argparse.ArgumentParser) -> None:
@@ -13,7 +16,7 @@ def add_arguments(_: argparse.ArgumentParser) -> None:
 
 def run(_: argparse.Namespace) -> int:
     """One line for each dataset: its name, what it is, and what its reader rests on; then the pipelines' names."""
-    from fieldplay_fusion.pipeline.chains import pipeline_files
+    pipeline_files = import_module(PIPELINES).pipeline_files
 
     for name, path in sorted(dataset_files().items()):
         spec = spec_from_file(path)

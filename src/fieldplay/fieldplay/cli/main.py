@@ -20,23 +20,23 @@ from fieldplay_messages.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
 DONE, NOTHING_USABLE = 0, 1  # argparse's own exit code for wrong usage is 2
-COMMANDS = {  # by name, the module below fieldplay.cli with add_arguments and run, and what is told of it
-    "list": ("datasets", "list the datasets that fieldplay knows, one line each"),
-    "info": ("info", "show what is in an archive, topic by topic"),
-    "check": ("check", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
-    "convert": ("conversion", "write an archive, or a part of it, into a rosbag2 bag"),
-    "export": ("export", "write topics into files: CSV, Parquet, TUM, KITTI, pictures, PCD"),
-    "play": ("play", "play an archive as live topics (needs ROS 2)"),
-    "report": ("report", "draw a page (HTML) about an archive or any bag"),
-    "view": ("view", "show an archive or any bag in Rerun: in space, over time, in the cameras"),
-    "project": ("projection", "draw a laser's points into a camera's picture, coloured by range"),
-    "batch": ("batch", "take many archives through these, on all cores or a cluster of Dask"),
-    "evaluate": ("evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
-    "slam": ("slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
-    "fuse": ("fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
-    "products": ("products", "list, show, get and delete the products that pipelines kept"),
-    "cdff": ("cdff.tools", "tools for logs and descriptions of CDFF (InFuse)"),
-    "sample": ("sample", "write a synthetic archive in a dataset's published layout"),
+COMMANDS = {  # by name, the module with add_arguments and run, and what is told of it
+    "list": ("fieldplay.cli.datasets", "list the datasets that fieldplay knows, one line each"),
+    "info": ("fieldplay.cli.info", "show what is in an archive, topic by topic"),
+    "check": ("fieldplay.cli.check", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
+    "convert": ("fieldplay.cli.conversion", "write an archive, or a part of it, into a rosbag2 bag"),
+    "export": ("fieldplay.cli.export", "write topics into files: CSV, Parquet, TUM, KITTI, pictures, PCD"),
+    "play": ("fieldplay.cli.play", "play an archive as live topics (needs ROS 2)"),
+    "report": ("fieldplay.cli.report", "draw a page (HTML) about an archive or any bag"),
+    "view": ("fieldplay.cli.view", "show an archive or any bag in Rerun: in space, over time, in the cameras"),
+    "project": ("fieldplay.cli.projection", "draw a laser's points into a camera's picture, coloured by range"),
+    "batch": ("fieldplay.cli.batch", "take many archives through these, on all cores or a cluster of Dask"),
+    "evaluate": ("fieldplay.cli.evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
+    "slam": ("fieldplay.cli.slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
+    "fuse": ("fieldplay.cli.fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
+    "products": ("fieldplay.cli.products", "list, show, get and delete the products that pipelines kept"),
+    "cdff": ("fieldplay.cli.cdff.tools", "tools for logs and descriptions of CDFF (InFuse)"),
+    "sample": ("fieldplay.cli.sample", "write a synthetic archive in a dataset's published layout"),
 }
 
 
@@ -67,7 +67,7 @@ def make_parser(command: str) -> argparse.ArgumentParser:
     for name, (module_name, text) in COMMANDS.items():
         sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:
-            module: Any = import_module(f"fieldplay.cli.{module_name}")
+            module: Any = import_module(module_name)
             finish = getattr(module, "complete", lambda chosen: None)  # what argparse leaves to do
             sub.set_defaults(run=getattr(module, "run", None), parser=sub, failed=NOTHING_USABLE, finish=finish)
             module.add_arguments(sub)

@@ -3,7 +3,9 @@
 import argparse
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from fieldplay.cli.arguments import add_archive, add_remap, add_selection, seconds, selection_of
 from fieldplay.cli.parser import CommandParser
@@ -14,6 +16,7 @@ from fieldplay_messages.progress import watched_opening
 from fieldplay_player.options import PlayOptions
 
 STORAGES = ("mcap", "sqlite3")
+NODE = "fieldplay_player.node"  # of a package of ROS, which may not be there
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -67,19 +70,21 @@ def run(chosen: argparse.Namespace) -> int:
         from rclpy.signals import SignalHandlerOptions
 
         from fieldplay_player.dds_profile import use_profile
-        from fieldplay_player.node import SWITCH_S, ignore_signals, play
+
+        node: Any = import_module(NODE)
     except ModuleNotFoundError as error:
         raise UsageError(f"play needs ROS 2: {error}") from None
     use_profile()
-    sys.setswitchinterval(SWITCH_S)
+    sys.setswitchinterval(node.SWITCH_S)
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
         with progress_bar("opening", "MB") as bar, watched_opening(partial(_show, bar)):
-            return play(chosen.archive, chosen.dataset, options)
+            code: int = node.play(chosen.archive, chosen.dataset, options)
+            return code
     finally:
         with letting_go():
             rclpy.try_shutdown()
-        ignore_signals()
+        node.ignore_signals()
 
 
 def _show(bar: ProgressBar, share: float, megabytes: int) -> None:

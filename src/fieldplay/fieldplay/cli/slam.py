@@ -21,8 +21,8 @@ from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.data.archive_data import ArchiveData
 from fieldplay.data.bag_data import BagData
 from fieldplay.data.field_data import FieldData
+from fieldplay.data.topic_choice import given_inputs
 from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways, truth_of_names
-from fieldplay.fusion.bindings import given_inputs
 from fieldplay.slam.environments import is_ready, provide
 from fieldplay.slam.methods import Method, load_method, load_methods, method_files
 from fieldplay.slam.results import DONE, Outcome, as_json, lines_of

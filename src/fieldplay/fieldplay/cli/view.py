@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NEEDS = "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view, or pip install 'fieldplay[view]'"
 LOCAL = "127.0.0.1"
+LISTENER = "fieldplay.view.nodes.listener"  # of a package of ROS, which may not be there
 LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
 
 
@@ -80,7 +82,8 @@ def run(chosen: argparse.Namespace) -> int:
 def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
     """Show what is heard until a signal comes, or the viewer is closed."""
     try:
-        from fieldplay.view.nodes.listener import listening
+        import_module("rclpy")
+        listening = import_module(LISTENER).listening
     except ModuleNotFoundError as error:
         raise UsageError(f"--live needs ROS 2: {error}") from None
     from fieldplay.view.backlog import Backlog

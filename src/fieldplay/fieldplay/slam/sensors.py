@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fieldplay.data.field_data import COMPRESSED, FieldData, TopicInfo
-from fieldplay.fusion.bindings import info_of, known_topic, topic_called
+from fieldplay.data.topic_choice import info_of, known_topic, topic_called
 from fieldplay.slam.methods import Method, Need
 from fieldplay_archive.spec import ImuNoise
 from fieldplay_kinematics.frames import Frames

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from fieldplay.tables.columns import TYPES, Columns, Values, is_same_table, joined, series_of
 from fieldplay.tables.writers import CSV, CsvWriter, ParquetWriter
-from fieldplay_archive.logs.index.file_index import NO_TIME, Places
 from fieldplay_messages.errors import Defect, Report, UsageError
 from fieldplay_messages.progress import Progress, unwatched
+from fieldplay_messages.stamps import NO_TIME
 
 GROUP_BYTES, GROUP_ROWS = 4 << 20, 1 << 17  # of what is written, in a row group of Parquet
 MOST_COLUMNS = 20_000
@@ -35,7 +36,7 @@ class Written(NamedTuple):
 class Block(NamedTuple):
     """Some rows: their times (n,), what each column has, and of which kinds the columns must be."""
 
-    times_ns: Places
+    times_ns: NDArray[np.int64]
     values: Values
     columns: Columns
 

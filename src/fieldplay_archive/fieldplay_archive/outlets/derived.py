@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 
 from fieldplay_archive.archive import Archive
+from fieldplay_archive.outlets.computations import computation_kind
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
-from fieldplay_fusion.integrity.sensor_integrity import SensorIntegrity
-from fieldplay_kinematics.ackermann_odometry import AckermannOdometry
 from fieldplay_kinematics.extrinsics import Edge
 from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.joint_transforms import JointTransforms
-from fieldplay_kinematics.lander_arm_tcp import LanderArmTcp
-from fieldplay_kinematics.odometry_path import OdometryPath
-from fieldplay_kinematics.robots import ArmTcp, ExpectedWheels, WheelOdometry, WheelPoses
-from fieldplay_kinematics.skid_steer_odometry import SkidSteerOdometry
 from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
 from fieldplay_messages.computation import TF, Computation, FrameNames, Output
 from fieldplay_messages.errors import ArchiveError, UsageError
@@ -28,22 +21,6 @@ from fieldplay_messages.feeds.feed import DERIVED, Feed, RowMessages, SpanMessag
 from fieldplay_messages.records import Clouds, Record, Transforms, joined
 from fieldplay_messages.streams import Span, Stream
 
-KINDS: Mapping[str, type[Computation]] = {
-    kind.name: kind
-    for kind in (
-        AckermannOdometry,
-        ArmTcp,
-        ExpectedWheels,
-        JointTransforms,
-        LanderArmTcp,
-        OdometryEvaluation,
-        OdometryPath,
-        SensorIntegrity,
-        SkidSteerOdometry,
-        WheelOdometry,
-        WheelPoses,
-    )
-}
 AT_ONCE_NS = 5_000_000_000
 NOTHING = Record(stamp_ns=np.zeros(0, np.int64))
 
@@ -77,7 +54,7 @@ def feeds_of_derived(archive: Archive, place: Place, *, of_joints: bool = True) 
     found: list[Feed] = []
     for spec in archive.spec.derived:
         feeds = _feeds_of_specs(archive, [spec], place)
-        if KINDS[spec.kind].places_joints:
+        if computation_kind(spec.kind).places_joints:
             base = {place.frame_prefix + spec.child_frames[0]} if spec.odom_tf and place.odom_tf else set()
             feeds = [
                 _with_children(feed, base) if feed.topic == TF else feed for feed in feeds if feed.topic != TF or base
@@ -122,7 +99,7 @@ def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Plac
 
 def feeds_of_joints(archive: Archive, place: Place) -> list[Feed]:
     """On /tf the frames that joint states alone determine."""
-    specs = [spec for spec in archive.spec.derived if KINDS[spec.kind].places_joints]
+    specs = [spec for spec in archive.spec.derived if computation_kind(spec.kind).places_joints]
     return [feed for feed in _feeds_of_specs(archive, specs, place) if feed.topic == TF]
 
 
@@ -149,7 +126,7 @@ def feeds_of_computation(
 
 def _settings(spec: DerivedSpec, place: Place) -> dict[str, Any]:
     """As a node would have them; of several of one kind this is the one that is named as the topic."""
-    kind = KINDS[spec.kind]
+    kind = computation_kind(spec.kind)
     names = {setting.name for setting in kind.settings}
     frames = {"frame": spec.frame, "child_frames": list(spec.child_frames)}
     found = {**{name: value for name, value in frames.items() if value}, **spec.settings}
@@ -170,7 +147,7 @@ def _names(spec: DerivedSpec, computation: Computation) -> Sequence[str]:
 
 
 def _made(spec: DerivedSpec, sources: Sequence[FedStream], place: Place) -> Computation:
-    made, prefix = KINDS[spec.kind](_settings(spec, place)), place.frame_prefix
+    made, prefix = computation_kind(spec.kind)(_settings(spec, place)), place.frame_prefix
     made.link = partial(_link, place)
     for name, source in zip(_names(spec, made), sources, strict=True):
         made.frames[name] = FrameNames(*(name and prefix + name for name in source.frames))

@@ -5,7 +5,8 @@ from fieldplay_archive.outlets.archive_feeds import window_of
 from fieldplay_archive.outlets.selection import Selection
 from fieldplay_archive.outlets.static_frames import why_no_map
 from fieldplay_archive.spec import DerivedSpec
-from fieldplay_fusion.evaluation.odometry_evaluation import OdometryEvaluation
+
+COMPARISON = "odometry_evaluation"  # the kind of computation that has two sides
 
 
 def omissions(archive: Archive, selection: Selection) -> list[str]:
@@ -21,7 +22,7 @@ def _comparisons(archive: Archive) -> list[str]:
     lines = []
     for spec in archive.spec.derived:
         there = [name in archive.streams and bool(archive.streams[name].spans) for name in spec.streams]
-        if spec.kind == OdometryEvaluation.name and any(there) and not all(there):
+        if spec.kind == COMPARISON and any(there) and not all(there):
             names = [_topic(archive, spec, name) for name in spec.streams]
             missing = " nor ".join(name for name, is_there in zip(names, there, strict=True) if not is_there)
             why = f"as it compares {' with '.join(names)}, and there is no {missing}"

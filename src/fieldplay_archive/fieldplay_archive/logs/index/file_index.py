@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay_messages.stamps import NO_TIME as NO_TIME
+
 Places = NDArray[np.int64]
 
 Table = NDArray[np.void]
 
-NO_TIME = int(np.iinfo(np.int64).min)
 PER_BLOCK = 256  # items of a column between two places that are kept,
 LARGE_ITEM = 4096  # but for those of so many bytes: then each
 SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
