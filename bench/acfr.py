@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from convert import best, scratch
 
-from fieldplay_archive.datasets import spec_of_dataset
-from fieldplay_archive.tables.marked_lines import MarkedLines
-from fieldplay_archive.tables.marked_rows import rows_from_lines
-from fieldplay_archive.tables.rows import ParsedRows
-from fieldplay_archive.tables.table import BLOCK_SIZE
+from fieldplay.datasets.registry import spec_of_dataset
+from fieldplay.io.marked_lines import MarkedLines
+from fieldplay.io.marked_rows import rows_from_lines
+from fieldplay.io.rows import ParsedRows
+from fieldplay.io.table import BLOCK_SIZE
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")

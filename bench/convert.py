@@ -20,12 +20,12 @@ from archive import write_clouds, write_pictures, write_tables
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.data.conversion import BagOptions, convert
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive, window_of
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.writer import BagWriter
-from fieldplay_messages.feeds.batches import batches
+from fieldplay.bags.writer import BagWriter
+from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.streams.feed_batches import batches
+from fieldplay.topics.archive_feeds import channel_of_feed, feeds_of_archive, window_of
+from fieldplay.topics.selection import Selection
 
 TOPICS = "imu/data_raw|platform/joint_states"
 ROUNDS = 5

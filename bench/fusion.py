@@ -21,9 +21,9 @@ import numpy as np
 from convert import scratch
 
 from fieldplay.cli.main import main as main_of_fieldplay
-from fieldplay_fusion.pipeline import Configuration, pipelines
-from fieldplay_fusion.pipeline.chains import source_of
-from fieldplay_fusion.pipeline.graph import graph_of
+from fieldplay_cdff.pipeline import Configuration, pipelines
+from fieldplay_cdff.pipeline.chains import source_of
+from fieldplay_cdff.pipeline.graph import graph_of
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.world.surfaces import GroundWithBox
 from fieldplay_samples.writers.sherpatt.box import truth_of

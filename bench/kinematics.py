@@ -14,12 +14,12 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 
-from fieldplay_archive.datasets import dataset_files
-from fieldplay_archive.spec import spec_from_file
-from fieldplay_kinematics import robots
-from fieldplay_kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
-from fieldplay_kinematics.dh import end_from_joints
-from fieldplay_kinematics.steered_wheels import twist_from_wheels, wheel_poses_from_angles, wheels_from_twist
+from fieldplay.datasets.registry import dataset_files
+from fieldplay.datasets.spec import spec_from_file
+from fieldplay.kinematics import robots
+from fieldplay.kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
+from fieldplay.kinematics.dh import end_from_joints
+from fieldplay.kinematics.steered_wheels import twist_from_wheels, wheel_poses_from_angles, wheels_from_twist
 
 URDF = Path(__file__).parents[1] / "urdf" / "interact.urdf"
 

@@ -17,8 +17,8 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
-from fieldplay_archive.datasets import dataset_files
-from fieldplay_archive.spec import spec_from_file
+from fieldplay.datasets.registry import dataset_files
+from fieldplay.datasets.spec import spec_from_file
 
 RATE_HZ = 50
 DEPTH = QoSProfile(depth=200)
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=1000)
     count = parser.parse_args().messages
-    command = ["ros2", "run", "fieldplay_kinematics", "wheel_poses", "--ros-args", *parameters("wheel_poses")]
+    command = ["ros2", "run", "fieldplay_ros", "wheel_poses", "--ros-args", *parameters("wheel_poses")]
     process = subprocess.Popen(command)
     rclpy.init()
     node = rclpy.create_node("stopwatch")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay_fusion.dfn.values import Cloud
-from fieldplay_fusion.pipeline.run import load_pipeline
-from fieldplay_kinematics.transforms import vector_from_rotation
+from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay_cdff.pipeline.run import load_pipeline
+from fieldplay_cdff.steps.values import Cloud
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 from fieldplay_testing.solid_scenes import any_pose, body, scene

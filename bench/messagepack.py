@@ -20,8 +20,8 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.logs.messagepack.values import arrays_from_bytes
+from fieldplay.datasets.registry import open_dataset
+from fieldplay_cdff.logs.messagepack.values import arrays_from_bytes
 
 HEIGHT, WIDTH = 772, 1032
 START_US = 1_543_311_000_000_000

@@ -18,9 +18,9 @@ from convert import scratch
 
 import fieldplay
 from fieldplay.cli.main import main as main_of_fieldplay
-from fieldplay.fusion.elevation import frame_t_root
-from fieldplay_fusion.evaluation.evaluation import EvaluationSettings, evaluated
-from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+from fieldplay_cdff.offline.elevation import frame_t_root
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 LENGTHS_M = (5.0, 10.0, 20.0)

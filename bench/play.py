@@ -24,7 +24,7 @@ from unittest.mock import patch
 import numpy as np
 from archive import write_clouds, write_pictures, write_tables
 
-from fieldplay_player.dds_profile import use_profile
+from fieldplay.player.dds_profile import use_profile
 
 ROOT = Path(__file__).parents[1]
 FAST = 1000.0  # a rate at which nothing is ever waited for
@@ -37,8 +37,8 @@ HEADS += ("took s", "lost", "CPU s", "MB", "start s")
 
 def play(path: str, rate: str, subscribers: str, out: str) -> None:
     """The player, which notes when its clock began to run, and what it took."""
-    from fieldplay_player import node
-    from fieldplay_player.player_time import PlayerClock
+    from fieldplay.player.player_time import PlayerClock
+    from fieldplay_ros import player_node as node
 
     begun: list[tuple[int, int]] = []
     run_from = PlayerClock.run_from
@@ -63,9 +63,9 @@ def is_bag(path: str) -> bool:
 
 def list_times(path: str, out: str) -> None:
     """Write down which topics move, and when their messages are due: what all runs are measured against."""
-    from fieldplay_archive.datasets import open_dataset
-    from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
-    from fieldplay_archive.outlets.selection import Selection
+    from fieldplay.datasets.registry import open_dataset
+    from fieldplay.topics.archive_feeds import feeds_of_archive
+    from fieldplay.topics.selection import Selection
 
     with open_dataset(Path(path)) as opened:
         feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))
@@ -81,10 +81,10 @@ def listen(path: str, out: str) -> None:
     """
     import rclpy
 
-    from fieldplay_archive.datasets import open_dataset
-    from fieldplay_archive.outlets.archive_feeds import channel_of_feed, feeds_of_archive
-    from fieldplay_archive.outlets.selection import Selection
-    from fieldplay_player.live_sink import message_class, profile
+    from fieldplay.datasets.registry import open_dataset
+    from fieldplay.topics.archive_feeds import channel_of_feed, feeds_of_archive
+    from fieldplay.topics.selection import Selection
+    from fieldplay_ros.live_sink import message_class, profile
 
     with open_dataset(Path(path)) as opened:
         feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))

@@ -130,7 +130,7 @@ def main() -> None:
                 how = {"archive": str(source), "loop": "true", "wait_for_subscribers": "1", "clock": str(CLOCK_HZ)}
                 how |= {"images": "compressed"} if source.name == "ameds" else {}
                 options = [word for key, value in how.items() for word in ("-p", f"{key}:={value}")]
-                command = [sys.executable, "-m", "fieldplay_player.node", "--ros-args", *options]
+                command = [sys.executable, "-m", "fieldplay_ros.player_node", "--ros-args", *options]
                 prefix = "/ameds" if source.name == "ameds" else ""
                 player = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
                 print(f"{name}, {source.name}", flush=True)

@@ -11,9 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fieldplay_fusion.products.index import FILE
-from fieldplay_fusion.products.product import Extent, Producer, Product, ProductMessage, ProductQuery, digest_of
-from fieldplay_fusion.products.store import ProductStore
+from fieldplay_cdff.products.index import FILE
+from fieldplay_cdff.products.product import (
+    Extent,
+    Producer,
+    Product,
+    ProductMessage,
+    ProductQuery,
+    digest_of,
+)
+from fieldplay_cdff.products.store import ProductStore
 
 TYPE, TOPIC = "std_msgs/msg/Float64", "/bench/number"
 MAKER = Producer(dfpc="Bench", implementation="Plain", configuration="0", version="0")

@@ -13,9 +13,9 @@ from convert import best, scratch
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.data.conversion import BagOptions, convert
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.topics.selection import Selection
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 START_S = 1514557578

@@ -14,12 +14,12 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay_fusion.dfn.step import Step, step_of
-from fieldplay_fusion.dfn.values import Frame
-from fieldplay_fusion.pipeline import Configuration
-from fieldplay_fusion.pipeline.chains import source_of
-from fieldplay_fusion.pipeline.graph import graph_of
-from fieldplay_fusion.projection.cameras import camera_from_numbers as model_of
+from fieldplay.projection.cameras import camera_from_numbers as model_of
+from fieldplay_cdff.pipeline import Configuration
+from fieldplay_cdff.pipeline.chains import source_of
+from fieldplay_cdff.pipeline.graph import graph_of
+from fieldplay_cdff.steps.step import Step, step_of
+from fieldplay_cdff.steps.values import Frame
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth, render
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world

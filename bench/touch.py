@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 import fieldplay
-from fieldplay.fusion.bindings import bindings
-from fieldplay.fusion.run import FusionPart, FusionRun, reader_of
-from fieldplay_fusion.messages.outputs import OutTopics
-from fieldplay_fusion.pipeline import load_pipeline, settings_of_words
+from fieldplay_cdff.io.outputs import OutTopics
+from fieldplay_cdff.offline.bindings import bindings
+from fieldplay_cdff.offline.run import FusionPart, FusionRun, reader_of
+from fieldplay_cdff.pipeline import load_pipeline, settings_of_words
 from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
 from fieldplay_samples.writers.ida.ground import TRUTH, below_ground_m
 

@@ -19,10 +19,10 @@ from typing import Any
 import rerun as rr
 from archive import write_clouds, write_pictures, write_tables
 
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.topics.selection import Selection
 from fieldplay.view import viewer
 from fieldplay.view.show import Shown
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.selection import Selection
 
 CAMERAS = {"MainCam": (1080, 1920), "AuxCam": (720, 1280)}
 CHILD = """

@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
 from fieldplay.view.viewer import free_port
-from helpers import browser as browsers
+from support import browser as browsers
 
 SIZE = (1100, 700)
 CAMERA, SPACE, PLOT = (5, 75, 260, 215), (300, 60, 830, 450), (40, 485, 1090, 650)  # left, top, right, bottom

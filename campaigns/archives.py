@@ -12,12 +12,12 @@ from pathlib import Path
 import fieldplay
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, LINES, XML_PARTS, YAML_PARTS, changed, with_parts
-from fieldplay_messages.errors import ArchiveError, UserError
+from fieldplay.core.errors import ArchiveError, UserError
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from fieldplay_testing.tiny_sherpatt import write_archive
-from helpers.tiny_acfr import TinyAcfr
-from helpers.tiny_ida import TinyIda
-from helpers.tiny_rosario import TinyRosario
+from support.tiny_acfr import TinyAcfr
+from support.tiny_ida import TinyIda
+from support.tiny_rosario import TinyRosario
 
 MOST_ALIKE = 2  # files of a folder that only their numbers tell apart: of many pictures so many stay
 TEXTS = (".csv", ".txt", ".log", ".xml", ".yaml", ".tab", ".tum")

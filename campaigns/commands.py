@@ -5,10 +5,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from campaigns.stage import Command, Stage
-from fieldplay_archive.logs.index import cache
+from fieldplay_cdff.logs.index import cache
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from fieldplay_testing.tiny_sherpatt import write_archive
-from helpers.stereo_bags import CHAIN, SETTINGS, pair, write_bag
+from support.stereo_bags import (
+    CHAIN,
+    SETTINGS,
+    pair,
+    write_bag,
+)
 
 PICTURES, CLOUDS = 2, 2  # that stay of each kind
 SET = [word for setting in SETTINGS for word in ("--set", setting)]

@@ -27,7 +27,7 @@ from rosbag2_interfaces import srv
 from sensor_msgs.msg import Imu, NavSatFix
 
 from campaigns.frame import WrongError, say
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.core.stamps import NS_PER_S
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 
 TENTHS = 10
@@ -60,7 +60,7 @@ class Use(NamedTuple):
 @contextmanager
 def playing(archive: Path, **values: Any) -> Iterator["subprocess.Popen[str]"]:
     """A player as a process."""
-    program = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
+    program = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"
     words = [word for name, value in values.items() for word in ("-p", f"{name}:={value}")]
     words = [str(program), "--ros-args", "-p", f"archive:={archive}", "-p", f"topics:={PLAYED}", *words]
     started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -5,11 +5,11 @@ import re
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
-from fieldplay_fusion.descriptors.catalogue import known
-from fieldplay_fusion.descriptors.checks import check_description
-from fieldplay_fusion.descriptors.reader import description_of_text
-from fieldplay_messages.config import config_folders
-from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay.core.config import config_folders
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay_cdff.descriptors.catalogue import known
+from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.reader import description_of_text
 
 BREAKS = re.compile("[\n\r\x85\u2028\u2029]")
 NAMES = ("ElevationMapping", "HapticScanning", "MapLocalisation")  # small ones: PyYAML is slow

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol
 
-from fieldplay_messages.errors import UserError
+from fieldplay.core.errors import UserError
 
 OURS = "fieldplay"
 BYTES_A_S = 100_000

@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, whic
 from campaigns.frame import MORE_MEMORY, Inputs, Summary, judge, keep, limit_memory, say
 from campaigns.mutations import BYTES, LARGEST, LINES, changed
 
-OURS = ("fieldplay", "fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages")
+OURS = ("fieldplay", "fieldplay_cdff")
 HEADED = ("bags", "settings", "trajectories")  # whose first line says how the rest is looked at
 FAILED = 3
 FRESH = 0.02  # the share of inputs that are drawn as the kind draws them

@@ -23,13 +23,13 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, which tests have too
 
 from campaigns.frame import say
-from fieldplay_messages.bags import mcap_records as records
-from fieldplay_messages.bags.channels import channel_of_type
-from fieldplay_messages.bags.compression import LZ4
-from fieldplay_messages.bags.writer import BagWriter
-from fieldplay_messages.errors import STEERING
-from fieldplay_messages.feeds.messages import messages_of_channel
-from fieldplay_messages.feeds.payloads import PiecePayloads
+from fieldplay.bags import mcap_records as records
+from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.compression import LZ4
+from fieldplay.bags.writer import BagWriter
+from fieldplay.core.errors import STEERING
+from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.payloads import PiecePayloads
 from fieldplay_testing.tiny_sherpatt import write_archive
 
 zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")

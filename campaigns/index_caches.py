@@ -14,10 +14,10 @@ import numpy as np
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.message_pack_logs import NUMBERS, plain_log
 from campaigns.mutations import INTEGERS, changed
-from fieldplay_archive.logs.index.cache import SMALLEST, index_place, kept_index
-from fieldplay_archive.logs.index.file_index import FileIndex
-from fieldplay_archive.logs.log import open_log
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError
+from fieldplay_cdff.logs.index.cache import SMALLEST, index_place, kept_index
+from fieldplay_cdff.logs.index.file_index import FileIndex
+from fieldplay_cdff.logs.log import open_log
 
 MEMORY = Path("/dev/shm")
 HEAD = "head"

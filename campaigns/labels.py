@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, XML_PARTS, changed, with_parts
-from fieldplay_archive.formats.pds4 import label_from_xml
+from fieldplay.io.pds4 import label_from_xml
 
 FIELDS = "".join(
     f"<Field_Delimited><name>{name}</name><data_type>ASCII_Real</data_type><unit>s</unit>"

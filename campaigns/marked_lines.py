@@ -11,11 +11,11 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
-from fieldplay_archive.tables.marked_lines import MarkedLines
-from fieldplay_archive.tables.marked_rows import MarkedSpec
-from fieldplay_archive.tables.rows import TableRows
-from fieldplay_archive.tables.table import Table
-from fieldplay_messages.errors import Defect, UserError
+from fieldplay.core.errors import Defect, UserError
+from fieldplay.io.marked_lines import MarkedLines
+from fieldplay.io.marked_rows import MarkedSpec
+from fieldplay.io.rows import TableRows
+from fieldplay.io.table import Table
 
 SIGNS = re.compile(r" *, *| +")
 LONG = 24  # characters, of which some may be digits finer than nanoseconds: halves are rounded either way

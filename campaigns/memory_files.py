@@ -3,8 +3,8 @@
 import io
 from collections.abc import Mapping
 
-from fieldplay_archive.files.containers import Files
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.containers import Files
 
 
 class MemoryFiles(Files):

@@ -13,9 +13,15 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LARGEST, LINES, TEXTS, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
-from fieldplay_archive.readers.rosario.nmea import BOM, GGA, NUMBERS, RMC, NmeaSpec
-from fieldplay_archive.tables.table import Table
-from fieldplay_messages.errors import Defect, UserError
+from fieldplay.core.errors import Defect, UserError
+from fieldplay.datasets.rosario.nmea import (
+    BOM,
+    GGA,
+    NUMBERS,
+    RMC,
+    NmeaSpec,
+)
+from fieldplay.io.table import Table
 
 BLANKS = b" \t\r"
 LOGS = 25

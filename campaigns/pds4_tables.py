@@ -12,13 +12,13 @@ from campaigns.labels import FIELDS, LABEL
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, XML_PARTS, changed, with_parts
 from campaigns.tables import PLAUSIBLE_NS
-from fieldplay_archive.formats.pds4 import label_from_xml
-from fieldplay_archive.readers.ida.clock import clock_from_rows
-from fieldplay_archive.readers.ida.motion import LARGEST, MotionFormat, MotionSpec
-from fieldplay_archive.readers.ida.products import Product, name_from_file
-from fieldplay_archive.tables.rows import TableRows
-from fieldplay_archive.tables.table import Table
-from fieldplay_messages.errors import ArchiveError, Defect, UserError
+from fieldplay.core.errors import ArchiveError, Defect, UserError
+from fieldplay.datasets.ida.clock import clock_from_rows
+from fieldplay.datasets.ida.motion import LARGEST, MotionFormat, MotionSpec
+from fieldplay.datasets.ida.products import Product, name_from_file
+from fieldplay.io.pds4 import label_from_xml
+from fieldplay.io.rows import TableRows
+from fieldplay.io.table import Table
 
 COLUMNS = ("time", "elapsed_hr", "enc1", "x_enc", "stat", "tool", "grapple_phase")
 HEADING = b"#time(s),elapsed_time(hr),enc1(rad),x_enc(m),stat(none),tool(none),grapple_phase(none)\r\n"

@@ -9,9 +9,9 @@ import numpy as np
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import INTEGERS, changed
-from fieldplay_messages.cdr.picture_files import picture_from_bytes, whole_picture
-from fieldplay_messages.cdr.picture_pixels import pixels_from_file
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError
+from fieldplay.messages.picture_files import picture_from_bytes, whole_picture
+from fieldplay.messages.picture_pixels import pixels_from_file
 
 SIZE = (12, 20)
 LARGEST = 1 << 22  # pixels that are decoded: of more the header alone is looked at

@@ -14,11 +14,11 @@ from typing import Any
 from campaigns.frame import Found, Inputs
 from campaigns.play_head import Message, Rules, S, UnclearError
 from campaigns.play_model import Model, Moment, standing_at
-from fieldplay_player.options import PlayOptions
-from fieldplay_player.playback import Playback
-from fieldplay_player.program import Program
-from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import Data, DueMessage
+from fieldplay.player.options import PlayOptions
+from fieldplay.player.playback import Playback
+from fieldplay.player.program import Program
+from fieldplay.player.read_ahead import Gap
+from fieldplay.player.works import Data, DueMessage
 
 MS = 1_000_000
 MOST_EVENTS = 3000  # a loop of microseconds has no end

@@ -7,7 +7,7 @@ import numpy as np
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, LINES, changed
-from fieldplay_archive.formats.pcd import cloud_from_pcd, header_from_pcd
+from fieldplay.io.pcd import cloud_from_pcd, header_from_pcd
 
 POINTS = 20
 LAYOUT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("ring", "<u2"), ("t", "<f8")])

@@ -9,8 +9,8 @@ import tifffile
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import changed, with_length
-from fieldplay_archive.formats.geotiff import open_raster
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.geotiff import open_raster
 
 SHAPE = (20, 24)
 GRID = [(33550, 12, 3, (0.5, 0.5, 0.0), True), (33922, 12, 6, (0.0, 0.0, 0.0, 400.0, 900.0, 0.0), True)]

@@ -65,7 +65,7 @@ class Start:
         if self.is_launch:
             words = ["ros2", "launch", "fieldplay_bringup", "ida.launch.py"]
             return [*words, *(f"{name}:={value}" for name, value in values.items())]
-        player = Path(get_package_prefix("fieldplay_player")) / "lib" / "fieldplay_player" / "player"
+        player = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"
         return [str(player), "--ros-args", *(word for name in values for word in ("-p", f"{name}:={values[name]}"))]
 
 
@@ -143,7 +143,7 @@ def _end(start: Start, started: "subprocess.Popen[bytes]", mark: str) -> None:
             os.kill(pid, signal.SIGKILL)
     elif start.way == "failed":
         _wait_until(lambda: started.poll() is not None or len(list(_pids(mark))) > 1, BEGINS_S)
-        players = [pid for pid in _pids(mark) if "fieldplay_player" in _words(pid) and pid != started.pid]
+        players = [pid for pid in _pids(mark) if "fieldplay_ros" in _words(pid) and pid != started.pid]
         for pid in players[:1]:
             os.kill(pid, signal.SIGKILL)
     else:

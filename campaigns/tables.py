@@ -9,9 +9,9 @@ from typing import NamedTuple
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
-from fieldplay_archive.tables.table import Table
-from fieldplay_archive.tables.table_format import TableSpec
-from fieldplay_messages.errors import Defect, UserError
+from fieldplay.core.errors import Defect, UserError
+from fieldplay.io.table import Table
+from fieldplay.io.table_format import TableSpec
 
 SPEC = TableSpec(layouts=[["time", "x", "y"]], header={"time": ["t", "stamp.*"], "x": ["pos.*"], "y": ["speed"]})
 PLAUSIBLE_NS = (946_684_800 * 10**9, 4_102_444_800 * 10**9)

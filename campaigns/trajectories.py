@@ -12,9 +12,9 @@ import numpy as np
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, changed
 from campaigns.tables import START_S, ns_of_text
+from fieldplay.core.errors import UserError
 from fieldplay.evaluation.pose_files import TIMES_FILE, way_of_file
-from fieldplay_fusion.evaluation.trajectories import Trajectory
-from fieldplay_messages.errors import UserError
+from fieldplay.trajectories.trajectories import Trajectory
 
 ROWS, NS = 8, 10**9
 LONG_DIGITS, LONGEST_TIME = 15, 20  # of whole numbers that are nanoseconds; characters of times that are no ties

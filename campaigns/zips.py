@@ -11,8 +11,8 @@ from pathlib import Path
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, changed, with_length
-from fieldplay_archive.files.containers import ZIP_FAULTS, Files, ZipFiles
-from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.io.containers import ZIP_FAULTS, Files, ZipFiles
 
 MEMORY = Path("/dev/shm")
 MEMBERS = {

@@ -8,10 +8,10 @@ import pytest
 
 from fieldplay_samples.sample import SampleOptions
 from fieldplay_testing.tiny_ameds import FEW_PICTURES, TinyAmeds
-from helpers.browser import BROWSERS, MISSING, Browser
-from helpers.sampled import Sampled, sampled
+from support.browser import BROWSERS, MISSING, Browser
+from support.sampled import Sampled, sampled
 
-pytest.register_assert_rewrite("helpers.launched_tests")  # so that its assertions tell what differs
+pytest.register_assert_rewrite("support.launched_tests")  # so that its assertions tell what differs
 
 
 @pytest.fixture(scope="session")

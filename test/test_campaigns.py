@@ -11,7 +11,7 @@ from campaigns.frame import Found, Inputs, WrongError, campaign, fault_of, keep
 from campaigns.hostile import judged, names_that_steer
 from campaigns.kinds import KINDS
 
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError
 
 MOMENT_S = 0.1
 ROOT = Path(__file__).parents[1]
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def instrument_imports(include):
-    assert "fieldplay_archive" in include
+    assert "fieldplay" in include
     yield
 
 def Mutate(data, most):

@@ -1,7 +1,4 @@
-"""The arrow of dependence: bringup -> player -> archive, player -> fusion and kinematics, ROS only where it is said.
-
-Of the samples the player has the command alone.
-"""
+"""The arrow of dependence between packages, and between the folders of the library; ROS only where it is said."""
 
 import ast
 import importlib.util
@@ -15,24 +12,43 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src"
 TESTING = "fieldplay_testing"
-LIBRARY = {"fieldplay_archive", "fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"}
 MAY_IMPORT: dict[str, set[str]] = {
     "fieldplay_interfaces": set(),
-    "fieldplay_messages": set(),
-    "fieldplay_kinematics": {"fieldplay_messages"},
-    "fieldplay_fusion": {"fieldplay_interfaces", "fieldplay_kinematics", "fieldplay_messages"},
-    "fieldplay_archive": {"fieldplay_fusion", "fieldplay_kinematics", "fieldplay_messages"},
-    "fieldplay_player": {"fieldplay_archive", "fieldplay_messages"},
     "fieldplay_samples": set(),
-    "fieldplay": {*LIBRARY, "fieldplay_player", "fieldplay_samples"},
-    "fieldplay_bringup": {*LIBRARY, "fieldplay", "fieldplay_player", "fieldplay_samples"},
-    TESTING: {*LIBRARY, "fieldplay", "fieldplay_player"},  # each module what those have whose tests use it
+    "fieldplay": {"fieldplay_samples"},
+    "fieldplay_cdff": {"fieldplay"},
+    "fieldplay_ros": {"fieldplay", "fieldplay_cdff", "fieldplay_interfaces"},
+    "fieldplay_bringup": {"fieldplay", "fieldplay_cdff", "fieldplay_ros", "fieldplay_samples"},
+    TESTING: {"fieldplay", "fieldplay_cdff"},  # each module what those have whose tests use it
 }
+# The folders of the library, each of which imports only those before it; "" are the modules of the root.
+ORDER = (
+    "core",
+    "messages",
+    "streams",
+    "bags",
+    "io",
+    "geometry",
+    "kinematics",
+    "trajectories",
+    "dust",
+    "datasets",
+    "topics",
+    "convert",
+    "recording",
+    "",
+    "evaluation",
+    "export",
+    "projection",
+    "report",
+    "view",
+    "benchmark",
+    "player",
+    "cli",
+)
 ROS_FILES = (
     "/nodes/",
-    "fieldplay_player/node.py",
-    "fieldplay_player/live_sink.py",
-    "fieldplay_player/services.py",
+    "/fieldplay_ros/",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/fusion.py",
     "fieldplay_bringup/demo/audience.py",
@@ -84,6 +100,18 @@ def imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def test_a_folder_of_the_library_imports_only_those_before_it() -> None:
+    for path in modules("fieldplay"):
+        own = path.relative_to(SRC / "fieldplay" / "fieldplay").parts
+        here = own[0] if len(own) > 1 else ""
+        before = {*ORDER[: ORDER.index(here)], here}
+        for name in imported_names(path):
+            folder = folder_of(name)
+            if folder.partition(".")[0] == "fieldplay":
+                there = folder.split(".")[1] if "." in folder else ""
+                assert there in before or (name == "fieldplay" and here == "cli"), f"{path}: {name}"
+
+
 def is_ros_file(path: Path) -> bool:
     return any(part in path.as_posix() for part in ROS_FILES)
 
@@ -104,7 +132,7 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
 def test_so_do_its_tests_with_what_they_share(package: str) -> None:
     """Else they would not run where only the packages are built that its package.xml names."""
     below = MAY_IMPORT[package] | {package, TESTING}
-    for path in (SRC / package / "test").glob("*.py"):
+    for path in (SRC / package / "test").rglob("*.py"):
         ours = {name for name in reached_packages(path) if name.startswith("fieldplay")}
         assert ours <= below, path
 
@@ -122,7 +150,7 @@ def test_no_folders_import_each_other_in_a_circle() -> None:
             here = folder_of(dotted(path.parent / "__init__.py", package))
             there = {folder_of(name) for name in imported_names(path)}
             below.setdefault(here, set()).update(there - {here, ""})
-    assert "fieldplay_messages" in below["fieldplay_messages.cdr"]
+    assert "fieldplay.core" in below["fieldplay.messages"]
     try:
         TopologicalSorter(below).prepare()
     except CycleError as error:
@@ -138,6 +166,6 @@ def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
     ]
     if importlib.util.find_spec("rerun") is None:  # an extra, which the viewer alone imports
         names = [name for name in names if not name.startswith("fieldplay.view.")]
-    assert "fieldplay_messages.stamps" in names
+    assert "fieldplay.core.stamps" in names
     result = subprocess.run([sys.executable, "-c", BLOCK_ROS, *names], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

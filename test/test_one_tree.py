@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from fieldplay.cli.main import main
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
-from fieldplay_archive.outlets.frame_trees import roots_of_feeds
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages import records
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.messages import records
+from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.topics.frame_trees import roots_of_feeds
+from fieldplay.topics.selection import Selection
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
-from helpers.tiny_rosario import TinyRosario
+from support.tiny_rosario import TinyRosario
 
 Told = Callable[..., str]
 

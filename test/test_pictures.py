@@ -6,9 +6,9 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay.data.conversion import BagOptions, convert
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.topics.selection import Selection
 
 
 def test_a_picture_of_another_size_than_its_camera_plays_and_is_reported_once(tiny_ameds: Any, tmp_path: Path) -> None:

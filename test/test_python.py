@@ -32,7 +32,7 @@ def data(folder: Path, request: pytest.FixtureRequest) -> Iterator[fieldplay.Fie
 
 
 def test_importing_it_loads_nothing() -> None:
-    heavy = ("numpy", "cv2", "polars", "rclpy", "yaml", "fieldplay_archive")
+    heavy = ("numpy", "cv2", "polars", "rclpy", "yaml", "fieldplay.datasets")
     program = f"import sys, fieldplay; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

@@ -58,12 +58,12 @@ def test_no_two_test_files_share_a_name() -> None:
 def test_a_launch_test_finds_what_tests_share() -> None:
     """As `launch_test FILE`, which does not put the file's folder on the path; and it imports all it uses."""
     own = "|".join(path.stem for path in (ROOT / "test").glob("*.py"))
-    texts = {path.name: path.read_text() for path in (ROOT / "test").glob("test_*.py")}
+    texts = {path.name: path.read_text() for path in (ROOT / "test").rglob("test_*.py")}
     launched = {name: text for name, text in texts.items() if re.search("^def generate_test_description", text, re.M)}
     assert launched
     for name, text in launched.items():
         before = re.split(rf"^(?:import|from) (?:{own})\b", text, maxsplit=1, flags=re.M)[0]
-        assert before == text or "\nsys.path.append(str(Path(__file__).parent))" in before, name
+        assert before == text or "\nsys.path.append(str(Path(__file__).parents[1]))" in before, name
         used = set(re.findall(r"@?launch_testing\.(asserts|markers|actions|util)\.", text))
         assert used <= set(re.findall(r"^import launch_testing\.(\w+)$", text, re.M)), name
 

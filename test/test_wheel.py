@@ -98,12 +98,14 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
     sources = {
         path.relative_to(package.parent).as_posix()
         for package in ROOT.glob("src/*/fieldplay*")
-        if package.parent.name not in ("fieldplay_bringup", "fieldplay_testing")
+        if package.parent.name not in ("fieldplay_bringup", "fieldplay_ros", "fieldplay_testing")
         for path in package.rglob("*")
-        if path.is_file() and path.suffix in (".py", ".yaml", ".css", ".typed") and "installed" not in path.parts
+        if path.is_file()
+        and path.suffix in (".py", ".yaml", ".css", ".typed")
+        and (package.name, *path.relative_to(package).parts)[:2] != ("fieldplay", "data")
     }
     data = {
-        f"fieldplay_messages/installed/{path.relative_to(ROOT).as_posix()}"
+        f"fieldplay/data/{path.relative_to(ROOT).as_posix()}"
         for folder in ("config", "urdf")
         for path in (ROOT / folder).rglob("*")
         if path.is_file()

@@ -1,19 +1,22 @@
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 NAME = "fieldplay"
+DATA = [str(path.relative_to(NAME)) for path in sorted(Path(NAME, "data").rglob("*")) if path.is_file()]
 
 setup(
     name=NAME,
     version="0.1.0",
-    description="The command and the library: archives of field robots and rosbag2 bags, converted, drawn, judged.",
+    description="The command and the library: archives and bags converted, drawn, judged; knows no ROS.",
     license="Apache-2.0",
-    packages=find_packages(exclude=["test"]),
+    packages=find_packages(exclude=["test*"]),
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
         ("bin", ["scripts/fieldplay"]),
     ],
-    package_data={NAME: ["py.typed", "report/html/*.css"]},
+    package_data={NAME: ["py.typed", "report/html/*.css", *DATA]},
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
     zip_safe=True,
 )

@@ -3,7 +3,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "fieldplay_bringup"
-FOLDERS = ("config", "launch", "urdf")  # two are links to those of fieldplay_messages
+FOLDERS = ("config", "launch", "urdf")  # two are links to those of fieldplay
 
 
 def files_to_install() -> list[tuple[str, list[str]]]:

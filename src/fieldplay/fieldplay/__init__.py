@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fieldplay.data.field_data import FieldData, Message, TopicInfo
-    from fieldplay_archive.outlets.selection import Selection
-    from fieldplay_kinematics.extrinsics import Edge
-    from fieldplay_messages.errors import Defect, UsageError, UserError
+    from fieldplay.core.errors import Defect, UsageError, UserError
+    from fieldplay.geometry.extrinsics import Edge
+    from fieldplay.recording.field_data import FieldData, Message, TopicInfo
+    from fieldplay.topics.selection import Selection
 
 __all__ = ["Defect", "Edge", "FieldData", "Message", "Selection", "TopicInfo", "UsageError", "UserError", "open"]
 
 _PLACES = {
-    "Defect": "fieldplay_messages.errors",
-    "Edge": "fieldplay_kinematics.extrinsics",
-    "FieldData": "fieldplay.data.field_data",
-    "Message": "fieldplay.data.field_data",
-    "Selection": "fieldplay_archive.outlets.selection",
-    "TopicInfo": "fieldplay.data.field_data",
-    "UsageError": "fieldplay_messages.errors",
-    "UserError": "fieldplay_messages.errors",
+    "Defect": "fieldplay.core.errors",
+    "Edge": "fieldplay.geometry.extrinsics",
+    "FieldData": "fieldplay.recording.field_data",
+    "Message": "fieldplay.recording.field_data",
+    "Selection": "fieldplay.topics.selection",
+    "TopicInfo": "fieldplay.recording.field_data",
+    "UsageError": "fieldplay.core.errors",
+    "UserError": "fieldplay.core.errors",
 }
 
 
@@ -45,7 +45,7 @@ def open(
     `dataset` names the dataset where the files do not tell, `parameters` are its own (docs/datasets/). With `derived`
     an archive also has what the nodes would compute. UserError says what cannot be opened, and why.
     """
-    from fieldplay.data import open_data
+    from fieldplay.recording import open_data
 
     return open_data(Path(path), dataset, parameters, derived=derived)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fieldplay
-from fieldplay.data.columns import columns_of_records
-from fieldplay_messages import records
+from fieldplay.messages import records
+from fieldplay.recording.columns import columns_of_records
 from fieldplay_testing.messages_by_hand import START_NS, make, write_bag
 
 AT = np.array([3, 5])

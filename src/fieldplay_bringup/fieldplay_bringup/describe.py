@@ -5,16 +5,16 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from fieldplay.core.config import config_folders
+from fieldplay.core.ends import ENDS_WITH
+from fieldplay.core.errors import ArchiveError, UsageError, unknown_name
+from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.datasets.archive import chosen_parameters
+from fieldplay.datasets.registry import robot_file, spec_of_dataset
+from fieldplay.datasets.spec import DatasetParameter, DatasetSpec
+from fieldplay.player.dds_profile import use_profile
 from fieldplay.projection.projection import overlay_parameters
-from fieldplay_archive.archive import chosen_parameters
-from fieldplay_archive.datasets import robot_file, spec_of_dataset
-from fieldplay_archive.outlets.moving_frames import ODOM_TF, is_computed, switches
-from fieldplay_archive.spec import DatasetParameter, DatasetSpec
-from fieldplay_messages.config import config_folders
-from fieldplay_messages.ends import ENDS_WITH
-from fieldplay_messages.errors import ArchiveError, UsageError, unknown_name
-from fieldplay_messages.yaml_text import value_of_yaml
-from fieldplay_player.dds_profile import use_profile
+from fieldplay.topics.moving_frames import ODOM_TF, is_computed, switches
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, SetEnvironmentVariable, Shutdown
 from launch.substitutions import LaunchConfiguration
@@ -170,7 +170,7 @@ def _player(spec: DatasetSpec, values: Values) -> Node:
     if heard := _awaited(spec, values):
         parameters |= {"wait_for_streams": " ".join(heard), "wait_timeout": NODES_TIMEOUT_S}
     return Node(
-        package="fieldplay_player",
+        package="fieldplay_ros",
         executable="player",
         name="player",
         namespace=str(values["namespace"]),
@@ -249,7 +249,7 @@ def fusion_node(values: Values) -> Node:
     own = ("namespace", "name")
     parameters = {name: value for name, value in values.items() if name not in own and value not in ("", [])}
     return Node(
-        package="fieldplay_fusion",
+        package="fieldplay_ros",
         executable="pipeline",
         name=str(values.get("name", "pipeline")),
         namespace=str(values["namespace"]),
@@ -262,7 +262,7 @@ def fusion_node(values: Values) -> Node:
 def _overlay(spec: DatasetSpec, values: Values) -> Node:
     parameters = overlay_parameters(spec, str(values["overlay"]), images=str(values["images"]))
     return Node(
-        package="fieldplay_fusion",
+        package="fieldplay_ros",
         executable="overlay",
         name="overlay",
         namespace=str(values["namespace"]),

@@ -6,7 +6,8 @@ from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 
-from fieldplay_archive.datasets import spec_of_dataset
+from fieldplay.core.errors import UsageError
+from fieldplay.datasets.registry import spec_of_dataset
 from fieldplay_bringup.describe import (
     SHOWN,
     TRUE_FALSE,
@@ -16,9 +17,8 @@ from fieldplay_bringup.describe import (
     live_view,
     refuse_unknown,
 )
-from fieldplay_fusion.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
-from fieldplay_fusion.pipeline.chains import source_of
-from fieldplay_messages.errors import UsageError
+from fieldplay_cdff.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
+from fieldplay_cdff.pipeline.chains import source_of
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -117,7 +117,7 @@ def _with_map(own: PlannedPipeline, file: str) -> list[str]:
 
 def _node(name: str, values: dict[str, Any], **parameters: Any) -> Node:
     return Node(
-        package="fieldplay_fusion",
+        package="fieldplay_ros",
         executable=name,
         name=name,
         namespace=values["namespace"],

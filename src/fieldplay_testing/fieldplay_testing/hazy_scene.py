@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.integrity.scans import Scans
-from fieldplay_kinematics.transforms import rotation_from_fixed_xyz, transform_from_rotation
+from fieldplay.dust.scans import Scans
+from fieldplay.geometry.transforms import rotation_from_fixed_xyz, transform_from_rotation
 
 Array = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from fieldplay_messages.config import config_folders
-from fieldplay_messages.yaml_text import LOADER
+from fieldplay.core.config import config_folders
+from fieldplay.core.yaml_text import LOADER
 
 
 def described() -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fieldplay_messages.feeds.feed import Feed
-from fieldplay_messages.feeds.payloads import Payloads
+from fieldplay.streams.feed import Feed
+from fieldplay.streams.payloads import Payloads
 
 
 def bytes_of_payloads(payloads: Payloads) -> list[bytes]:

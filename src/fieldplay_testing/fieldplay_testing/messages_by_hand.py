@@ -8,7 +8,12 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay_messages.batches import Batch, Topic, batch_of_messages, parts_of_lengths
+from fieldplay.messages.batches import (
+    Batch,
+    Topic,
+    batch_of_messages,
+    parts_of_lengths,
+)
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_700_000_000_000_000_000

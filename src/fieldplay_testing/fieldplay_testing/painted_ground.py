@@ -7,11 +7,16 @@ from typing import Any
 import cv2
 import numpy as np
 
-from fieldplay_fusion.dfn.rigid import transform_of_step
-from fieldplay_fusion.dfn.slam import AmongKeyframes
-from fieldplay_fusion.dfn.values import Array, Frame, FramePair, PoseEstimate
-from fieldplay_fusion.projection.cameras import CameraModel
-from fieldplay_kinematics.transforms import inverse_from_transform
+from fieldplay.geometry.transforms import inverse_from_transform
+from fieldplay.projection.cameras import CameraModel
+from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.steps.slam import AmongKeyframes
+from fieldplay_cdff.steps.values import (
+    Array,
+    Frame,
+    FramePair,
+    PoseEstimate,
+)
 
 WIDTH, HEIGHT, FOCAL, BASELINE_M = 320, 240, 260.0, 0.09
 MATRIX = np.array([[FOCAL, 0, 159.5], [0, FOCAL, 119.5], [0, 0, 1]])

@@ -6,11 +6,11 @@ from itertools import takewhile
 from threading import Condition
 from typing import Any
 
-from fieldplay_player.options import PlayOptions
-from fieldplay_player.playback import Playback
-from fieldplay_player.program import Program
-from fieldplay_player.read_ahead import Gap
-from fieldplay_player.works import Data, DueMessage
+from fieldplay.player.options import PlayOptions
+from fieldplay.player.playback import Playback
+from fieldplay.player.program import Program
+from fieldplay.player.read_ahead import Gap
+from fieldplay.player.works import Data, DueMessage
 
 MS = 1_000_000
 S = 1000 * MS

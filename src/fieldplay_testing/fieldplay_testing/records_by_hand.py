@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from fieldplay.sources.bag import BatchDecoder
-from fieldplay.sources.source import RecordBatch
+from fieldplay.recording.bag_source import BatchDecoder
+from fieldplay.recording.source import RecordBatch
 from fieldplay_testing.messages_by_hand import Stamped, message_batch
 
 

@@ -29,11 +29,11 @@ REPORTED = pytest.StashKey[bool]()
 OPTIONAL = {
     "rclpy": re.compile(
         r"^(?:import|from) (?:rclpy|\w+_(?:msgs|interfaces)|ament_index_python|launch\w*|tf2_ros|message_filters|"
-        r"campaigns\.day|fieldplay_bringup|fieldplay_player\.(?:node|services|live_sink)|\w+(?:\.\w+)*\.nodes|"
-        r"fieldplay_player import node|helpers\.launch\w*)\b",
+        r"campaigns\.day|fieldplay_(?:bringup|ros)|\w+(?:\.\w+)*\.nodes|"
+        r"support\.launch\w*)\b",
         re.MULTILINE,
     ),
-    "rerun": re.compile(r"^(?:import|from) (?:rerun|fieldplay\.view|helpers\.rerun_recordings)\b", re.MULTILINE),
+    "rerun": re.compile(r"^(?:import|from) (?:rerun|fieldplay\.view|support\.rerun_recordings)\b", re.MULTILINE),
     "distributed": re.compile(r"^(?:import|from) (?:dask|distributed)\b", re.MULTILINE),
 }
 

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.progress import watched_opening
-from fieldplay_messages.yaml_text import value_of_yaml
+from fieldplay.core.errors import UsageError
+from fieldplay.core.progress import watched_opening
+from fieldplay.core.yaml_text import value_of_yaml
 
 if TYPE_CHECKING:
     from fieldplay.cli.parser import CommandParser
-    from fieldplay.data.archive_data import ArchiveData
-    from fieldplay.data.field_data import FieldData
-    from fieldplay.sources.source import RecordSource
-    from fieldplay_archive.outlets.selection import Selection
+    from fieldplay.recording.archive_data import ArchiveData
+    from fieldplay.recording.field_data import FieldData
+    from fieldplay.recording.source import RecordSource
+    from fieldplay.topics.selection import Selection
 
 MOST_JOBS = 64
 LONGEST_S = 1e9  # some thirty years: nanoseconds since 1970 and this fit 64 bits
@@ -37,7 +37,7 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
 
     `several` are bags that are taken as one; `archive` is the first of them then.
     """
-    from fieldplay_archive.datasets import BAG, dataset_files
+    from fieldplay.datasets.registry import BAG, dataset_files
 
     parser.add_argument(
         "archives" if several else "archive",
@@ -62,7 +62,7 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
 
 def require_bags(chosen: argparse.Namespace) -> None:
     """UsageError where several archives are given and one of them is no bag."""
-    from fieldplay_messages.bags.opening import is_bag
+    from fieldplay.bags.opening import is_bag
 
     for path in chosen.archives if len(chosen.archives) > 1 else ():
         if not is_bag(path):
@@ -126,8 +126,8 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
-    from fieldplay.data.archive_data import open_archive_data, open_bags_data
-    from fieldplay_archive.tables.parsers import parsers_started
+    from fieldplay.io.parsers import parsers_started
+    from fieldplay.recording.archive_data import open_archive_data, open_bags_data
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         if len(bags := getattr(chosen, "archives", ())) > 1:
@@ -145,7 +145,7 @@ def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
 def opened_data(chosen: argparse.Namespace) -> "FieldData":
     """The archive or the bag that is asked for."""
     import fieldplay
-    from fieldplay_archive.tables.parsers import parsers_started
+    from fieldplay.io.parsers import parsers_started
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
@@ -154,11 +154,11 @@ def opened_data(chosen: argparse.Namespace) -> "FieldData":
 @contextmanager
 def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
     """What is open already, as a source of records."""
-    from fieldplay.data.archive_data import ArchiveData
-    from fieldplay.data.bag_data import BagData
-    from fieldplay.sources.archive import ArchiveSource
-    from fieldplay.sources.bag import BagSource
-    from fieldplay_messages.bags.topics import AS_USUAL
+    from fieldplay.bags.topics import AS_USUAL
+    from fieldplay.recording.archive_data import ArchiveData
+    from fieldplay.recording.archive_source import ArchiveSource
+    from fieldplay.recording.bag_data import BagData
+    from fieldplay.recording.bag_source import BagSource
 
     if isinstance(data, ArchiveData):
         yield ArchiveSource(data.archive)
@@ -170,7 +170,7 @@ def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
 
 def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:
     """The parameters of --set, and of --msgs, which is one of a bag."""
-    from fieldplay_messages.bags.opening import MESSAGE_FILES
+    from fieldplay.bags.opening import MESSAGE_FILES
 
     return parameters(chosen.set) | ({MESSAGE_FILES: str(chosen.msgs)} if chosen.msgs else {})
 
@@ -191,7 +191,7 @@ def parameters(texts: Sequence[str]) -> dict[str, Any]:
 
 def selection_of(chosen: argparse.Namespace) -> "Selection":
     """The part of the archive that is asked for."""
-    from fieldplay_archive.outlets.selection import Selection
+    from fieldplay.topics.selection import Selection
 
     return Selection(
         start_s=chosen.start,

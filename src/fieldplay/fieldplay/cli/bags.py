@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
-from fieldplay.data.bag_data import BagData
-from fieldplay_archive.datasets import is_plain_bag
-from fieldplay_messages.progress import watched_opening
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.core.progress import watched_opening
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.registry import is_plain_bag
+from fieldplay.recording.bag_data import BagData
 
 NEARLY_ALL = 0.9  # of the length of a recording
 PAUSE_NS = 3600 * NS_PER_S

@@ -15,8 +15,13 @@ from typing import Any
 
 import yaml
 
-from fieldplay.batch.cluster import Place, address_in, connected, outcomes
-from fieldplay.batch.jobs import (
+from fieldplay.benchmark.batch.cluster import (
+    Place,
+    address_in,
+    connected,
+    outcomes,
+)
+from fieldplay.benchmark.batch.jobs import (
     CHECK,
     CONVERT,
     EVALUATE,
@@ -33,15 +38,15 @@ from fieldplay.batch.jobs import (
     run_job,
     steps_of,
 )
-from fieldplay.batch.results import PAGE, write_results
+from fieldplay.benchmark.batch.results import PAGE, write_results
+from fieldplay.benchmark.slam.methods import load_methods
 from fieldplay.cli import main
 from fieldplay.cli.arguments import add_json, count
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.slam.methods import load_methods
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.outputs import Partial, clean_up
-from fieldplay_messages.version import own_version
-from fieldplay_messages.yaml_text import value_of_yaml
+from fieldplay.core.errors import UsageError
+from fieldplay.core.outputs import Partial, clean_up
+from fieldplay.core.version import own_version
+from fieldplay.core.yaml_text import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
 LOCK, SCRATCH = ".batch.lock", "workers"

@@ -9,9 +9,9 @@ from typing import Any
 from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened, parameters_of
 from fieldplay.cli.bags import is_for_bags
 from fieldplay.cli.terminal import print_line, progress_bar, tell
-from fieldplay.data.bag_data import BagData
-from fieldplay_archive.archive import Archive
-from fieldplay_messages.errors import ArchiveError, Defect
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.datasets.archive import Archive
+from fieldplay.recording.bag_data import BagData
 
 NO_DEFECT, DEFECTS, NOT_PLAYABLE = 0, 1, 2
 

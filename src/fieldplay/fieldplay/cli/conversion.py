@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from fieldplay.bags.file_kinds import ROS1
 from fieldplay.cli.arguments import (
     add_archive,
     add_jobs,
@@ -17,13 +18,12 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
-from fieldplay_archive.outlets.bag_feeds import warnings_of_chosen
-from fieldplay_archive.outlets.checks import check_settings
-from fieldplay_archive.outlets.frame_trees import told_of_trees
-from fieldplay_archive.outlets.moving_frames import ODOM_TF, sends_odom_tf
-from fieldplay_archive.outlets.omissions import omissions
-from fieldplay_messages.bags.file_kinds import ROS1
-from fieldplay_messages.errors import UsageError, counted
+from fieldplay.core.errors import UsageError, counted
+from fieldplay.topics.bag_feeds import warnings_of_chosen
+from fieldplay.topics.checks import check_settings
+from fieldplay.topics.frame_trees import told_of_trees
+from fieldplay.topics.moving_frames import ODOM_TF, sends_odom_tf
+from fieldplay.topics.omissions import omissions
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -4,10 +4,10 @@ import argparse
 from importlib import import_module
 
 from fieldplay.cli.terminal import print_line
-from fieldplay_archive.datasets import dataset_files
-from fieldplay_archive.spec import spec_from_file
+from fieldplay.datasets.registry import dataset_files
+from fieldplay.datasets.spec import spec_from_file
 
-PIPELINES = "fieldplay_fusion.pipeline.chains"
+PIPELINES = "fieldplay_cdff.pipeline.chains"
 
 
 def add_arguments(_: argparse.ArgumentParser) -> None:

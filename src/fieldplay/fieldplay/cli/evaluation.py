@@ -26,8 +26,15 @@ from fieldplay.cli.arguments import (
     source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.data.bag_data import BagData
-from fieldplay.data.field_data import FieldData
+from fieldplay.core.errors import UsageError
+from fieldplay.core.outputs import write_whole
+from fieldplay.datasets.registry import (
+    BAG,
+    derived_by,
+    open_dataset,
+    spec_of_dataset,
+    truth_max_std_of,
+)
 from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, forms_of_words, is_pose_file
 from fieldplay.evaluation.text import as_json, as_json_of_several, lines_of, lines_of_several
 from fieldplay.evaluation.ways import (
@@ -41,20 +48,19 @@ from fieldplay.evaluation.ways import (
     read_ways,
     ways_of_files,
 )
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.batches import Topic
+from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.field_data import FieldData
+from fieldplay.recording.source import RecordSource
 from fieldplay.report.output import SUFFIX, is_report
-from fieldplay.sources.archive import ArchiveSource
-from fieldplay.sources.source import RecordSource
-from fieldplay_archive.datasets import BAG, derived_by, open_dataset, spec_of_dataset, truth_max_std_of
-from fieldplay_fusion.evaluation.alignment import FIRST, KINDS
-from fieldplay_fusion.evaluation.errors import FusionError
-from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
-from fieldplay_fusion.evaluation.offsets import usual_period_s
-from fieldplay_fusion.evaluation.pairs import ASSOCIATIONS, INTERPOLATE
-from fieldplay_fusion.evaluation.trajectories import Trajectory, tum_lines
-from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.outputs import write_whole
+from fieldplay.trajectories.alignment import FIRST, KINDS
+from fieldplay.trajectories.errors import FusionError
+from fieldplay.trajectories.evaluation import EvaluationSettings
+from fieldplay.trajectories.offsets import usual_period_s
+from fieldplay.trajectories.pairs import ASSOCIATIONS, INTERPOLATE
+from fieldplay.trajectories.trajectories import Trajectory, tum_lines
 
 AUTO = None  # an offset that is to be found
 PICTURE = ".png"
@@ -363,11 +369,11 @@ def _write_tum(chosen: argparse.Namespace, found: Compared, folder: Path) -> Non
 def _draw(chosen: argparse.Namespace, found: Sequence[Compared]) -> None:
     """The drawing that was asked for, of all estimates that could be judged."""
     if chosen.plot is not None and found:
-        from fieldplay.evaluation import figures
+        from fieldplay.report.html import trajectory_figures
 
         is_page = chosen.plot.suffix.lower() == SUFFIX
-        draw: Callable[[Sequence[Compared]], bytes] = figures.picture_of
-        write_whole(chosen.plot, figures.page_of(found).encode() if is_page else draw(found))
+        draw: Callable[[Sequence[Compared]], bytes] = trajectory_figures.picture_of
+        write_whole(chosen.plot, trajectory_figures.page_of(found).encode() if is_page else draw(found))
 
 
 def _tum(way: Trajectory) -> bytes:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from fieldplay.cli.arguments import add_archive, add_jobs, add_json, add_selection, opened, require_place, selection_of
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
-from fieldplay_messages.errors import UsageError
+from fieldplay.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from fieldplay.core.progress import Progress
     from fieldplay.export.folder import ExportedFeeds, ExportedTopic
-    from fieldplay_messages.progress import Progress
 
 EXAMPLES = """\
   fieldplay export AMEDS/ tables --format parquet --topics 'imu|gnss'
@@ -58,9 +58,9 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Topics into files."""
+    from fieldplay.core.outputs import whole
     from fieldplay.export.folder import as_json, feeds_to_export, write_topics
-    from fieldplay_archive.outlets.bag_feeds import warnings_of_chosen
-    from fieldplay_messages.outputs import whole
+    from fieldplay.topics.bag_feeds import warnings_of_chosen
 
     _require_fitting(chosen)
     require_place(chosen.archive, chosen.out, overwrite=False)
@@ -96,14 +96,14 @@ def _form(
     chosen: argparse.Namespace,
 ) -> "tuple[Callable[[ExportedFeeds, Path], Iterator[ExportedTopic]], tuple[str, ...], str]":
     """What writes the files, which types of messages it takes, all if none, and their name."""
+    from fieldplay.export.columns import lists_of_word
     from fieldplay.export.files import export_clouds, export_pictures
     from fieldplay.export.kitti import export_kitti
     from fieldplay.export.tables import export_tables
     from fieldplay.export.trajectories import export_tum
-    from fieldplay.tables.columns import lists_of_word
-    from fieldplay_fusion.evaluation.pose_topics import TYPES
-    from fieldplay_messages.cdr.clouds import CLOUD
-    from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
+    from fieldplay.messages.clouds import CLOUD
+    from fieldplay.streams.picture_feeds import COMPRESSED, RAW
+    from fieldplay.trajectories.pose_topics import TYPES
 
     if chosen.format in ("csv", "parquet"):
         lists = lists_of_word(chosen.lists)

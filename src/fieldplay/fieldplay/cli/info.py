@@ -8,11 +8,11 @@ from typing import Any
 from fieldplay.cli import bags, summaries
 from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of, require_bags
 from fieldplay.cli.terminal import print_line, progress_bar
-from fieldplay.data.bag_data import BagData
-from fieldplay_archive.archive import ParameterUpload
-from fieldplay_archive.outlets.checks import check_settings
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.dates import utc_text
+from fieldplay.core.dates import utc_text
+from fieldplay.datasets.archive import ParameterUpload
+from fieldplay.recording.bag_data import BagData
+from fieldplay.topics.checks import check_settings
+from fieldplay.topics.selection import Selection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from fieldplay.cli.arguments import fault_of_place
 from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import note, print_line, tell
-from fieldplay_messages.errors import UsageError, UserError
+from fieldplay.core.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
 DONE, NOTHING_USABLE = 0, 1  # argparse's own exit code for wrong usage is 2
@@ -33,9 +33,9 @@ COMMANDS = {  # by name, the module with add_arguments and run, and what is told
     "batch": ("fieldplay.cli.batch", "take many archives through these, on all cores or a cluster of Dask"),
     "evaluate": ("fieldplay.cli.evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
     "slam": ("fieldplay.cli.slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
-    "fuse": ("fieldplay.cli.fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
-    "products": ("fieldplay.cli.products", "list, show, get and delete the products that pipelines kept"),
-    "cdff": ("fieldplay.cli.cdff.tools", "tools for logs and descriptions of CDFF (InFuse)"),
+    "fuse": ("fieldplay_cdff.cli.fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
+    "products": ("fieldplay_cdff.cli.products", "list, show, get and delete the products that pipelines kept"),
+    "cdff": ("fieldplay_cdff.cli.cdff", "tools for logs and descriptions of CDFF (InFuse)"),
     "sample": ("fieldplay.cli.sample", "write a synthetic archive in a dataset's published layout"),
 }
 
@@ -78,7 +78,7 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from fieldplay_messages.version import own_version
+        from fieldplay.core.version import own_version
 
         print_line(f"fieldplay {own_version()}")
         parser.exit()

@@ -10,13 +10,13 @@ from typing import Any
 from fieldplay.cli.arguments import add_archive, add_remap, add_selection, seconds, selection_of
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import ProgressBar, progress_bar
-from fieldplay_messages.ends import letting_go
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.progress import watched_opening
-from fieldplay_player.options import PlayOptions
+from fieldplay.core.ends import letting_go
+from fieldplay.core.errors import UsageError
+from fieldplay.core.progress import watched_opening
+from fieldplay.player.options import PlayOptions
 
 STORAGES = ("mcap", "sqlite3")
-NODE = "fieldplay_player.node"  # of a package of ROS, which may not be there
+NODE = "fieldplay_ros.player_node"  # of a package of ROS, which may not be there
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -69,7 +69,7 @@ def run(chosen: argparse.Namespace) -> int:
         import rclpy
         from rclpy.signals import SignalHandlerOptions
 
-        from fieldplay_player.dds_profile import use_profile
+        from fieldplay.player.dds_profile import use_profile
 
         node: Any = import_module(NODE)
     except ModuleNotFoundError as error:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from fieldplay.cli.arguments import add_archive, add_jobs, opened_source
 from fieldplay.cli.terminal import print_line, progress_bar
-from fieldplay.report.html.ticks import size_text
+from fieldplay.core.errors import counted
+from fieldplay.core.ticks import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
-from fieldplay_messages.errors import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fieldplay.benchmark.slam.environments import is_ready, provide
+from fieldplay.benchmark.slam.methods import (
+    Method,
+    load_method,
+    load_methods,
+    method_files,
+)
+from fieldplay.benchmark.slam.results import (
+    DONE,
+    Outcome,
+    as_json,
+    lines_of,
+)
+from fieldplay.benchmark.slam.sensors import (
+    Known,
+    UnfitError,
+    frames_of,
+    sensors_of,
+    words_of,
+)
+from fieldplay.benchmark.slam.trial import (
+    Fitting,
+    Part,
+    Trial,
+    skipped,
+)
 from fieldplay.cli.arguments import (
     add_archive,
     add_json,
@@ -18,21 +44,16 @@ from fieldplay.cli.arguments import (
     source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
-from fieldplay.data.archive_data import ArchiveData
-from fieldplay.data.bag_data import BagData
-from fieldplay.data.field_data import FieldData
-from fieldplay.data.topic_choice import given_inputs
+from fieldplay.core.errors import UsageError
+from fieldplay.datasets.archive import imu_noise_of
+from fieldplay.datasets.registry import truth_max_std_of
+from fieldplay.datasets.spec import DatasetSpec, ImuNoise
 from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways, truth_of_names
-from fieldplay.slam.environments import is_ready, provide
-from fieldplay.slam.methods import Method, load_method, load_methods, method_files
-from fieldplay.slam.results import DONE, Outcome, as_json, lines_of
-from fieldplay.slam.sensors import Known, UnfitError, frames_of, sensors_of, words_of
-from fieldplay.slam.trial import Fitting, Part, Trial, skipped
-from fieldplay_archive.archive import imu_noise_of
-from fieldplay_archive.datasets import truth_max_std_of
-from fieldplay_archive.spec import DatasetSpec, ImuNoise
-from fieldplay_fusion.evaluation.evaluation import EvaluationSettings
-from fieldplay_messages.errors import UsageError
+from fieldplay.recording.archive_data import ArchiveData
+from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.field_data import FieldData
+from fieldplay.recording.topic_choice import given_inputs
+from fieldplay.trajectories.evaluation import EvaluationSettings
 
 AUTO = "auto"
 EPILOG = """\

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import INFO, MOVING, feeds_of_archive
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.dates import utc_text
-from fieldplay_messages.feeds.feed import Feed
-from fieldplay_messages.progress import Progress, unwatched
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.core.dates import utc_text
+from fieldplay.core.progress import Progress, unwatched
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.archive import Archive
+from fieldplay.streams.feed import Feed
+from fieldplay.topics.archive_feeds import INFO, MOVING, feeds_of_archive
+from fieldplay.topics.selection import Selection
 
 BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
 DAY_S = 86_400.0

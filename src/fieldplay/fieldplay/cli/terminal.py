@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from fieldplay_messages.errors import unsteered
+from fieldplay.core.errors import unsteered
 
 KEPT = "\n\t"  # of the signs that steer a terminal
 BAR_WIDTH = 30

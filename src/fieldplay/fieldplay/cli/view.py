@@ -20,8 +20,8 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.interrupts import Interrupted, interrupts_held
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
-from fieldplay_messages.ends import letting_go
-from fieldplay_messages.errors import UsageError
+from fieldplay.core.ends import letting_go
+from fieldplay.core.errors import UsageError
 
 if TYPE_CHECKING:
     import rerun as rr
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NEEDS = "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view, or pip install 'fieldplay[view]'"
 LOCAL = "127.0.0.1"
-LISTENER = "fieldplay.view.nodes.listener"  # of a package of ROS, which may not be there
+LISTENER = "fieldplay_ros.view_listener"  # of a package of ROS, which may not be there
 LIVE_BYTES, LIVE_WAIT_S = 64 << 20, 0.1
 
 

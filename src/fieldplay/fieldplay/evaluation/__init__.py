@@ -1,1 +1,1 @@
-"""Trajectories of archives and bags compared with each other."""
+"""Trajectories of recordings and files, evaluated against the truth."""

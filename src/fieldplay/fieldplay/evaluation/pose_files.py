@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_fusion.evaluation.pose_topics import Way
-from fieldplay_fusion.evaluation.trajectories import Stamps, tells_rotation, trajectory_from_rows
-from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
-from fieldplay_messages.errors import ArchiveError, UsageError
-from fieldplay_messages.stamps import NS_PER_S, ns_from_texts
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.core.stamps import NS_PER_S, ns_from_texts
+from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.trajectories.pose_topics import Way
+from fieldplay.trajectories.trajectories import Stamps, tells_rotation, trajectory_from_rows
 
 ENDINGS = (".tum", ".txt", ".csv", ".kitti", ".dat")
 TIMES_FILE = "times.txt"  # beside a file of KITTI, which has none

@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay.core.errors import counted
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import duration_text, number_text
 from fieldplay.evaluation.ways import Compared, Failed, TruthClaims
-from fieldplay.report.html.ticks import duration_text, number_text
-from fieldplay_fusion.evaluation.alignment import SIM3
-from fieldplay_fusion.evaluation.evaluation import Evaluation
-from fieldplay_fusion.evaluation.pose_errors import PERCENTILES, Statistics, statistics_of
-from fieldplay_fusion.evaluation.pose_topics import Way
-from fieldplay_fusion.evaluation.words import ATE, LENGTH, RPE, UNITS, told_of_evaluation
-from fieldplay_messages.errors import counted
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.trajectories.alignment import SIM3
+from fieldplay.trajectories.evaluation import Evaluation
+from fieldplay.trajectories.pose_errors import PERCENTILES, Statistics, statistics_of
+from fieldplay.trajectories.pose_topics import Way
+from fieldplay.trajectories.words import (
+    ATE,
+    LENGTH,
+    RPE,
+    UNITS,
+    told_of_evaluation,
+)
 
 UNNAMED = "unnamed"
 COLUMNS = ("count", "rmse", "mean", "median", "std", "most")

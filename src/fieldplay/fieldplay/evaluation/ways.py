@@ -7,23 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
+from fieldplay.core.errors import UsageError
+from fieldplay.core.progress import Progress
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, way_of_file
-from fieldplay.sources.source import RecordBatch, RecordSource
-from fieldplay.sources.transforms import TF, FrameReader
-from fieldplay_archive.spec import DatasetSpec
-from fieldplay_fusion.evaluation.alignment import NONE
-from fieldplay_fusion.evaluation.errors import FusionError
-from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
-from fieldplay_fusion.evaluation.offsets import found_offset
-from fieldplay_fusion.evaluation.pose_topics import TYPES, PoseRows, Way
-from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
-from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.transforms import Array, quaternion_from_rotation
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.record_decoder import PATH, FramedRecord
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.progress import Progress
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.record_decoder import PATH, FramedRecord
+from fieldplay.recording.source import RecordBatch, RecordSource
+from fieldplay.recording.transforms import TF, FrameReader
+from fieldplay.trajectories.alignment import NONE
+from fieldplay.trajectories.errors import FusionError
+from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay.trajectories.offsets import found_offset
+from fieldplay.trajectories.pose_topics import TYPES, PoseRows, Way
+from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
 
 LEAST_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it

@@ -1,1 +1,1 @@
-"""Topics of an archive or a bag as files that other programs read: tables, trajectories, pictures, clouds, KITTI."""
+"""Topics and rows as files: CSV, Parquet, TUM, KITTI, images, point clouds."""

@@ -7,14 +7,25 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from fieldplay.core.errors import ArchiveError
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
-from fieldplay.tables.table import file_names
-from fieldplay_archive.formats.pcd import pcd_from_cloud
-from fieldplay_archive.formats.ply import ply_from_cloud
-from fieldplay_messages.cdr.picture_pixels import SHAPES
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.feeds.pictures import MOSAICS, PACKABLE, RED_FIRST, png_of_pixels
-from fieldplay_messages.records import CameraInfos, Clouds, Pictures, Pixels, Record
+from fieldplay.export.table import file_names
+from fieldplay.io.pcd import pcd_from_cloud
+from fieldplay.io.ply import ply_from_cloud
+from fieldplay.messages.picture_pixels import SHAPES
+from fieldplay.messages.records import (
+    CameraInfos,
+    Clouds,
+    Pictures,
+    Pixels,
+    Record,
+)
+from fieldplay.streams.picture_feeds import (
+    MOSAICS,
+    PACKABLE,
+    RED_FIRST,
+    png_of_pixels,
+)
 
 TIMES = "times.csv"
 KINDS = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg", b"BM": ".bmp", b"II*\0": ".tiff", b"MM\0*": ".tiff"}

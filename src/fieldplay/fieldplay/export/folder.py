@@ -6,16 +6,16 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from fieldplay.sources.archive import batches_of_feeds
-from fieldplay_archive.archive import WARNING, Archive
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, full_topic, window_of
-from fieldplay_archive.outlets.bag_feeds import carried_feeds
-from fieldplay_archive.outlets.selection import Selection, chosen_topics
-from fieldplay_messages.errors import ArchiveError, Defect
-from fieldplay_messages.feeds.batches import Window
-from fieldplay_messages.feeds.feed import Feed
-from fieldplay_messages.progress import Progress
-from fieldplay_messages.records import Record
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.progress import Progress
+from fieldplay.datasets.archive import WARNING, Archive
+from fieldplay.messages.records import Record
+from fieldplay.recording.archive_source import batches_of_feeds
+from fieldplay.streams.feed import Feed
+from fieldplay.streams.feed_batches import Window
+from fieldplay.topics.archive_feeds import feeds_of_archive, full_topic, window_of
+from fieldplay.topics.bag_feeds import carried_feeds
+from fieldplay.topics.selection import Selection, chosen_topics
 
 TOPICS = "topics.json"
 

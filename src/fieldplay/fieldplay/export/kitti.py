@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.core.stamps import NS_PER_S
 from fieldplay.evaluation.ways import chosen_topic, read_ways
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
-from fieldplay.sources.archive import ArchiveSource
-from fieldplay_archive.outlets.archive_feeds import full_topic
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_fusion.evaluation.trajectories import poses_between
-from fieldplay_kinematics.transforms import Array, inverse_from_transform
-from fieldplay_messages.errors import ArchiveError, UsageError
-from fieldplay_messages.records import Clouds
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.geometry.transforms import Array, inverse_from_transform
+from fieldplay.messages.records import Clouds
+from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.topics.archive_feeds import full_topic
+from fieldplay.topics.selection import Selection
+from fieldplay.trajectories.trajectories import poses_between
 
 FIRST_WITHOUT_POSES = 11  # KITTI has true poses of its sequences 00 to 10 alone
 SCANS, INTENSITY, NO_POSES = "velodyne", "intensity", "none"

@@ -10,10 +10,18 @@ import yaml
 from numpy.typing import NDArray
 from rosbags.interfaces import Nodetype
 
-from fieldplay.tables.columns import BOOLEAN, INTEGER, LARGE, LIST, NUMBER, SINGLE, TEXT
-from fieldplay_messages.cdr.layout import NUMBERS, Layout, MessageKind
-from fieldplay_messages.config import config_folders
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.core.config import config_folders
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.export.columns import (
+    BOOLEAN,
+    INTEGER,
+    LARGE,
+    LIST,
+    NUMBER,
+    SINGLE,
+    TEXT,
+)
+from fieldplay.messages.layout import NUMBERS, Layout, MessageKind
 
 UNITS = "units.yaml"
 TIMES = ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")

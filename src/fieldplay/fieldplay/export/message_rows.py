@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.core.progress import Progress
+from fieldplay.export.columns import Columns, Lists
 from fieldplay.export.message_fields import MessageField, MessageGroup, fields_of_kind, item_fields
-from fieldplay.tables.columns import Columns, Lists
-from fieldplay.tables.table import Block
-from fieldplay_archive.outlets.bag_feeds import kind_of_feed
-from fieldplay_messages.cdr.columns import Decoder
-from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.feeds.batches import Window, batches
-from fieldplay_messages.feeds.feed import Feed
-from fieldplay_messages.feeds.messages import Messages
-from fieldplay_messages.progress import Progress
+from fieldplay.export.table import Block
+from fieldplay.messages.columns import Decoder
+from fieldplay.streams.feed import Feed
+from fieldplay.streams.feed_batches import Window, batches
+from fieldplay.streams.messages import Messages
+from fieldplay.topics.bag_feeds import kind_of_feed
 
 LOG_TIME = "log_time_ns"
 HEAVY = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")

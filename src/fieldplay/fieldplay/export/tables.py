@@ -4,15 +4,20 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from fieldplay.bags.offers import undefined_types
+from fieldplay.core.errors import ArchiveError
+from fieldplay.export.columns import Lists
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.export.message_rows import HEAVY, MessageRows
+from fieldplay.export.table import (
+    TooManyColumnsError,
+    Written,
+    file_names,
+    write_table,
+)
 from fieldplay.export.transform_rows import TRANSFORMS, TransformRows
-from fieldplay.sources.transforms import TF
-from fieldplay.tables.columns import Lists
-from fieldplay.tables.table import TooManyColumnsError, Written, file_names, write_table
-from fieldplay_archive.outlets.bag_feeds import kind_of_feed
-from fieldplay_messages.bags.offers import undefined_types
-from fieldplay_messages.errors import ArchiveError
+from fieldplay.recording.transforms import TF
+from fieldplay.topics.bag_feeds import kind_of_feed
 
 
 def export_tables(feeds: ExportedFeeds, folder: Path, suffix: str, lists: Lists) -> Iterator[ExportedTopic]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
-from fieldplay.tables.table import file_names
-from fieldplay_fusion.evaluation.pose_topics import PATH, PoseRows
-from fieldplay_fusion.evaluation.trajectories import tum_lines
+from fieldplay.export.table import file_names
+from fieldplay.trajectories.pose_topics import PATH, PoseRows
+from fieldplay.trajectories.trajectories import tum_lines
 
 BATCH = 20_000  # poses that are held
 

@@ -5,14 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.export.columns import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Columns,
+)
 from fieldplay.export.message_rows import LOG_TIME, MessageRows, of_one_size
-from fieldplay.tables.columns import INTEGER, NUMBER, TEXT, Columns
-from fieldplay.tables.table import Block
-from fieldplay_messages.cdr.columns import Decoder
-from fieldplay_messages.cdr.layout import Layout
-from fieldplay_messages.errors import ArchiveError, Defect, Report
-from fieldplay_messages.feeds.messages import Messages
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.export.table import Block
+from fieldplay.messages.columns import Decoder
+from fieldplay.messages.layout import Layout
+from fieldplay.streams.messages import Messages
 
 TRANSFORMS = "transforms"
 STAMP, PARENT, CHILD = "stamp_ns", "parent", "child"

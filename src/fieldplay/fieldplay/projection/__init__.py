@@ -1,1 +1,1 @@
-"""Points of a laser in the pictures of a camera, out of an archive."""
+"""Points of one sensor in the images of another: cameras, motion between both, overlays."""

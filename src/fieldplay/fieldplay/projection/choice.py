@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.bags.serialized import Serialized, SerializedStream
+from fieldplay.core.dates import distance_text, time_text
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.messages import records
+from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.records import Record
+from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay.projection.sensors import Sensor
-from fieldplay_fusion.projection.points import SensorPoints, points_from_cloud, points_from_scan
-from fieldplay_messages import records
-from fieldplay_messages.bags.serialized import Serialized, SerializedStream
-from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
-from fieldplay_messages.dates import distance_text, time_text
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.records import Record
-from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_messages.streams import Span, Stream
+from fieldplay.streams.streams import Span, Stream
 
 TRIED = 16  # rows beside those wanted, where some are damaged
 ROUNDS, CLOSE_NS = 8, NS_PER_S // 10  # of the search in a bag whose headers have another clock than its recorder

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.sources.archive import batches_of_feeds
-from fieldplay.sources.transforms import TF, FrameReader
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.origins import archive_of_origin
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive, window_of
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.robots import UNKNOWN_VARIANCE
-from fieldplay_kinematics.transforms import Array, inverse_from_transform
-from fieldplay_messages import records
-from fieldplay_messages.errors import ArchiveError, UsageError
-from fieldplay_messages.records import Record
-from fieldplay_messages.spec import StreamSpec
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.origins import archive_of_origin
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array, inverse_from_transform
+from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
+from fieldplay.messages import records
+from fieldplay.messages.records import Record
+from fieldplay.messages.stream_spec import StreamSpec
+from fieldplay.recording.archive_source import batches_of_feeds
+from fieldplay.recording.transforms import TF, FrameReader
+from fieldplay.topics.archive_feeds import feeds_of_archive, window_of
+from fieldplay.topics.selection import Selection
 
 AROUND_NS = 5 * NS_PER_S  # what moves slowly is told rarely
 MILLISECOND_NS = 1_000_000

@@ -6,7 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay.core.dates import distance_text, time_of_text, time_text
+from fieldplay.core.errors import UsageError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.geometry.extrinsics import transform_from_published
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.stream_spec import Camera
 from fieldplay.projection.bag_sensors import spec_with_sensors
+from fieldplay.projection.cameras import (
+    CameraModel,
+    Projection,
+    camera_from_numbers,
+    camera_of_size,
+    projection_from_points,
+)
 from fieldplay.projection.choice import CameraPicture, Scan, Tell, log_delay_ns, picture_at, scans_at
 from fieldplay.projection.motion import (
     AUTO,
@@ -24,24 +40,8 @@ from fieldplay.projection.sensors import (
     laser_of_name,
     laser_stream,
 )
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.outlets.archive_feeds import window_of
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_archive.spec import DatasetSpec
-from fieldplay_fusion.projection.cameras import (
-    CameraModel,
-    Projection,
-    camera_from_numbers,
-    camera_of_size,
-    projection_from_points,
-)
-from fieldplay_kinematics.extrinsics import transform_from_published
-from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.dates import distance_text, time_of_text, time_text
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.spec import Camera
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.topics.archive_feeds import window_of
+from fieldplay.topics.selection import Selection
 
 OWN, TF = "own", "tf"
 Step = Callable[[float, int], None]

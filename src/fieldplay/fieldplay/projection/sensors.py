@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.spec import DatasetSpec
-from fieldplay_messages.cdr.clouds import CLOUD
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
-from fieldplay_messages.spec import Camera, StreamSpec
-from fieldplay_messages.streams import Stream
+from fieldplay.core.errors import UsageError
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.streams.picture_feeds import COMPRESSED, RAW
+from fieldplay.streams.streams import Stream
 
 SCAN = "sensor_msgs/msg/LaserScan"
 NONE = "none"

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from fieldplay.core.errors import UsageError
+from fieldplay.core.outputs import write_whole
 from fieldplay.report.html.page import GENERATOR
-from fieldplay_messages.errors import UsageError
-from fieldplay_messages.outputs import write_whole
 
 SUFFIX = ".html"
 LOOKED_AT = 2048  # bytes in which the sign of an earlier page stands

@@ -4,9 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fieldplay.core.dates import utc_text
+from fieldplay.core.progress import Progress
+from fieldplay.core.ticks import (
+    count_text,
+    duration_text,
+    many,
+    size_text,
+)
+from fieldplay.recording.source import Problem, RecordSource
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections
-from fieldplay.report.html.ticks import count_text, duration_text, many, size_text
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.cameras import CameraPanel
@@ -21,9 +29,6 @@ from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.streams import stream_sections
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay.sources.source import Problem, RecordSource
-from fieldplay_messages.dates import utc_text
-from fieldplay_messages.progress import Progress
 
 # What one looks for first.
 VIEWS = (

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from fieldplay_messages.records import Transforms
+from fieldplay.messages.records import Transforms
 
 
 class FrameTree:

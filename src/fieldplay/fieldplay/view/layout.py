@@ -8,15 +8,15 @@ from typing import Any
 import rerun as rr
 import rerun.blueprint as rrb
 
+from fieldplay.core.config import config_folders
+from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.datasets.spec import build
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.clouds import CLOUD
 from fieldplay.report.panels.signals import QUANTITIES
+from fieldplay.streams.picture_feeds import COMPRESSED, RAW
 from fieldplay.view.frame_tree import FrameTree
 from fieldplay.view.recording import DEFECTS, TIMELINE
-from fieldplay_archive.spec import build
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CLOUD
-from fieldplay_messages.config import config_folders
-from fieldplay_messages.feeds.pictures import COMPRESSED, RAW
-from fieldplay_messages.yaml_text import value_of_yaml
 
 FOLDER = "views"
 FIX, SCAN, DIAGNOSTICS = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/LaserScan", "diagnostic_msgs/msg/DiagnosticArray"

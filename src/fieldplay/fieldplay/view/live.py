@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import rerun as rr
 
+from fieldplay.core.errors import counted
+from fieldplay.datasets.registry import robot_file, spec_of_dataset
+from fieldplay.messages.batches import Topic, parts_of_lengths
+from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
 from fieldplay.view.backlog import LiveMessage
 from fieldplay.view.layout import Layout, view_of
 from fieldplay.view.recording import Recording
 from fieldplay.view.robot import send_robot
-from fieldplay_archive.datasets import robot_file, spec_of_dataset
-from fieldplay_messages.batches import Topic, parts_of_lengths
-from fieldplay_messages.cdr.record_decoder import FramedRecord, RecordDecoder
-from fieldplay_messages.errors import counted
 
 
 class LiveShow:

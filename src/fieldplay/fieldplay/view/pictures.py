@@ -7,10 +7,10 @@ import numpy as np
 import rerun as rr
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError
+from fieldplay.messages import records
+from fieldplay.messages.picture_pixels import SHAPES, pixels_from_file, pixels_from_image
 from fieldplay.view.entry import Entry
-from fieldplay_messages import records
-from fieldplay_messages.cdr.picture_pixels import SHAPES, pixels_from_file, pixels_from_image
-from fieldplay_messages.errors import ArchiveError
 
 KINDS = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png"}  # by the first two bytes of a file
 PLAIN = {"mono8": "L", "8UC1": "L", "rgb8": "RGB", "bgr8": "BGR", "8UC3": "BGR", "rgba8": "RGBA", "bgra8": "BGRA"}

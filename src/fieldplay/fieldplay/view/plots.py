@@ -6,12 +6,12 @@ import numpy as np
 import rerun as rr
 from numpy.typing import NDArray
 
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.messages import records
+from fieldplay.messages.records import Record
 from fieldplay.report.panels.joints import UNITS
 from fieldplay.report.panels.signals import QUANTITIES, TWIST, Quantity
 from fieldplay.view.entry import Entry, split
-from fieldplay_messages import records
-from fieldplay_messages.records import Record
-from fieldplay_messages.stamps import NS_PER_S
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 PLAIN = ("value", "vector")  # what has no better name than its topic

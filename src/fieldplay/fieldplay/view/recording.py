@@ -9,22 +9,22 @@ import numpy as np
 import rerun as rr
 from numpy.typing import NDArray
 
-from fieldplay.report.html.ticks import many
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import many
+from fieldplay.messages import records
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.record_decoder import FramedRecord
+from fieldplay.messages.records import Record
+from fieldplay.messages.rectification import IMAGE_RECT
+from fieldplay.recording.source import RecordBatch
+from fieldplay.recording.transforms import STATIC
 from fieldplay.report.panels.signals import QUANTITIES
-from fieldplay.sources.source import RecordBatch
-from fieldplay.sources.transforms import STATIC
+from fieldplay.streams.picture_feeds import CAMERA_INFO, CAMERA_INFO_RECT
 from fieldplay.view import plots, spaces
 from fieldplay.view.entry import Entry
 from fieldplay.view.frame_tree import FrameTree
 from fieldplay.view.pictures import pictures
-from fieldplay_messages import records
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.record_decoder import FramedRecord
-from fieldplay_messages.cdr.rectification import IMAGE_RECT
-from fieldplay_messages.errors import ArchiveError, Defect
-from fieldplay_messages.feeds.pictures import CAMERA_INFO, CAMERA_INFO_RECT
-from fieldplay_messages.records import Record
-from fieldplay_messages.stamps import NS_PER_S
 
 TIMELINE, STAMPS = "time", "stamp"
 KEPT_NS, KEPT_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import rerun as rr
 
-from fieldplay_kinematics.transforms import quaternion_from_rotation, rotation_from_fixed_xyz
-from fieldplay_kinematics.urdf_model import model_from_text
+from fieldplay.geometry.transforms import quaternion_from_rotation, rotation_from_fixed_xyz
+from fieldplay.geometry.urdf_model import model_from_text
 
 GREY = (0.6, 0.6, 0.6, 1.0)
 ROBOT = "robot"

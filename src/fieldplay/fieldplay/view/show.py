@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import rerun as rr
 
-from fieldplay.sources.archive import ArchiveSource
+from fieldplay.core.errors import counted
+from fieldplay.core.progress import Progress
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.registry import robot_file
+from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, view_of
 from fieldplay.view.recording import Recording, not_shown
 from fieldplay.view.robot import send_robot
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.datasets import robot_file
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.errors import counted
-from fieldplay_messages.progress import Progress
 
 
 class Shown:

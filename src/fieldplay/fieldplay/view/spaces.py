@@ -7,12 +7,12 @@ import numpy as np
 import rerun as rr
 from numpy.typing import NDArray
 
-from fieldplay.sources.transforms import LARGEST, LEAST_QUATERNION
+from fieldplay.core.colour_map import colour_map
+from fieldplay.geometry.transforms import rotation_from_quaternion
+from fieldplay.messages import records
+from fieldplay.projection.points import points_from_scan
+from fieldplay.recording.transforms import LARGEST, LEAST_QUATERNION
 from fieldplay.view.entry import Entry, split
-from fieldplay_fusion.projection.points import points_from_scan
-from fieldplay_kinematics.transforms import rotation_from_quaternion
-from fieldplay_messages import records
-from fieldplay_messages.colour_map import colour_map
 
 ARROW_M = 0.5
 POINT_UI, WAY_UI = -1.5, -1.5  # negative radii are points of the screen

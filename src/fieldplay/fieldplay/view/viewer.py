@@ -18,9 +18,9 @@ from urllib.parse import quote
 
 import rerun as rr
 
+from fieldplay.core.errors import UsageError, UserError
+from fieldplay.core.outputs import whole
 from fieldplay.view.page import Page
-from fieldplay_messages.errors import UsageError, UserError
-from fieldplay_messages.outputs import whole
 
 LOCAL = "127.0.0.1"
 GRPC_PORT, PAGE_PORT = 9876, 9090  # Rerun's own defaults

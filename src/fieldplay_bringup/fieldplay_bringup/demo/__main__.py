@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay_archive.datasets import open_dataset
+from fieldplay.datasets.registry import open_dataset
 from fieldplay_bringup.demo import steps
 from fieldplay_bringup.demo.launched import LaunchFailed
 from fieldplay_bringup.demo.page import heard_lines, write_pictures

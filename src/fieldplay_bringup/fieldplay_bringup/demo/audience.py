@@ -13,9 +13,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbag2_interfaces.srv import Resume
 
+from fieldplay.core.ends import letting_go
 from fieldplay_bringup.demo.heard import Heard
-from fieldplay_kinematics.nodes.node_thread import spun
-from fieldplay_messages.ends import letting_go
+from fieldplay_ros.node_thread import spun
 
 QUEUE = 2000
 SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete

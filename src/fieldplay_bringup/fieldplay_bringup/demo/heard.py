@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
 
-from fieldplay_messages.cdr.restamp import begins_with_header
+from fieldplay.messages.restamp import begins_with_header
 
 NS_PER_S = 1_000_000_000
 RATE_OVER_S = 2.0

@@ -6,17 +6,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from fieldplay.core.progress import Progress
+from fieldplay.recording.bag_source import BagSource
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
 from fieldplay.report.html.pictures import fitted, photo
 from fieldplay.report.output import write_page
 from fieldplay.report.page import head_of, recorded, sections_of
-from fieldplay.sources.bag import BagSource
 from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
 from fieldplay_bringup.demo.heard import Heard
 from fieldplay_bringup.demo.plots import Height, draw_errors, draw_map, draw_wheels
 from fieldplay_bringup.demo.views import BagViews
-from fieldplay_messages.progress import Progress
 
 TITLE = "ESA's rover Interact on a synthetic Etna"
 WIDEST = 1100

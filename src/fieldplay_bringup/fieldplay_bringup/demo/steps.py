@@ -10,11 +10,11 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.cli.terminal import progress_bar
-from fieldplay.data.conversion import BagOptions, convert
-from fieldplay_archive.archive import Archive
-from fieldplay_archive.datasets import open_dataset
-from fieldplay_archive.outlets.archive_feeds import feeds_of_archive
-from fieldplay_archive.outlets.selection import Selection
+from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.topics.selection import Selection
 from fieldplay_bringup.demo.audience import PATIENCE_S, SETTLED_S, Audience, listening
 from fieldplay_bringup.demo.heard import Heard, differences, digest
 from fieldplay_bringup.demo.launched import Launch, launched

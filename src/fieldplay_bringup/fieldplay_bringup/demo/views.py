@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.clouds import points_from_cloud
+from fieldplay.messages.picture_pixels import pixels_from_compressed
+from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.report.html.plane import plane_of_points
 from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera
 from fieldplay.report.panels.clouds import relief_of_points
-from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.cdr.clouds import points_from_cloud
-from fieldplay_messages.cdr.picture_pixels import pixels_from_compressed
-from fieldplay_messages.cdr.record_decoder import camera_of_info
 
 NS_PER_S = 1_000_000_000
 AXES = ((40, 60, 220), (60, 170, 60), (220, 110, 30))  # x red, y green, z blue, in BGR

@@ -14,8 +14,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from fieldplay_messages.bags.reader import Ros2Bag
-from fieldplay_messages.errors import Defect, UserError
+from fieldplay.bags.reader import Ros2Bag
+from fieldplay.core.errors import Defect, UserError
 
 
 @contextmanager

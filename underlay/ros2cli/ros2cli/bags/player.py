@@ -14,22 +14,22 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 
-from fieldplay_archive.outlets.selection import Selection
-from fieldplay_messages.bags.offers import qos_of_profiles
-from fieldplay_messages.bags.reader import Ros2Bag
-from fieldplay_messages.bags.serialized import SerializedStream, messages_as_they_are
-from fieldplay_messages.feeds.feed import Feed
-from fieldplay_messages.stamps import NS_PER_S
-from fieldplay_player.live_sink import message_class, profile
-from fieldplay_player.nodes.service_thread import ServiceThread
-from fieldplay_player.options import READ_AHEAD_MB, PlayOptions
-from fieldplay_player.playback import Playback
-from fieldplay_player.player_time import wake_exactly
-from fieldplay_player.program import Program, reader_of_feeds
-from fieldplay_player.qos_overrides import Override, offer_of, overrides_from_file
-from fieldplay_player.read_ahead import Workers
-from fieldplay_player.services import offer_services
-from fieldplay_player.works import Data
+from fieldplay.bags.offers import qos_of_profiles
+from fieldplay.bags.reader import Ros2Bag
+from fieldplay.bags.serialized import SerializedStream, messages_as_they_are
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
+from fieldplay.player.playback import Playback
+from fieldplay.player.player_time import wake_exactly
+from fieldplay.player.program import Program, reader_of_feeds
+from fieldplay.player.qos_overrides import Override, offer_of, overrides_from_file
+from fieldplay.player.read_ahead import Workers
+from fieldplay.player.works import Data
+from fieldplay.streams.feed import Feed
+from fieldplay.topics.selection import Selection
+from fieldplay_ros.live_sink import message_class, profile
+from fieldplay_ros.player_services import offer_services
+from fieldplay_ros.service_thread import ServiceThread
 from ros2cli.bags.opening import Ending, bag_node, opened_bag
 
 NAME = "rosbag2_player"

@@ -14,12 +14,12 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rosbag2_interfaces import srv
 
-from fieldplay_messages.bags.channels import Channel, Qos, channel_of_type
-from fieldplay_messages.bags.compression import Compression
-from fieldplay_messages.bags.writer import BagWriter, Split, StorageName
-from fieldplay_messages.errors import BagError
-from fieldplay_messages.feeds.messages import Messages
-from fieldplay_messages.feeds.payloads import PiecePayloads
+from fieldplay.bags.channels import Channel, Qos, channel_of_type
+from fieldplay.bags.compression import Compression
+from fieldplay.bags.writer import BagWriter, Split, StorageName
+from fieldplay.core.errors import BagError
+from fieldplay.streams.messages import Messages
+from fieldplay.streams.payloads import PiecePayloads
 from ros2cli.bags.opening import bag_node, told
 from ros2cli.interfaces import full_definition
 from ros2cli.names import find_interface, shown

@@ -6,9 +6,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.dates import utc_text
+from fieldplay.core.ticks import (
+    NS_PER_S,
+    Axis,
+    Break,
+    number_text,
+    tick_text,
+    time_step,
+)
 from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.ticks import NS_PER_S, Axis, Break, number_text, tick_text, time_step
-from fieldplay_messages.dates import utc_text
 
 BREAK_ROOM = 0.8  # of a label, by the most labels that are wanted
 MOST_TORN = 24  # more strips with edges would hide what is between them

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.colour_map import colour_map
 from fieldplay.report.html.markup import Html, void
-from fieldplay_messages.colour_map import colour_map
 
 JPEG_QUALITY, WEBP_QUALITY = 80, 82
 LOSSLESS = 101  # as OpenCV has it

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.ticks import number_text, round_step, tick_text
 from fieldplay.report.html.charts import UNITS, path_of_points, percent
 from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.ticks import number_text, round_step, tick_text
 
 NARROWEST, WIDEST = 1.0, 1.9  # width by height
 LEAST_M = 0.02

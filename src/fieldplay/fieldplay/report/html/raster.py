@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.colour_map import colour_map
+from fieldplay.core.ticks import Axis
 from fieldplay.report.html.charts import UNITS, path_of_points, percent, x_labels, y_labels
 from fieldplay.report.html.cut_axis import break_labels, break_marks_across
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.pictures import Pixels, exact_drawing, gradient
-from fieldplay.report.html.ticks import Axis
-from fieldplay_messages.colour_map import colour_map
 
 FLAGGED_BGR = (0, 94, 213)  # as series 1 of the page
 

@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.dates import utc_text
+from fieldplay.core.picks import ThinRows
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import duration_text, number_text
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.records import Wrench
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.charts import legend_of
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.ticks import duration_text, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.dates import utc_text
-from fieldplay_messages.picks import ThinRows
-from fieldplay_messages.records import Wrench
-from fieldplay_messages.stamps import NS_PER_S
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 TOOL, LINKS = "tool_cylindrical", ("link_1", "link_2", "link_3", "effector")

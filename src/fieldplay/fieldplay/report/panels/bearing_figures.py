@@ -6,18 +6,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.picks import ThinRows
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import (
+    Axis,
+    count_text,
+    many,
+    number_axis,
+    number_text,
+)
+from fieldplay.dust.radar import mounting_from_base, seen_by_radar
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.records import LaserScans
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element
 from fieldplay.report.html.raster import cells_of_shares, curve_over, key, label_over, ramp, raster_figure
-from fieldplay.report.html.ticks import Axis, count_text, many, number_axis, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay_fusion.integrity.radar import mounting_from_base, seen_by_radar
-from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.picks import ThinRows
-from fieldplay_messages.records import LaserScans
-from fieldplay_messages.stamps import NS_PER_S
 
 PER_DEG, CELL_M = 2, 0.25
 BEARINGS, RANGES = 360 * PER_DEG, 320  # cells, up to 80 m

@@ -4,10 +4,24 @@ from collections import Counter
 
 import numpy as np
 
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.ticks import count_text
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.clouds import CLOUD, points_from_rows
+from fieldplay.messages.decoders import MARKERS
+from fieldplay.messages.record_decoder import DIAGNOSTICS
+from fieldplay.messages.records import (
+    Clouds,
+    Diagnostics,
+    LaserScans,
+    Markers,
+    Scalars,
+)
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.charts import line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, plain_table
-from fieldplay.report.html.ticks import count_text
 from fieldplay.report.panels.bearing_figures import (
     LaserSeen,
     RadarSeen,
@@ -20,14 +34,6 @@ from fieldplay.report.panels.bearing_figures import (
 from fieldplay.report.panels.curves import Numbers
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.scans import SCAN
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CLOUD, points_from_rows
-from fieldplay_messages.cdr.decoders import MARKERS
-from fieldplay_messages.cdr.record_decoder import DIAGNOSTICS
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.records import Clouds, Diagnostics, LaserScans, Markers, Scalars
 
 SHARE = "std_msgs/msg/Float32"
 FILTERED, SUSPECT, REPORT = "_filtered", "/suspect_ratio", "/integrity"  # how topics end

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_messages.gaps import clipped_intervals
+from fieldplay.core.gaps import clipped_intervals
 
 FIRST_WIDTH_NS = 1_000_000
 

@@ -6,10 +6,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.stream_spec import Camera
 from fieldplay.report.html.charts import UNITS, percent
 from fieldplay.report.html.markup import Html, element, joined
-from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.spec import Camera
 
 NEAREST_M = 0.05
 AXIS = 0.055  # length of an axis on the picture, as a share of its width, were it seen from the side

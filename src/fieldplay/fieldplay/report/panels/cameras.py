@@ -6,19 +6,24 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.picks import Picks, middle_of
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.record_decoder import (
+    COMPRESSED,
+    IMAGE,
+    INFO,
+    FramedRecord,
+)
+from fieldplay.messages.records import CameraInfos, Pictures
+from fieldplay.messages.records import Pixels as ArchivePixels
+from fieldplay.recording.source import Findings, RecordBatch, Single
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import fitted, photo
 from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_from_camera, overlay
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch, Single
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.picture_pixels import pixels_from_file, pixels_from_image
-from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE, INFO, FramedRecord
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picks import Picks, middle_of
-from fieldplay_messages.records import CameraInfos, Pictures
-from fieldplay_messages.records import Pixels as ArchivePixels
 
 PNG = b"\x89PNG"
 LARGE, SMALL = 960, 560  # pixels of width

@@ -8,21 +8,26 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.colour_map import colour_map
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.picks import Picks
+from fieldplay.core.ticks import number_text
+from fieldplay.geometry.frames import FrameEdge, Frames
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.clouds import CLOUD, points_from_rows
+from fieldplay.messages.records import Clouds
+from fieldplay.recording.source import (
+    Findings,
+    RecordBatch,
+    Single,
+    tell_unreadable,
+)
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import Pixels, drawing, gradient
 from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.ticks import number_text
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.trajectories import WORLDS
-from fieldplay.sources.source import Findings, RecordBatch, Single, tell_unreadable
-from fieldplay_kinematics.frames import FrameEdge, Frames
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.clouds import CLOUD, points_from_rows
-from fieldplay_messages.colour_map import colour_map
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picks import Picks
-from fieldplay_messages.records import Clouds
 
 LARGEST, SMALLEST = 720, 240  # cells across
 POINTS_PER_CELL = 0.5

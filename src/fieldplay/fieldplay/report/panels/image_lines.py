@@ -8,20 +8,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.picks import Picks
+from fieldplay.core.ticks import (
+    Axis,
+    count_text,
+    many,
+    number_axis,
+)
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.picture_pixels import pixels_from_image, reduced_pixels_from_file
+from fieldplay.messages.record_decoder import COMPRESSED, IMAGE
+from fieldplay.messages.records import Pictures
+from fieldplay.messages.records import Pixels as ArchivePixels
+from fieldplay.recording.source import Findings, RecordBatch, Single
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.raster import raster_figure
-from fieldplay.report.html.ticks import Axis, count_text, many, number_axis
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch, Single
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.picture_pixels import pixels_from_image, reduced_pixels_from_file
-from fieldplay_messages.cdr.record_decoder import COMPRESSED, IMAGE
-from fieldplay_messages.errors import ArchiveError
-from fieldplay_messages.picks import Picks
-from fieldplay_messages.records import Pictures
-from fieldplay_messages.records import Pixels as ArchivePixels
 
 KEPT, MOST_CAMERAS = 48, 8
 COLUMNS, ROWS = 480, 160  # of a figure

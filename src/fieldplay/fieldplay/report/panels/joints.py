@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fieldplay.core.ticks import many
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.records import Joints
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
-from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.curves import Numbers
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.records import Joints
 
 JOINTS = "sensor_msgs/msg/JointState"
 QUANTITIES = ("position", "velocity", "effort")

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.ticks import many
+from fieldplay.messages.records import Poses
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_messages.records import Poses
 
 KEYFRAMES, CLOSURES = "keyframes", "closures"
 

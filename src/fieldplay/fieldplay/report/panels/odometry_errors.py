@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.evaluation.figures import Named, error_figures
+from fieldplay.core.picks import ThinRows
+from fieldplay.core.stamps import NS_PER_S
 from fieldplay.evaluation.text import summary_of
 from fieldplay.evaluation.ways import ODOMETRY, truth_of_names
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.records import Odometry
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
+from fieldplay.report.html.trajectory_figures import Named, error_figures
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_fusion.evaluation.errors import FusionError
-from fieldplay_fusion.evaluation.evaluation import Evaluation, EvaluationSettings, evaluated
-from fieldplay_fusion.evaluation.pose_topics import poses_of_record
-from fieldplay_fusion.evaluation.trajectories import Trajectory, trajectory_from_rows
-from fieldplay_kinematics.frames import Frames
-from fieldplay_kinematics.transforms import Array
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.picks import ThinRows
-from fieldplay_messages.records import Odometry
-from fieldplay_messages.stamps import NS_PER_S
+from fieldplay.trajectories.errors import FusionError
+from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay.trajectories.pose_topics import poses_of_record
+from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
 
 KEPT = 4000
 LEAST_WAY_M = 0.5  # of the truth: below it there is nothing to compare

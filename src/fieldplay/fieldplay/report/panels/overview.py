@@ -8,16 +8,16 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.dates import utc_text
+from fieldplay.core.gaps import GapFinder, pieces_of_intervals
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import Axis, number_text, time_axis
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.batches import Topic
+from fieldplay.recording.source import Findings, RecordBatch, Subject
 from fieldplay.report.html.cut_axis import cut_time_axis, is_dated
 from fieldplay.report.html.page import Section
-from fieldplay.report.html.ticks import Axis, number_text, time_axis
 from fieldplay.report.panels.buckets import Buckets
-from fieldplay.sources.source import Findings, RecordBatch, Subject
-from fieldplay_kinematics.frames import Frames
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.dates import utc_text
-from fieldplay_messages.gaps import GapFinder, pieces_of_intervals
-from fieldplay_messages.stamps import NS_PER_S
 
 KEPT_GAPS = 200
 KEPT_BUCKETS = 2048

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.gaps import length_within
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import Axis, number_axis, number_text
 from fieldplay.report.html.charts import SERIES_COLOURS, Curve, legend_of, line_chart
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.html.plane import mark, plane_drawing, plane_of_points, route
-from fieldplay.report.html.ticks import Axis, number_axis, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay_messages.gaps import length_within
-from fieldplay_messages.stamps import NS_PER_S
 
 SMOOTHED_S = 1.0
 STANDS_M = 0.005

@@ -6,14 +6,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.picks import Picks, middle_of
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.records import LaserScans
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.picks import Picks, middle_of
-from fieldplay_messages.records import LaserScans
 
 SCAN = "sensor_msgs/msg/LaserScan"
 MOST_TOPICS = 12

@@ -8,17 +8,17 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import many
+from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.records import Code, Imu, Record
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
-from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.curves import Numbers
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_kinematics.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.records import Code, Imu, Record
-from fieldplay_messages.stamps import NS_PER_S
 
 MOST_CHARTS = 60
 ABSENT = -1.0

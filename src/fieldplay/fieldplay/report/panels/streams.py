@@ -6,16 +6,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.gaps import (
+    GAP_NS,
+    GAP_STEPS,
+    clipped_intervals,
+    length_within,
+)
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.ticks import (
+    Axis,
+    count_text,
+    duration_text,
+    many,
+    number_text,
+)
+from fieldplay.messages.batches import Topic
 from fieldplay.report.html.charts import UNITS, x_labels
 from fieldplay.report.html.cut_axis import break_labels, break_marks, gap_text, grid_step_s
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section
-from fieldplay.report.html.ticks import Axis, count_text, duration_text, many, number_text
 from fieldplay.report.panels.buckets import drawn_width_ns
 from fieldplay.report.panels.overview import Overview, StreamTimes
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.gaps import GAP_NS, GAP_STEPS, clipped_intervals, length_within
-from fieldplay_messages.stamps import NS_PER_S
 
 DRAWN = 256  # of buckets
 LEAST_PER_STEP = 8  # messages in a step of a density: fewer look like a comb

@@ -6,17 +6,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.picks import ThinRows
+from fieldplay.core.ticks import many
+from fieldplay.geometry.frames import FrameEdge, Frames
+from fieldplay.geometry.geodesy import enu_from_geodetic
+from fieldplay.messages.batches import Topic
+from fieldplay.messages.record_decoder import FramedRecord
+from fieldplay.messages.records import (
+    Fix,
+    Odometry,
+    Paths,
+    Pose,
+    Record,
+)
+from fieldplay.recording.source import Findings, RecordBatch
 from fieldplay.report.html.page import Section
-from fieldplay.report.html.ticks import many
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.routes import Route, route_section
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay_kinematics.frames import FrameEdge, Frames
-from fieldplay_kinematics.geodesy import enu_from_geodetic
-from fieldplay_messages.batches import Topic
-from fieldplay_messages.cdr.record_decoder import FramedRecord
-from fieldplay_messages.picks import ThinRows
-from fieldplay_messages.records import Fix, Odometry, Paths, Pose, Record
 
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.ticks import many, number_text
+from fieldplay.geometry.frames import FrameEdge, Frames
+from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.transforms import TF, FrameReader
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section
-from fieldplay.report.html.ticks import many, number_text
 from fieldplay.report.panels.overview import Overview
-from fieldplay.sources.source import Findings, RecordBatch
-from fieldplay.sources.transforms import TF, FrameReader
-from fieldplay_kinematics.frames import FrameEdge, Frames
 
 STEP = 18  # between rails, in pixels
 MOST_FRAMES = 400

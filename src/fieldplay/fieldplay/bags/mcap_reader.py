@@ -1,0 +1,372 @@
+"""MCAP files from their beginning to wherever they end: also those that a crash or a full disk has cut off."""
+
+import os
+import struct
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.bags.compression import (
+    FILES_GAIN,
+    LARGEST_GAIN,
+    UNPACK_LIMIT,
+    refused_in_all,
+)
+from fieldplay.bags.mcap_records import (
+    CHANNEL,
+    CHUNK,
+    CHUNK_HEAD,
+    DATA_END,
+    FOOTER,
+    HEAD,
+    HEADER,
+    MAGIC,
+    MESSAGE,
+    MESSAGE_HEAD,
+    MESSAGE_INDEX,
+    METADATA,
+    SCHEMA,
+    chunk_bytes,
+    index_entries,
+    records_in,
+    text_at,
+    texts_at,
+)
+from fieldplay.bags.storage import (
+    MessagePlaces,
+    StoredMessage,
+    StoredTopic,
+    UnpackedBlocks,
+    places_in_time,
+)
+from fieldplay.core.errors import ArchiveError, counted
+from fieldplay.messages.batches import Topic, full_type
+
+LARGEST_TIME_NS = (1 << 63) - 1
+BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
+USUAL = 1024  # bytes of a record, more than most small ones have
+OUTSIDE = 0  # the block of messages that lie in no chunk: the file itself
+
+
+class _Record(NamedTuple):
+    """A record of the file: what it is, where it begins, where its content does, and how long that is.
+
+    `there` is less where the file ends early.
+    """
+
+    op: int
+    place: int
+    begin: int
+    length: int
+    there: int
+
+
+class _Plain(NamedTuple):
+    """Where records lie in the file as they are, and how many bytes of them."""
+
+    begin: int
+    size: int
+
+
+@dataclass
+class _Found:
+    """Places of messages by their channels, as they are found."""
+
+    parts: dict[int, list[NDArray[np.int64]]] = field(default_factory=dict)
+
+    def add(self, number: int, entries: NDArray[np.void], block: int) -> None:
+        if not len(entries):
+            return
+        stamps = np.minimum(entries["log"], LARGEST_TIME_NS).astype(np.int64)
+        offsets = np.minimum(entries["offset"], LARGEST_TIME_NS).astype(np.int64)
+        self.parts.setdefault(number, []).append(np.stack([stamps, np.full(len(stamps), block), offsets]))
+
+    def add_one(self, content: memoryview, block: int, offset: int) -> None:
+        number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
+        row = np.array([[min(log_ns, LARGEST_TIME_NS)], [block], [offset]], np.int64)
+        self.parts.setdefault(number, []).append(row)
+
+    def forget(self, block: int) -> None:
+        """Leave out what was found of a block."""
+        kept = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
+        self.parts = {number: parts for number, parts in kept.items() if parts}
+
+    def places(self, number: int) -> MessagePlaces:
+        return places_in_time(*np.concatenate(self.parts[number], axis=1))
+
+
+class McapReader:
+    """A bag's MCAP file that is read; see StorageReader."""
+
+    def __init__(self, path: Path, unpack_limit: int = UNPACK_LIMIT) -> None:
+        self.faults: list[str] = []
+        self.topics: dict[int, StoredTopic] = {}
+        self.position = 0
+        self.information = ""
+        self.is_cut = False
+        self._limit = unpack_limit
+        self._packed = self._made = 0  # bytes of chunks, and what they were unpacked to
+        self._schemas: dict[int, tuple[str, str, str]] = {}
+        self._strangers: Counter[int] = Counter()  # messages of channels that are not known
+        self._has_searched = False
+        self._file = path.open("rb")
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._blocks = UnpackedBlocks(self._unpacked)
+        self._plain: dict[int, _Plain | None] = {OUTSIDE: _Plain(0, self._size)}
+
+    def close(self) -> None:
+        self._file.close()
+
+    def messages(self) -> Iterator[StoredMessage]:
+        for record in self._records(until=(DATA_END, FOOTER)):
+            try:
+                if record.op == CHUNK:
+                    yield from self._messages_of_chunk(record)
+                elif record.op == MESSAGE:
+                    message = self._message(memoryview(self._content(record)))
+                    if message is not None:
+                        yield message
+                else:
+                    self._learn(record.op, memoryview(self._content(record)))
+            except BROKEN as error:
+                self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+        for number, count in self._strangers.items():
+            self.faults.append(f"{counted(count, 'message')} of channel {number}, which was not introduced")
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""
+        found = _Found()
+        chunk: _Record | None = None
+        unindexed: dict[int, _Record] = {}
+        for record in self._records(until=(FOOTER,)):
+            if record.op == MESSAGE_INDEX and chunk is not None:
+                self._take_index(found, chunk, record, unindexed)
+            elif record.op == CHUNK:
+                chunk = unindexed[record.place] = record
+            elif record.op in (SCHEMA, CHANNEL, MESSAGE, METADATA):
+                self._take(found, record)
+        if chunk is not None and self.is_cut:  # behind it some of its indexes may be missing
+            unindexed[chunk.place] = chunk
+        for record in unindexed.values():
+            self._look_into(found, record)
+        self._introduce(found)
+        return {number: found.places(number) for number in found.parts if number in self.topics}
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        plain = self._plain_of(block)
+        data = memoryview(b"" if plain is not None else self._blocks[block])
+        for offset in offsets:
+            try:
+                message = self._read_at(offset, plain) if plain is not None else _message_at(offset, data)
+            except struct.error:
+                message = None
+            if message is None:
+                raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+            yield message
+
+    def _plain_of(self, block: int) -> _Plain | None:
+        """Where the records of a block that is not compressed lie; it is looked at as a whole the first time."""
+        if block not in self._plain:
+            try:
+                _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, block))
+                content = memoryview(os.pread(self._file.fileno(), min(length, self._size), block + HEAD.size))
+                compression, place = text_at(content, CHUNK_HEAD.size)
+                if compression or len(content) < length:
+                    self._plain[block] = None
+                else:
+                    size = len(chunk_bytes(content))
+                    self._plain[block] = _Plain(block + HEAD.size + place + 8, size)
+            except BROKEN as error:
+                raise ArchiveError(f"the chunk at byte {block} cannot be unpacked: {error}") from None
+        return self._plain[block]
+
+    def _read_at(self, offset: int, plain: _Plain) -> bytes | None:
+        """The message at a place; a large one is read by itself, so that it need not be copied."""
+        if offset >= plain.size:
+            return None
+        begin, end = plain.begin + offset, plain.begin + plain.size
+        data = memoryview(os.pread(self._file.fileno(), max(min(USUAL, end - begin), 0), begin))
+        op, length = HEAD.unpack_from(data)
+        if op == MESSAGE and len(data) < HEAD.size + length <= end - begin:
+            head = HEAD.size + MESSAGE_HEAD.size
+            message = os.pread(self._file.fileno(), HEAD.size + length - head, begin + head)
+            return message if len(message) == HEAD.size + length - head else None
+        return _message_at(0, data)
+
+    def _records(self, *, until: tuple[int, ...]) -> Generator[_Record, None, None]:
+        """The records of the file as far as they are whole, of a chunk also where its end is missing."""
+        file, place = self._file, len(MAGIC)
+        file.seek(0)
+        if file.read(len(MAGIC)) != MAGIC:
+            self.faults.append("expected an MCAP file, got other first bytes")
+            return
+        ended = False
+        while not ended:
+            self.position = place
+            file.seek(place)
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size:
+                break
+            op, length = HEAD.unpack(head)
+            begin = place + HEAD.size
+            there = min(length, self._size - begin)
+            ended = there == length and op in until
+            if not ended and (there == length or op == CHUNK):
+                yield _Record(op, place, begin, length, there)
+            if there < length:
+                break
+            place = begin + length
+        file.seek(-len(MAGIC), os.SEEK_END)
+        self.is_cut = not ended or file.read() != MAGIC
+        if self.is_cut:
+            what = "what is whole before it is read; other readers may refuse it"
+            self.faults.append(f"the file was cut off at byte {self._size}: {what}")
+
+    def _content(self, record: _Record) -> bytes:
+        if record.op not in (HEADER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA):
+            return b""
+        return os.pread(self._file.fileno(), record.there, record.begin)
+
+    def _chunk_bytes(self, record: _Record) -> bytes | memoryview:
+        return self._plain_bytes(self._content(record), is_cut=record.there < record.length)
+
+    def _plain_bytes(self, content: bytes, *, is_cut: bool) -> bytes | memoryview:
+        """The records of a chunk, as long as all chunks together do not unpack to far more than they are."""
+        if self._made > FILES_GAIN * self._limit and self._made > LARGEST_GAIN * self._packed:
+            raise ArchiveError(refused_in_all(self._limit))
+        made = chunk_bytes(memoryview(content), is_cut=is_cut, limit=self._limit)
+        self._packed, self._made = self._packed + len(content), self._made + len(made)
+        return made
+
+    def _messages_of_chunk(self, record: _Record) -> Iterator[StoredMessage]:
+        try:
+            for op, _, content in records_in(memoryview(self._chunk_bytes(record))):
+                if op == MESSAGE:
+                    message = self._message(content)
+                    if message is not None:
+                        yield message
+                else:
+                    self._learn(op, content)
+        except BROKEN:
+            if record.there == record.length:  # else the file's end is told anyway
+                raise
+
+    def _message(self, content: memoryview) -> StoredMessage | None:
+        """A message, if its channel is known, be it from the file's end."""
+        number, _, log_ns, _ = MESSAGE_HEAD.unpack_from(content)
+        if number not in self.topics and not self._has_searched:
+            self._search_channels()
+        if number not in self.topics:
+            self._strangers[number] += 1
+            return None
+        stored = self.topics[number]
+        return StoredMessage(
+            stored.topic, min(log_ns, LARGEST_TIME_NS), content[MESSAGE_HEAD.size :], is_cdr=stored.is_cdr
+        )
+
+    def _search_channels(self) -> None:
+        """Take in what the file tells elsewhere of channels that were not introduced, as its summary does."""
+        self._has_searched = True
+        known, told, place, is_cut = self.topics, len(self.faults), self.position, self.is_cut
+        self.topics = {}
+        for record in self._records(until=(FOOTER,)):
+            if record.op in (SCHEMA, CHANNEL):
+                self._take(_Found(), record)
+        self.topics |= known
+        self.position, self.is_cut = place, is_cut
+        del self.faults[told:]
+
+    def _learn(self, op: int, content: memoryview) -> None:
+        """Take in a schema, a channel, or what the file says about itself."""
+        if op == SCHEMA:
+            (number,) = struct.unpack_from("<H", content)
+            name, place = text_at(content, 2)
+            form, place = text_at(content, place)
+            definition, _ = text_at(content, place)
+            self._schemas[number] = name, form, definition
+        elif op == METADATA:
+            name, place = text_at(content, 0)
+            self.information = texts_at(content, place).get("serialized_metadata", "") if name == "rosbag2" else ""
+        elif op == CHANNEL:
+            number, schema = struct.unpack_from("<HH", content)
+            name, place = text_at(content, 4)
+            encoding, place = text_at(content, place)
+            told = texts_at(content, place)
+            msgtype, form, definition = self._schemas.get(schema, ("", "", ""))
+            self.topics[number] = StoredTopic(
+                Topic(name, full_type(msgtype)),
+                encoding == "cdr",
+                definition,
+                form,
+                told.get("offered_qos_profiles", ""),
+                told.get("topic_type_hash", ""),
+                encoding,
+            )
+
+    def _take(self, found: _Found, record: _Record) -> None:
+        """A record beside the chunks."""
+        try:
+            content = memoryview(self._content(record))
+            if record.op == MESSAGE:
+                found.add_one(content, OUTSIDE, record.place)
+            else:
+                self._learn(record.op, content)
+        except BROKEN as error:
+            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+
+    def _take_index(self, found: _Found, chunk: _Record, record: _Record, unindexed: dict[int, _Record]) -> None:
+        try:
+            number, entries = index_entries(memoryview(self._content(record)))
+        except (struct.error, ValueError) as error:
+            self.faults.append(f"the record at byte {record.place} is damaged: {error}")
+            unindexed[chunk.place] = chunk
+            return
+        unindexed.pop(chunk.place, None)
+        found.add(number, entries, chunk.place)
+
+    def _look_into(self, found: _Found, chunk: _Record) -> None:
+        """Index a chunk by what is in it."""
+        found.forget(chunk.place)
+        try:
+            for op, place, content in records_in(memoryview(self._chunk_bytes(chunk))):
+                if op == MESSAGE:
+                    found.add_one(content, chunk.place, place)
+                else:
+                    self._learn(op, content)
+        except BROKEN as error:
+            if chunk.there == chunk.length:
+                self.faults.append(f"the record at byte {chunk.place} is damaged: {error}")
+
+    def _introduce(self, found: _Found) -> None:
+        """Look for channels that only chunks tell of, as where a file has lost its summary."""
+        for number, parts in found.parts.items():
+            for block in dict.fromkeys(int(block) for part in parts for block in part[1, :1]):
+                if number in self.topics:
+                    break
+                try:
+                    for op, _, content in records_in(memoryview(self._blocks[block])):
+                        self._learn(op, content)
+                except BROKEN:
+                    continue
+
+    def _unpacked(self, place: int) -> bytes | memoryview:
+        try:
+            _, length = HEAD.unpack(os.pread(self._file.fileno(), HEAD.size, place))
+            content = os.pread(self._file.fileno(), min(length, self._size), place + HEAD.size)
+            return self._plain_bytes(content, is_cut=len(content) < length)
+        except BROKEN as error:
+            raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {error}") from None
+
+
+def _message_at(offset: int, data: memoryview) -> bytes | None:
+    """The message at a place of a chunk, if one is there and whole."""
+    op, length = HEAD.unpack_from(data, offset)
+    content = data[offset + HEAD.size : offset + HEAD.size + length]
+    if op != MESSAGE or len(content) < max(length, MESSAGE_HEAD.size):
+        return None
+    return bytes(content[MESSAGE_HEAD.size :])

@@ -1,0 +1,357 @@
+"""Bags of ROS 1, also those that are cut into parts or cut off: where each message lies, and chunks read at random."""
+
+import bz2
+import io
+import os
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+import numpy as np
+from rosbags.interfaces import Connection, ConnectionExtRosbag1, MessageDefinitionFormat
+from rosbags.interfaces.typing import RPath
+from rosbags.rosbag1 import Reader, ReaderError
+from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
+
+from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, wholly_decompressed
+from fieldplay.bags.file_kinds import what_file_is
+from fieldplay.bags.ros1_types import RENAMED
+from fieldplay.bags.storage import (
+    MessagePlaces,
+    UnpackedBlocks,
+    joined_places,
+    places_in_time,
+)
+from fieldplay.bags.topics import (
+    AS_USUAL,
+    Bag,
+    BagReading,
+    IndexedTopic,
+    kind_of_definition,
+    mixed_types,
+)
+from fieldplay.core.errors import (
+    ArchiveError,
+    Defect,
+    Report,
+    counted,
+)
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+PART = re.compile(r"(?P<bag>.+\.bag)\.(?P<number>\d+)", re.IGNORECASE)
+BUFFER_SIZE = 1 << 16
+MAGIC = b"#ROSBAG V2.0\n"
+IS_MESSAGE = b"op=\x02"
+# What rosbags raises for a file that is not as it should be
+FAULTS = (ReaderError, AssertionError, ValueError, KeyError, IndexError, EOFError, OSError, struct.error, RuntimeError)
+PACKED_BY = {bz2.decompress: "bz2", LZ4.decompress: "lz4"}
+BROKEN_CHUNK = (EOFError, OSError, ValueError, RuntimeError)  # of a decompressor
+
+
+class Parts:
+    """Files one after the other as one, to be read at any place by several threads."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.name = name_of_bag(paths[0])
+        self._files = ExitStack()
+        try:
+            self._numbers = [self._files.enter_context(path.open("rb")).fileno() for path in paths]
+        except OSError as error:
+            self._files.close()
+            raise ArchiveError(f"{error.filename}: cannot be read: {error.strerror}") from None
+        sizes = [os.fstat(number).st_size for number in self._numbers]
+        self._begins = [0, *accumulate(sizes)][:-1]
+        self.what = what_file_is(paths[0])
+        self.size = sum(sizes)
+
+    def read_at(self, place: int, size: int) -> bytes:
+        """The bytes from a place on, fewer at the end."""
+        size = min(size, max(self.size - place, 0))  # what a damaged bag claims is no reason to take memory
+        found = b""
+        while len(found) < size and place < self.size:
+            index = bisect_right(self._begins, place) - 1
+            part = os.pread(self._numbers[index], size - len(found), place - self._begins[index])
+            if not part:
+                break
+            found, place = found + part, place + len(part)
+        return found
+
+    def open(self, *_: object) -> io.BufferedReader:
+        """A file to read and seek in, from the beginning of the first part to the end of the last."""
+        return _PartsReader(_PartsFile(self), BUFFER_SIZE)
+
+    def exists(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._files.close()
+
+
+class _PartsReader(io.BufferedReader):
+    """Takes memory for what there is, whatever is asked for."""
+
+    raw: "_PartsFile"
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self.raw.size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+class _PartsFile(io.RawIOBase):
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self.size = parts, parts.size
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._parts.size}[whence]
+        self._place = start + offset
+        return self._place
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._parts.read_at(self._place, len(view))
+        view[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+
+def name_of_bag(path: Path) -> str:
+    """The name of a bag's file, without the number where it is a part."""
+    found = PART.fullmatch(path.name)
+    return found["bag"] if found else path.name
+
+
+def parts_of_bag(path: Path) -> tuple[list[Path], list[str]]:
+    """All parts of the bag of which a path is one, as far as they follow on another, and the names of missing ones."""
+    found = PART.fullmatch(path.name)
+    if not found:
+        return [path], []
+    others = ((PART.fullmatch(other.name), other) for other in path.parent.iterdir())
+    parts = {int(match["number"]): other for match, other in others if match and match["bag"] == found["bag"]}
+    width = len(found["number"])
+    missing = [number for number in range(max(parts)) if number not in parts]
+    names = [f"{found['bag']}.{number:0{width}}" for number in missing]
+    if 0 not in parts:
+        raise ArchiveError(f"{path}: expected {names[0]} beside it, the bag's beginning, got none")
+    following = range(missing[0] if missing else len(parts))
+    return [parts[number] for number in following], names
+
+
+class Ros1Bag(Bag):
+    """A bag of ROS 1. A bag is mostly written topic after topic, so each topic is read from chunks of its own.
+
+    `layouts` lists the topics, once for each type that its publishers have: types that differ in name alone are one.
+    `indexed` has the first type of each topic and reports the messages of the others.
+    """
+
+    def __init__(self, parts: Parts, report: Report, reading: BagReading = AS_USUAL) -> None:
+        super().__init__(parts.name, report)
+        self._reading = reading
+        self.parts = parts
+        try:
+            self._index = index_of_bag(parts)
+        except ArchiveError:
+            parts.close()
+            raise
+        if self._index.fault:
+            report(Defect(file=self.name, kind="unindexed_bag", message=self._index.fault))
+        self._blocks = UnpackedBlocks(self._unpacked)
+        by_layout: dict[tuple[str, str, str], list[int]] = {}
+        for number, connection in self._index.connections.items():
+            if number in self._index.places and len(self._index.places[number].stamp_ns):  # as those of ROS 2
+                msgtype = RENAMED.get(connection.msgtype, connection.msgtype)
+                by_layout.setdefault((connection.topic, msgtype, connection.digest), []).append(number)
+        self.layouts = [(topic, self._topic(numbers)) for (topic, *_), numbers in by_layout.items()]
+
+    @cached_property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        topics: dict[str, IndexedTopic] = {}
+        for name, topic in self.layouts:
+            if name in topics:
+                self.report(mixed_types(self.name, name, topic, topics[name]))
+            else:
+                topics[name] = topic
+        return topics
+
+    @property
+    def latched(self) -> set[str]:
+        """The topics all of whose publishers kept their last message for those who came late."""
+        found: dict[str, bool] = {}
+        for connection in self._index.connections.values():
+            is_latched = isinstance(connection.ext, ConnectionExtRosbag1) and bool(connection.ext.latching)
+            found[connection.topic] = found.get(connection.topic, True) and is_latched
+        return {topic for topic, is_latched in found.items() if is_latched}
+
+    def _topic(self, numbers: list[int]) -> IndexedTopic:
+        """Connections of a topic whose messages are laid out alike, with the type of the first."""
+        first = self._index.connections[numbers[0]]
+        parts = [self._index.places[number] for number in numbers]
+        form = "ros1msg" if first.msgdef.format == MessageDefinitionFormat.MSG else ""
+        given = self._reading.message_files
+        kind = kind_of_definition(first.msgtype, first.msgdef.data, form, is_cdr=False, given=given)
+        return IndexedTopic(kind, joined_places(parts))
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        chunk = self._blocks[block]
+        for offset in offsets:
+            begin = offset + 4 + int.from_bytes(chunk[offset : offset + 4], "little")
+            end = begin + 4 + int.from_bytes(chunk[begin : begin + 4], "little")
+            if end > len(chunk) or IS_MESSAGE not in chunk[offset:begin]:
+                raise ArchiveError(f"expected a message at byte {offset} of the chunk at byte {block}, got none")
+            yield bytes(chunk[begin + 4 : end])
+
+    def tell_damaged(self, block: int, message: str) -> None:
+        self.report(Defect(file=self.name, kind="damaged_chunk", message=message, byte=block))
+
+    def close(self) -> None:
+        self.parts.close()
+
+    def _unpacked(self, place: int) -> bytes:
+        chunk = self._index.chunks[place]
+        packed = self.parts.read_at(chunk.datapos, chunk.datasize)
+        try:
+            if len(packed) == chunk.datasize:
+                return _plain(chunk, packed, self._reading.unpack_limit)
+            why = f"expected {chunk.datasize} bytes, got {len(packed)}"
+        except (ArchiveError, *BROKEN_CHUNK) as error:
+            why = str(error)
+        raise ArchiveError(f"the chunk at byte {place} cannot be unpacked: {why}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ros1Index:
+    """The connections of a bag with their messages, its chunks by their place, and what is wrong with it, if it is."""
+
+    connections: Mapping[int, Connection]
+    places: Mapping[int, MessagePlaces]
+    chunks: Mapping[int, Chunk]
+    fault: str = ""
+
+
+def index_of_bag(parts: Parts) -> Ros1Index:
+    """The index of a bag; ArchiveError where it is none, or nothing in it can be read."""
+    begin = parts.read_at(0, len(MAGIC))
+    if begin != MAGIC:
+        raise ArchiveError(f"{parts.name}: expected a bag of ROS 1 that begins with {MAGIC!r}, got {parts.what}")
+    reader = Reader(cast(RPath, parts))
+    try:
+        reader.open()
+    except FAULTS as error:
+        return _recovered(parts, _why(error))
+    try:
+        connections = {connection.id: connection for connection in reader.connections}
+        places = {number: _places(reader.indexes[number]) for number in connections}
+        return Ros1Index(connections=connections, places=places, chunks=dict(reader.chunks))
+    finally:
+        reader.close()
+
+
+def _why(error: BaseException) -> str:
+    return str(error).rstrip(".") or type(error).__name__
+
+
+def _places(index: list[IndexData]) -> MessagePlaces:
+    columns = np.array(index, np.int64).reshape(-1, 3).T
+    return places_in_time(*columns)
+
+
+def _recovered(parts: Parts, why: str) -> Ros1Index:
+    """The index of what is whole of a bag without one, made of what stands behind each of its chunks."""
+    reader = Reader(cast(RPath, parts))
+    reader.bio = file = cast(BinaryIO, parts.open())
+    chunks: dict[int, Chunk] = {}
+    indexes: dict[int, list[IndexData]] = {}
+    try:
+        end = _walk(reader, parts.size, chunks, indexes)
+        connections: dict[int, Connection] = {}
+        for place in sorted(chunks):
+            if not indexes.keys() <= connections.keys():
+                connections |= _connections_in(reader, file, chunks[place])
+    finally:
+        file.close()
+    known = {number: _places(indexes[number]) for number in connections if number in indexes}
+    if not known:
+        raise ArchiveError(f"{parts.name}: expected a bag with an index, got none ({why}), nor a whole chunk")
+    read = f"{counted(len(chunks), 'whole chunk')} before byte {end} of {parts.size} read"
+    got = f"one that is cut off, lacks a part or was not closed ({why})"
+    fault = f"expected a bag with an index at its end, got {got}; {read}"
+    return Ros1Index(connections=connections, places=known, chunks=chunks, fault=fault)
+
+
+def _walk(reader: Reader, size: int, chunks: dict[int, Chunk], indexes: dict[int, list[IndexData]]) -> int:
+    """Go from record to record; the place behind the last one that is whole."""
+    file = cast(BinaryIO, reader.bio)
+    place = len(MAGIC)
+    found: dict[int, list[IndexData]]
+    chunk_place = -1
+    while place < size:
+        file.seek(place)
+        try:
+            kind = Header.read(file).get_uint8("op")
+            data_size = int.from_bytes(file.read(4), "little")
+            end = file.tell() + data_size
+            if end > size:
+                break
+            if kind == RecordType.CHUNK:
+                file.seek(place)
+                chunk_place, chunks[place] = place, reader.read_chunk()
+            elif kind == RecordType.IDXDATA:
+                file.seek(place)
+                found = _Growing()
+                reader.read_index_data(chunk_place, found)
+                for number, entries in found.items():
+                    indexes.setdefault(number, []).extend(entries)
+        except FAULTS:
+            break
+        place = end
+    return place
+
+
+def _plain(chunk: Chunk, packed: bytes, limit: int = UNPACK_LIMIT) -> bytes:
+    """What a chunk holds, unpacked within limits, which rosbags has none of."""
+    compression = PACKED_BY.get(chunk.decompressor, "")
+    return wholly_decompressed(compression, packed, limit) if compression else chunk.decompressor(packed)
+
+
+class _Growing(dict[int, list[IndexData]]):
+    def __missing__(self, number: int) -> list[IndexData]:
+        self[number] = []
+        return self[number]
+
+
+def _connections_in(reader: Reader, file: BinaryIO, chunk: Chunk) -> Iterator[tuple[int, Connection]]:
+    """The connections that a chunk tells of; those of a damaged one are not known."""
+    file.seek(chunk.datapos)
+    try:
+        content = _plain(chunk, file.read(chunk.datasize))
+    except (ArchiveError, *BROKEN_CHUNK):
+        return
+    reader.bio = inner = io.BytesIO(content)
+    while inner.tell() < len(content):
+        place = inner.tell()
+        try:
+            is_connection = Header.read(inner).get_uint8("op") == RecordType.CONNECTION
+            inner.seek(place)
+            if is_connection:
+                connection = reader.read_connection()
+                yield connection.id, connection
+            else:
+                Header.read(inner)
+                inner.seek(int.from_bytes(inner.read(4), "little"), 1)
+        except FAULTS:
+            return

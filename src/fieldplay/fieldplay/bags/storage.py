@@ -1,0 +1,153 @@
+"""What the storage file of a bag is to whoever writes it and to whoever reads it: the same for MCAP and SQLite."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.bags.channels import Channel, Contents
+from fieldplay.messages.batches import Topic
+from fieldplay.streams.messages import Messages
+
+KEPT_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
+
+
+class StorageWriter(Protocol):
+    """A storage file while it is written."""
+
+    def add_channel(self, channel: Channel) -> None:
+        """Make the next channel known, ahead of its messages."""
+
+    def write(self, messages: Messages) -> None:
+        """Put n > 0 messages of known channels behind those before."""
+
+    def finish(self, contents: Contents, file_name: str) -> None:
+        """Write what is left and close the file."""
+
+    def close(self) -> None:
+        """Let go of a file that is not to be finished."""
+
+
+class StoredMessage(NamedTuple):
+    """A message as it lies in a storage file; cdr is whether its bytes are CDR."""
+
+    topic: Topic
+    stamp_ns: int
+    data: bytes | memoryview
+    is_cdr: bool
+
+
+@dataclass(frozen=True)
+class StoredTopic:
+    """A topic of a storage file, with the definition of its type: ros2msg, ros2idl, or none that is known.
+
+    `profiles` is how it was offered, as YAML. `encoding` is how its messages are serialized.
+    """
+
+    topic: Topic
+    is_cdr: bool
+    definition: str = ""
+    definition_form: str = ""
+    profiles: str = ""
+    type_hash: str = ""
+    encoding: str = "cdr"
+
+
+@dataclass(frozen=True, eq=False)
+class MessagePlaces:
+    """Messages of one topic in the order of time: when (n,), in which block of the file (n,) and where in it (n,)."""
+
+    stamp_ns: NDArray[np.int64]
+    block: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+
+class StorageReader(Protocol):
+    """A storage file that is read, damaged or not; what is damaged is told in `faults`, with its place.
+
+    It is gone through from its beginning, or it is indexed, and messages are read at random, by several threads.
+    """
+
+    @property
+    def faults(self) -> list[str]: ...
+
+    @property
+    def topics(self) -> Mapping[int, StoredTopic]:
+        """Topics by their numbers in the file, as far as they are known by now."""
+
+    @property
+    def information(self) -> str:
+        """What the file says about itself, as YAML, as far as it was read; "" where it says nothing."""
+
+    @property
+    def position(self) -> int:
+        """About how many bytes were gone through."""
+
+    def messages(self) -> Iterator[StoredMessage]:
+        """All messages that can be read, in the order of the file."""
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        """Where the messages of each topic lie."""
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
+
+    def close(self) -> None: ...
+
+
+class NoStorage:
+    """In place of a file that is no storage file: it holds nothing."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.topics: dict[int, StoredTopic] = {}
+        self.information, self.position = "", 0
+
+    def messages(self) -> Iterator[StoredMessage]:
+        yield from ()
+
+    def index(self) -> Mapping[int, MessagePlaces]:
+        return {}
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        yield from ()
+
+    def close(self) -> None:
+        pass
+
+
+class UnpackedBlocks:
+    """Blocks of a file, unpacked when they are needed; the last ones are kept. Several threads may use it."""
+
+    def __init__(self, unpack: Callable[[int], bytes | memoryview]) -> None:
+        self._unpack = unpack
+        self._kept: OrderedDict[int, bytes | memoryview] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getitem__(self, place: int) -> bytes | memoryview:
+        with self._lock:
+            if place in self._kept:
+                self._kept.move_to_end(place)
+                return self._kept[place]
+        data = self._unpack(place)
+        with self._lock:
+            self._kept[place] = data
+            while len(self._kept) > 1 and sum(map(len, self._kept.values())) > KEPT_BYTES:
+                self._kept.popitem(last=False)
+        return data
+
+
+def places_in_time(stamp_ns: NDArray[np.int64], block: NDArray[np.int64], offset: NDArray[np.int64]) -> MessagePlaces:
+    """Places (n,) in the order of time; at equal times as they are given."""
+    order = np.argsort(stamp_ns, kind="stable")
+    return MessagePlaces(stamp_ns[order], block[order], offset[order])
+
+
+def joined_places(parts: Sequence[MessagePlaces]) -> MessagePlaces:
+    """The places of several files or connections as one."""
+    columns = [[part.stamp_ns, part.block, part.offset] for part in parts]
+    return places_in_time(*np.concatenate(columns, axis=1))

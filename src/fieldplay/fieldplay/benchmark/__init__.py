@@ -1,0 +1,1 @@
+"""Many archives and many methods: other programs of SLAM, and batches of commands."""

@@ -1,0 +1,277 @@
+"""One archive through one command: what it is told, where its results go, and whether they are there already."""
+
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from fieldplay.core.errors import UsageError, UserError
+from fieldplay.core.outputs import clean_up, write_whole
+from fieldplay.core.version import own_version
+
+INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "evaluate", "report", "slam"
+OUTPUTS = {CONVERT: "bag", REPORT: "report.html", SLAM: "slam"}  # what a command writes; of the others, their JSON
+DESCRIPTION = ".yaml"  # how the file of a method ends
+DONE, FAILED, SKIPPED = "done", "failed", "skipped"  # the last two also of methods
+MOST_SAID = 4000  # characters of what a command says that are kept
+ONE_AT_A_TIME = Lock()  # in a process: what a command prints is caught, and all threads share this
+
+Command = Callable[[Sequence[str]], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A command with its options, of slam with a method before them; `name` is unique among those of an archive."""
+
+    name: str
+    command: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A step on an archive; `out` is the folder of the archive's results."""
+
+    name: str
+    archive: Path
+    step: Step
+    out: Path
+    digest: str  # of the archive, as it is on the disk, and of files that the words name
+
+    @property
+    def key(self) -> str:
+        """The same for the same inputs, words and version."""
+        told = [self.step.command, self.step.words, str(self.archive), self.digest, own_version()]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    @property
+    def record(self) -> Path:
+        """The file that tells what came of it."""
+        return self.out / f"{self.step.name}.json"
+
+    @property
+    def output(self) -> Path | None:
+        """What it writes beside its record."""
+        place = OUTPUTS.get(self.step.command)
+        if place is None:
+            return None
+        return self.out / place / method_name(self.step) if self.step.command == SLAM else self.out / place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a job; `result` is the JSON that the command printed, `said` what it told beside."""
+
+    name: str
+    archive: str
+    step: str
+    command: str
+    words: tuple[str, ...]
+    key: str
+    code: int
+    is_well: bool
+    seconds: float
+    said: str
+    result: Any = field(default=None, repr=False)
+
+    @property
+    def output(self) -> str | None:
+        """The path below the batch's folder of what it writes beside its record."""
+        place = OUTPUTS.get(self.command)
+        if place is None:
+            return None
+        method = f"/{self.step.removeprefix(f'{SLAM}_')}" if self.command == SLAM else ""
+        return f"{self.name}/{place}{method}"
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, in a line."""
+        lines = self.said.splitlines()
+        return lines[-1].removeprefix("fieldplay: ") if lines else f"it ended with code {self.code}"
+
+
+def method_name(step: Step) -> str:
+    """What the method of a step of slam is called."""
+    return Path(step.words[0]).name.removesuffix(DESCRIPTION)
+
+
+def steps_of(words: Mapping[str, Sequence[str]], methods: Sequence[str]) -> list[Step]:
+    """The steps of commands with their words; of slam one for each method, so that one that fails leaves the others."""
+    steps = []
+    for command, options in words.items():
+        told = tuple(str(Path(word).resolve()) if Path(word).is_file() else word for word in options)
+        if command != SLAM:
+            steps.append(Step(name=command, command=command, words=told))
+            continue
+        for method in methods:
+            place = str(Path(method).resolve()) if method.endswith(DESCRIPTION) else method
+            step = Step(name=SLAM, command=SLAM, words=(place, *told))
+            steps.append(Step(name=f"{SLAM}_{method_name(step)}", command=SLAM, words=step.words))
+    return steps
+
+
+def jobs_of(archives: Sequence[Path], steps: Sequence[Step], out: Path) -> list[Job]:
+    """A job for each archive and step; folders below OUT are called as the archives are."""
+    files = {word: digest_of(Path(word)) for step in steps for word in step.words if os.path.isabs(word)}
+    return [
+        Job(
+            name=name,
+            archive=archive,
+            step=step,
+            out=out.resolve() / name,
+            digest="".join([digest, *(files[word] for word in step.words if word in files)]),
+        )
+        for archive, name in zip(archives, names_of(archives), strict=True)
+        for digest in [digest_of(archive)]
+        for step in steps
+    ]
+
+
+def names_of(archives: Sequence[Path]) -> list[str]:
+    """A name for each: its own without the ending, and where two are the same its folder's before it."""
+    stems = [path.name.removesuffix(".zip") or "archive" for path in archives]
+    names = [
+        stem if stems.count(stem) == 1 else f"{path.parent.name}_{path.name}"
+        for path, stem in zip(archives, stems, strict=True)
+    ]
+    for index, name in enumerate(names):
+        if names.index(name) != index:
+            raise UsageError(f"{archives[index]}: another archive is called '{name}', too")
+    return names
+
+
+def digest_of(path: Path) -> str:
+    """Of the names, sizes and times of change of an archive's files: what was read is not read again."""
+    found = hashlib.sha256()
+    for place, name in sorted(_files(path)):
+        state = place.stat()
+        found.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
+
+
+def _files(path: Path) -> Iterator[tuple[Path, str]]:
+    if path.is_file():
+        yield path, path.name
+    for folder, _, names in os.walk(path):
+        for name in names:
+            place = Path(folder, name)
+            if place.is_file():
+                yield place, str(place.relative_to(path))
+
+
+def done_before(job: Job) -> Outcome | None:
+    """What came of the same job in an earlier run, where that was well and its output is still there."""
+    try:
+        told = json.loads(job.record.read_text())
+        outcome = Outcome(**{**told, "words": tuple(told["words"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    is_unfit = job.step.command == SLAM and all(one["status"] == SKIPPED for one in outcome.result or ())
+    is_whole = job.output is None or job.output.exists() or is_unfit
+    return outcome if is_whole and outcome.is_well and outcome.key == job.key else None
+
+
+def run_job(job: Job, command: Command, wanted_version: str) -> Outcome:
+    """Run a job in this process, and write its record; UserError where another version is asked for."""
+    if own_version() != wanted_version:
+        raise UserError(f"expected a worker of fieldplay {wanted_version}, got one of {own_version()}")
+    begin = time.monotonic()
+    with ONE_AT_A_TIME:
+        code, printed, said = _ran(job, command)
+    try:
+        result = json.loads(printed)
+    except ValueError:
+        result = None
+    outcome = outcome_of(
+        job,
+        code=code,
+        is_well=code == 0 or (code == 1 and _is_told(job, result)),
+        seconds=round(time.monotonic() - begin, 3),
+        said=said[-MOST_SAID:].strip() or _first_fault(result),
+        result=result,
+    )
+    write_whole(job.record, json.dumps(asdict(outcome), indent=1).encode())
+    return outcome
+
+
+def failure_of(job: Job, reason: str) -> Outcome:
+    """Of a job that did not end by itself."""
+    return outcome_of(job, code=1, is_well=False, seconds=0.0, said=reason)
+
+
+def outcome_of(job: Job, **told: Any) -> Outcome:
+    """What came of a job, with what is told of every job."""
+    step = job.step
+    known: dict[str, Any] = {"name": job.name, "archive": str(job.archive), "step": step.name, "command": step.command}
+    return Outcome(**known, words=step.words, key=job.key, **told)
+
+
+def clean_up_after(job: Job) -> None:
+    """Remove what a worker that was ended in the midst has left."""
+    for path in filter(None, (job.output, job.record)):
+        clean_up(path)
+
+
+def odometries_of(archive: Path) -> list[str]:
+    """All odometry of an archive, what the nodes would compute, too, and its truth last; nothing where there is none.
+
+    UserError where the archive cannot be read.
+    """
+    import fieldplay
+    from fieldplay.evaluation.ways import odometries_and_truth
+    from fieldplay.messages.batches import Topic
+
+    with fieldplay.open(archive, derived=True) as data:
+        topics = [Topic(name, topic.type) for name, topic in data.topics.items()]
+        return odometries_and_truth(topics, data.spec)
+
+
+def _ran(job: Job, command: Command) -> tuple[int, str, str]:
+    """The exit code of a command, what it printed, and what it said beside."""
+    printed, said = io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        try:
+            words = list(job.step.words)
+            if job.step.command == EVALUATE and not words:
+                words = odometries_of(job.archive)
+                if not words:
+                    return 0, "[]", "it has no odometry and truth of it"
+            code = command(_command_line(job, words))
+        except UserError as error:
+            return 1, "", str(error)
+        except SystemExit as end:  # of wrong words
+            code = end.code if isinstance(end.code, int) else 1
+    return code, printed.getvalue(), said.getvalue()
+
+
+def _command_line(job: Job, words: Sequence[str]) -> list[str]:
+    command, archive, out = job.step.command, str(job.archive), job.output
+    if command == CONVERT:
+        return [command, archive, str(out), "--overwrite", *words]
+    if command == REPORT:
+        return [command, archive, str(out), *words]
+    if command == SLAM and out is not None:
+        return [command, archive, *words, "--out", str(out.parent), "--overwrite", "--json"]
+    return [command, archive, *words, "--json"]
+
+
+def _is_told(job: Job, result: Any) -> bool:
+    """Whether an end with 1 is well: defects, odometry that cannot be judged, a method that does not fit."""
+    if job.step.command == SLAM:
+        return isinstance(result, list) and all(one["status"] != FAILED for one in result)
+    return job.step.command in (CHECK, EVALUATE) and result is not None
+
+
+def _first_fault(result: Any) -> str:
+    """What `check` and `slam` say, as JSON, of an archive that cannot be opened and of a method that failed."""
+    if isinstance(result, dict) and result.get("defects"):
+        return str(result["defects"][0]["message"])
+    faults = [one["error"] for one in result if one.get("error")] if isinstance(result, list) else []
+    return str(faults[0]) if faults else ""

@@ -1,0 +1,1 @@
+"""An archive, or a part of it, into a bag."""

@@ -1,0 +1,187 @@
+"""The scanning radar: a cloud, a picture of the spectra and a cloud of them, for each revolution of its mirror."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fieldplay.core.errors import Defect, UsageError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.acfr.revolutions import (
+    Make,
+    RevolutionStream,
+    RowsOf,
+    finder_of,
+)
+from fieldplay.datasets.archive import Archive
+from fieldplay.io.rows import TableRows
+from fieldplay.io.table_streams import Tables
+from fieldplay.messages.records import Clouds, Pictures, Pixels
+from fieldplay.streams.streams import Stream
+
+RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
+POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])
+FLOATS = "32FC1"
+METRES_PER_UNIT = np.array([np.nan, 1e-3, 1e-2, 1.0, 1e3])  # by RangeUnitType: 0 is an error
+BIN_SHARE = 0.02  # of a bin's length, by which it may differ from the stated one
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeEquation:
+    """The calibrated constants: a sweep of so many Hz over the bins, the slope, and the range of bin 0."""
+
+    sweep_hz: float
+    hz_per_m: float
+    offset_m: float
+
+    def m_per_bin(self, bins: int) -> float:
+        """Metres of a bin where a spectrum has so many."""
+        return self.sweep_hz / (2 * bins) / self.hz_per_m
+
+    def range_m(self, bin_number: ArrayLike, bins: int) -> Floats:
+        """Ranges of bins, which are counted from 1 and may lie between two."""
+        return np.asarray(bin_number, np.float64) * self.m_per_bin(bins) - self.offset_m
+
+
+def equation_from(constants: Mapping[str, Any]) -> RangeEquation:
+    """The equation by the description's numbers."""
+    radar = constants["radar"]
+    return RangeEquation(sweep_hz=radar["sweep_hz"], hz_per_m=radar["hz_per_m"], offset_m=radar["offset_m"])
+
+
+def peak_bins(spectrum: Floats) -> Floats:
+    """Where each row (n, k) is strongest (n,), in bins from 1: the top of the parabola through it and its neighbours.
+
+    A peak in the first or the last bin has no two neighbours and stays where it is.
+    """
+    rows = np.arange(len(spectrum))
+    top = spectrum.argmax(axis=1)
+    inner = np.clip(top, 1, spectrum.shape[1] - 2)
+    before, at, behind = (spectrum[rows, inner + step] for step in (-1, 0, 1))
+    bend = before - 2 * at + behind
+    inside = (inner == top) & (bend < 0)
+    shift = np.where(inside, (before - behind) / np.where(inside, 2 * bend, 1.0), 0.0)
+    found: Floats = top + 1 + shift
+    return found
+
+
+def metres(values: Floats, unit: Floats) -> Floats:
+    """Ranges (n,) in metres by their RangeUnitType (n,), NaN where that is none."""
+    known = np.where((unit >= 1) & (unit <= 4), unit, 0).astype(np.intp)
+    found: Floats = values * METRES_PER_UNIT[known]
+    return found
+
+
+def open_radar(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
+    """The radar's streams, of the files that are there."""
+    conversions = RadarConversions(
+        equation=equation_from(archive.spec.constants),
+        bins=archive.parameters["radar_bins"],
+        sense=archive.parameters["radar_angle_sense"],
+        farthest_m=_farthest_m(archive),
+    )
+    made: dict[str, tuple[str, Make]] = {
+        "radar_points": (RANGES, conversions.points),
+        "radar_spectrum": (SPECTRUM, conversions.spectra),
+        "radar_spectrum_points": (SPECTRUM, conversions.spectrum_points),
+    }
+    if SPECTRUM in tables:
+        _report_strange_bins(archive, tables[SPECTRUM], conversions)
+    return {name: RevolutionStream(tables[key], make) for name, (key, make) in made.items() if key in tables}
+
+
+def _farthest_m(archive: Archive) -> float:
+    """The range up to which clouds have points, by the parameter."""
+    farthest_m = archive.parameters["radar_max_range_m"]
+    if farthest_m < 0:
+        raise UsageError(f"parameter radar_max_range_m: expected metres, or 0 for no limit, got {farthest_m:g}")
+    return float(farthest_m) or float(np.inf)
+
+
+def _report_strange_bins(archive: Archive, tables: Tables, conversions: "RadarConversions") -> None:
+    """A spectrum whose bins are not as long as the radar's was cut to fewer of them, or is of another radar."""
+    stated = archive.spec.constants["radar"]["m_per_bin"]
+    for table in tables.tables:
+        count = finder_of(table).usual_count or 1
+        found = conversions.equation.m_per_bin(conversions.bins_of(count))
+        if abs(found / stated - 1) > BIN_SHARE:
+            expected = f"expected bins of {stated} m, as {round(found * conversions.bins_of(count) / stated)} make"
+            got = f"got {found:.4f} m of {conversions.bins_of(count)}: were the lines cut?"
+            cure = f"{expected}, {got} --set radar_bins=512 counts with 512 whatever the lines have"
+            archive.defects(Defect(file=table.name, kind="bin_length", stream="radar_spectrum", message=cure))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RadarConversions:
+    """What becomes of a revolution's rows."""
+
+    equation: RangeEquation
+    bins: int  # 0 for as many as the rows have
+    sense: int  # 1: angles about the radar's own z (down), -1: about the z of its frame here
+    farthest_m: float = np.inf  # of points in clouds
+
+    def bins_of(self, count: int) -> int:
+        """How many bins the range equation counts with, where rows have so many."""
+        return self.bins or count
+
+    def points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
+        """RadarRangeBearing: the strongest return of each bearing, within 0 m and the farthest range."""
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.cloud(rows_of(row)))
+
+    def spectra(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Pictures:
+        """RadarSpectrum as pictures of floats: a row for each bearing, a column for each bin."""
+        return Pictures(
+            stamp_ns=stamp_ns, names=names, load=lambda row: spectrum_image(rows_of(row)), packed=False, packable=False
+        )
+
+    def spectrum_points(self, stamp_ns: NDArray[np.int64], names: tuple[str, ...], rows_of: RowsOf) -> Clouds:
+        """RadarSpectrum in space, the bins within 0 m and the farthest range."""
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: self.spectrum_cloud(rows_of(row)))
+
+    def cloud(self, rows: TableRows) -> NDArray[np.void]:
+        """The points (n,) of a revolution in RadarRangeBearing."""
+        range_m = metres(rows["range"], rows["unit"])
+        near = (range_m >= 0) & (range_m <= self.farthest_m)  # NaN is not
+        return self._points(
+            rows["start_angle"][near], range_m[near], intensity=rows["reflectivity"][near], seconds=_seconds(rows)[near]
+        )
+
+    def spectrum_cloud(self, rows: TableRows) -> NDArray[np.void]:
+        """The points (n * kept bins,) of a revolution in RadarSpectrum."""
+        spectrum = spectrum_of(rows)
+        bearings, count = spectrum.shape
+        range_m = self.equation.range_m(np.arange(1, count + 1), self.bins_of(count))
+        near = (range_m >= 0) & (range_m <= self.farthest_m)
+        kept = int(near.sum())
+        angle, seconds = np.radians(np.repeat(rows["angle_deg"], kept)), np.repeat(_seconds(rows), kept)
+        intensity = spectrum[:, near].reshape(-1)
+        return self._points(angle, np.tile(range_m[near], bearings), intensity=intensity, seconds=seconds)
+
+    def _points(self, angle_rad: Floats, range_m: Floats, *, intensity: Floats, seconds: Floats) -> NDArray[np.void]:
+        """Points (n,) in the radar's frame, forward left up."""
+        points = np.empty(len(range_m), POINT)
+        points["x"], points["y"] = range_m * np.cos(angle_rad), -self.sense * range_m * np.sin(angle_rad)
+        points["z"], points["intensity"], points["time"] = 0.0, intensity, seconds
+        return points
+
+
+def spectrum_of(rows: TableRows) -> Floats:
+    """The spectra (n, bins) of rows that all have as many bins."""
+    return rows.lists[:, : int(rows["count"].max(initial=0))]
+
+
+def spectrum_image(rows: TableRows) -> Pixels:
+    """A picture of floats, a row for each bearing."""
+    data = np.ascontiguousarray(spectrum_of(rows), "<f4")
+    height, width = data.shape
+    return Pixels(height=height, width=width, encoding=FLOATS, step=4 * width, data=data.tobytes())
+
+
+def _seconds(rows: TableRows) -> Floats:
+    """Times (n,) after the revolution's first, never below 0: rows may stand in a wrong order."""
+    seconds: Floats = np.maximum(rows.stamp_ns - rows.stamp_ns[:1], 0) / NS_PER_S
+    return seconds

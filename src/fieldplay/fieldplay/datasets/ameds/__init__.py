@@ -1,0 +1,8 @@
+"""AMEDS, the ARCHES Mount Etna dataset. First read archive.py, which opens an archive.
+
+streams.py: rows of its tables as records; clouds.py: its point clouds; checks.py and pose_checks.py: what is measured.
+"""
+
+from fieldplay.datasets.ameds.archive import open_archive
+
+__all__ = ["open_archive"]

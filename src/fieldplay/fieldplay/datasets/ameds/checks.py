@@ -1,0 +1,276 @@
+"""What the AMEDS paper leaves open, measured in the data: a setting that does not fit is said aloud, never changed."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import Defect
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.ameds.pose_checks import orientation_readings, place_mm
+from fieldplay.datasets.ameds.streams import NS_PER_MS, WHEELS
+from fieldplay.datasets.archive import Archive, spread
+from fieldplay.datasets.measurement import Measurement, report_measurement
+from fieldplay.io.rows import TableRows, joined
+from fieldplay.io.table_streams import Tables
+
+BLOCKS = 16  # of each table are looked at, spread over it
+NEAR_NS = 25 * NS_PER_MS
+MOVING_RAD_S = 0.005  # below this, rates are noise and tell nothing
+ETNA_FIELD_G = 0.45
+GRAVITY_M_S2 = (8.5, 11.0)
+WITHOUT_GRAVITY_M_S2 = 5.0
+CLOCK_OFFSET_S = 0.5
+FIX_TYPES = ("no fix", "2D", "3D", "SBAS", "differential", "Omnistar", "RTK float", "RTK fixed")  # of the device
+PRESSURE_PA = (30e3, 120e3)
+ENOUGH_TURNED_RAD = 0.1
+LONGEST_STEP_S = 0.5
+WHEELS_APART_MM, WHEELS_APART_DEG = 20.0, 5.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TableMeasurement(Measurement):
+    """A measurement, and the kind of the table that it is of."""
+
+    table: str = "gnss_imu"
+
+
+Check = Callable[[Archive, Mapping[str, Tables]], Iterator[TableMeasurement]]
+
+
+def check_settings(archive: Archive, tables: Mapping[str, Tables]) -> None:
+    """Measure all that can be measured; notes say what was found, defects what does not fit."""
+    for check in CHECKS:
+        for measurement in check(archive, tables):
+            file = tables[measurement.table].tables[0].name if measurement.parameter else ""
+            report_measurement(archive, measurement, file)
+
+
+def _blocks(tables: Tables) -> Iterator[TableRows]:
+    """Blocks from all over the tables, one at a time."""
+    for index in spread(len(tables.blocks), BLOCKS):
+        yield tables.rows(index)
+
+
+def _sample(tables: Tables) -> TableRows:
+    return joined(tables.tables[0].format.dialect, list(_blocks(tables)))
+
+
+def _beside(tables: Tables, other: Tables) -> tuple[TableRows, TableRows]:
+    """Rows from all over the tables that have a row of another near in time, and that row.
+
+    They are sought block by block: what lies between the blocks is not read.
+    """
+    ours, theirs = [], []
+    for rows in _blocks(tables):
+        nearest, near = other.nearest(rows.stamp_ns, NEAR_NS)
+        ours.append(rows.only(near))
+        theirs.append(nearest.only(near))
+    return joined(tables.tables[0].format.dialect, ours), joined(other.tables[0].format.dialect, theirs)
+
+
+def _slope(values: Floats, against: Floats) -> float:
+    return float((values * against).sum() / (against * against).sum())
+
+
+def _gyro(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_imu" not in tables or "gnss_body_angular_velocity" not in tables:
+        return
+    imu, body = _beside(tables["gnss_imu"], tables["gnss_body_angular_velocity"])
+    rates = body.columns("x", "y", "z")
+    if not len(imu) or np.sqrt((rates**2).mean()) < MOVING_RAD_S:
+        return
+    slope = _slope(imu.columns("gyro_x", "gyro_y", "gyro_z"), rates)
+    fits = None if slope <= 0 else "deg/s" if abs(np.log(slope / np.degrees(1))) < abs(np.log(slope)) else "rad/s"
+    yield TableMeasurement(f"gyroscope against GnssBodyAngularVelocity has the slope {slope:.3f}", "gyro_unit", fits)
+
+
+def _magnetometer(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_imu" in tables:
+        norm = float(np.median(np.linalg.norm(_sample(tables["gnss_imu"]).columns("mag_x", "mag_y", "mag_z"), axis=1)))
+        middle = ETNA_FIELD_G * np.sqrt(1000)
+        yield TableMeasurement(
+            f"the magnetic field has a norm of {norm:.4g} (at Etna 0.45 G or 450 mG)",
+            "magnetometer_unit",
+            "G" if norm < middle else "mG",
+        )
+
+
+def _gravity(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_imu" in tables:
+        down = float(np.median(_sample(tables["gnss_imu"])["acc_z"]))
+        low, high = GRAVITY_M_S2
+        fits = None if not low < abs(down) < high else 1 if down < 0 else -1
+        yield TableMeasurement(
+            f"the accelerometer shows {down:.2f} along its z axis (down)", "accelerometer_sign", fits
+        )
+
+
+def _body_acceleration(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_body_acceleration" not in tables:
+        return
+    rows = _sample(tables["gnss_body_acceleration"])
+    norm = float(np.median(np.linalg.norm(rows.columns("x", "y", "z"), axis=1)))
+    text = f"GnssBodyAcceleration has a norm of {norm:.2f} m/s2 (median)"
+    if norm < WITHOUT_GRAVITY_M_S2:
+        yield TableMeasurement(f"{text}: gravity is not in it")
+        return
+    text += ": gravity seems to be in it, and then in gnss/acceleration too"
+    file = tables["gnss_body_acceleration"].tables[0].name
+    archive.defects(Defect(file=file, kind="gravity_in_acceleration", stream="acceleration", message=text))
+    yield TableMeasurement(text)
+
+
+def _places(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_pose" in tables:
+        places = _sample(tables["gnss_pose"])
+        latitude, longitude = (float(np.median(places[name])) for name in ("latitude", "longitude"))
+        if abs(latitude) > np.pi / 2 or abs(longitude) > 2 * np.pi:
+            message = f"latitude, longitude: expected rad, got {latitude:.3f}, {longitude:.3f}, which look like degrees"
+            archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="implausible_unit", message=message))
+        for name, (least, largest) in archive.spec.tables["gnss_pose"].limits.items():
+            middle = float(np.median(places[name]))
+            if name not in ("latitude", "longitude") and not least <= middle <= largest:
+                message = f"{name}: expected {least:g} to {largest:g}, got {middle:g} in most rows, which are kept"
+                file = tables["gnss_pose"].tables[0].name
+                archive.defects(Defect(file=file, kind="implausible_unit", message=message))
+    yield from ()
+
+
+def _pressure(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_imu" in tables:
+        pressure = float(np.median(_sample(tables["gnss_imu"])["air_pressure"]))
+        if not PRESSURE_PA[0] < pressure < PRESSURE_PA[1]:
+            message = f"pressure: expected Pa, got {pressure:.4g}"
+            archive.defects(Defect(file=tables["gnss_imu"].tables[0].name, kind="implausible_unit", message=message))
+    yield from ()
+
+
+def _clock(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_pose" not in tables:
+        return
+    rows = _sample(tables["gnss_pose"])
+    offset_s = (rows.stamp_ns - rows.clock("device_time")) / NS_PER_S
+    median = float(np.median(offset_s))
+    spread = float(np.percentile(offset_s, 95) - np.percentile(offset_s, 5))
+    text = f"the host's clock is {median:+.6f} s against the INS's, with a spread (5 to 95 %) of {spread:.6f} s"
+    if abs(median) > CLOCK_OFFSET_S or spread > CLOCK_OFFSET_S:
+        archive.defects(Defect(file=tables["gnss_pose"].tables[0].name, kind="clock_offset", message=text))
+    yield TableMeasurement(text)
+
+
+def _fix_types(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    """How much of the recording has RTK, by all rows."""
+    if "gnss_pose" not in tables:
+        return
+    counts = np.zeros(len(FIX_TYPES), np.int64)
+    for index in range(len(tables["gnss_pose"].blocks)):
+        kinds = tables["gnss_pose"].rows(index)["fix_type"]
+        known = kinds[(kinds >= 0) & (kinds < len(FIX_TYPES))].astype(np.int64)
+        counts += np.bincount(known, minlength=len(FIX_TYPES))
+    if counts.any():
+        shares = 100 * counts / counts.sum()
+        there = [f"{FIX_TYPES[kind]} {shares[kind]:.1f} %" for kind in np.argsort(-shares) if counts[kind]]
+        yield TableMeasurement(f"RTK (fixed) in {shares[-1]:.1f} % of GnssPose's rows: {', '.join(there)}")
+
+
+def _platform_axes(_: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "gnss_body_angular_velocity" not in tables:
+        return
+    for key in ("platform_velocity", "platform_twist_estimate"):
+        if key not in tables:
+            continue
+        twist, body = _beside(tables[key], tables["gnss_body_angular_velocity"])
+        if len(twist) and np.sqrt((body["z"] ** 2).mean()) >= MOVING_RAD_S:
+            slope = _slope(twist["yaw_rate"], body["z"])
+            fits = None if abs(slope) < 0.2 else "frd" if slope > 0 else "flu"
+            yield TableMeasurement(
+                f"{key}: the turn rate against the INS's has the slope {slope:.3f}", "platform_axes", fits, key
+            )
+
+
+def _steering(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "wheel_pose_estimate" not in tables or "motor_encoders" not in tables:
+        return
+    estimate, motor = _beside(tables["wheel_pose_estimate"], tables["motor_encoders"])
+    if not len(estimate):
+        return
+    constants = archive.spec.constants
+    steer_deg = 1 / constants["steer_ticks_per_mm"] / constants["steer_mm_per_deg"]
+    steer = _apart_deg(estimate, motor, "steer", [sign * steer_deg for sign in constants["steer_signs"]])
+    zero = float(np.median(steer))
+    fits = next((angle for angle in (0.0, 90.0) if abs(zero - angle) < 5), None)
+    text = f"steering angles are {zero:+.2f} deg beside those of the ticks"
+    yield TableMeasurement(text, "steering_zero_deg", fits, "wheel_pose_estimate")
+    drive = _apart_deg(estimate, motor, "drive", [360 / constants["drive_ticks_per_turn"]] * 4)
+    beside, spreads = f"{np.median(drive):+.2f} deg", f"{_spread(steer):.2f} and {_spread(drive):.2f} deg"
+    yield TableMeasurement(
+        f"drive angles are {beside} beside those of the ticks; steering and drive spread by {spreads}"
+    )
+
+
+def _wheel_poses(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    if "wheel_pose_estimate" not in tables:
+        return
+    rows, estimate = _sample(tables["wheel_pose_estimate"]), tables["wheel_pose_estimate"]
+    best, *others = orientation_readings(rows)
+    text = f"the wheels' roll, pitch, yaw fit their angles best as {best}"
+    texts = [f"{text} ({'; '.join(map(str, others))})"]
+    if best.degrees > WHEELS_APART_DEG:
+        archive.defects(_pose_mismatch(estimate, text))
+    if rows.has("x_1"):
+        lengths = next(item.settings for item in archive.spec.derived if item.kind == "wheel_poses")
+        apart_mm = place_mm(rows, best.steering_zero_deg, lengths)
+        texts.append(f"the wheels' places are {apart_mm:.1f} mm from those of their steering angles")
+        if apart_mm > WHEELS_APART_MM:
+            archive.defects(_pose_mismatch(estimate, texts[1]))
+    yield from map(TableMeasurement, texts)
+
+
+def _pose_mismatch(tables: Tables, message: str) -> Defect:
+    return Defect(file=tables.tables[0].name, kind="pose_mismatch", stream="wheel_estimate", message=message)
+
+
+def _apart_deg(estimate: TableRows, motor: TableRows, kind: str, deg_per_tick: list[float]) -> Floats:
+    """By how much the estimated angles (n, 4) of all wheels differ from those of the ticks, in degrees."""
+    apart = [
+        np.degrees(estimate[f"{kind}_{wheel}"]) - per_tick * motor[f"{kind}_{wheel}_ticks"]
+        for wheel, per_tick in enumerate(deg_per_tick, start=1)
+    ]
+    return np.stack(apart, axis=1)
+
+
+def _spread(values: Floats) -> float:
+    """The middle half of the values about the median of each column."""
+    return float(np.median(np.abs(values - np.median(values, axis=0))))
+
+
+def _wheel_radius(archive: Archive, tables: Mapping[str, Tables]) -> Iterator[TableMeasurement]:
+    """The path that the speeds tell over the angle that the ticks tell, sums of all wheels: single ticks are coarse."""
+    if "motor_encoders" not in tables:
+        return
+    per_tick = 2 * np.pi / archive.spec.constants["drive_ticks_per_turn"]
+    path_m, turned_rad = np.sum([_rolled(rows, per_tick) for rows in _blocks(tables["motor_encoders"])], axis=0)
+    if turned_rad > ENOUGH_TURNED_RAD:
+        yield TableMeasurement(f"drive speed and ticks together give a wheel radius of {path_m / turned_rad:.4f} m")
+
+
+def _rolled(rows: TableRows, per_tick: float) -> tuple[float, float]:
+    """How far rolling wheels went by their speeds (m), and by how much they turned by their ticks (rad)."""
+    if len(rows) < 2:
+        return 0.0, 0.0
+    step_s = np.diff(rows.stamp_ns)[:, None] / NS_PER_S
+    speed = rows.columns(*(f"drive_{wheel}_velocity" for wheel in WHEELS))
+    turned = np.diff(rows.columns(*(f"drive_{wheel}_ticks" for wheel in WHEELS)), axis=0) * per_tick
+    mean = (speed[1:] + speed[:-1]) / 2
+    rolls = (step_s > 0) & (step_s < LONGEST_STEP_S) & (speed[1:] * speed[:-1] > 0)
+    return float((np.abs(mean) * step_s)[rolls].sum()), float((turned * np.sign(mean))[rolls].sum())
+
+
+CHECKS: tuple[Check, ...] = (
+    _gyro, _magnetometer, _gravity, _body_acceleration,
+    _places, _fix_types, _pressure, _clock, _platform_axes, _steering, _wheel_poses, _wheel_radius,
+)  # fmt: skip

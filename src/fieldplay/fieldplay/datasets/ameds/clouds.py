@@ -1,0 +1,305 @@
+"""AMEDS's point clouds: what is no return is left out, laser and time are made where the file has none."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.datasets.archive import Archive, spread
+from fieldplay.io.containers import Files
+from fieldplay.io.pcd import cloud_from_pcd
+
+STREAM = "lidar"
+POINT = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("ring", "<u2")]
+INTENSITY_NAMES = ("intensity", "i")
+TIME_NAMES = ("time", "t", "timestamp", "offset_time")
+UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+LONGEST_SCAN, SHORTEST_SCAN = 2.0, 0.1  # in turns: what a field of times must span to be one of times in a unit
+FAR_TURNS = 10.0  # from the middle of a cloud's times
+MOST_TIMES = (1.0, 99.0)  # percent, between which a field is measured: single ones may be damaged
+LOOKED_AT = 3  # clouds, spread over the archive, that tell what their fields hold
+NOT_IN_ORDER = "have no times of their points, as these do not follow each other clockwise in the file"
+FAR_FROM_LASER_DEG = 0.1
+# In a firing group the azimuth of each laser is off by up to 4.2 deg to either side; some tenths are left for noise.
+JITTER_RAD = np.deg2rad(9.0)
+LONGEST_SWEEP_TURNS = 1.1
+
+Points = NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class TimeField:
+    """The field that holds the points' times, and its unit."""
+
+    name: str
+    unit: str
+
+
+class CloudDecoder:
+    """Clouds from the bytes of their files, dense: x y z intensity ring, and time where it is known.
+
+    Points without a return, at 0 0 0 or with a place that is none, are left out; so are those with another number that
+    is none, which are reported.
+    """
+
+    def __init__(self, archive: Archive, files: Files, names: Sequence[str]) -> None:
+        self._report = archive.defects
+        self._elevations = np.sort(np.array(archive.spec.constants["lidar_elevations_deg"], np.float64).ravel())
+        self._turn_s = float(archive.spec.constants["revolution_s"])
+        self._by_azimuth = archive.parameters["point_time"] == "azimuth"
+        self._lock = threading.Lock()
+        self._reported: set[str] = set()
+        self._timeless: dict[str, bool] = {}  # whether a cloud has times, of those that should
+        clouds = list(_some_clouds(files, names))
+        self._time = time_field(clouds, self._turn_s)
+        archive.notes += self._notes(clouds)
+
+    def _notes(self, clouds: Sequence[Points]) -> Iterator[str]:
+        """What is to be said of the times, from a few clouds."""
+        if self._time is not None:
+            span_s = _longest(clouds, self._time.name) * UNITS_S[self._time.unit]
+            taken = f"are those of the field '{self._time.name}', taken for {self._time.unit}"
+            yield f"{STREAM}: the points' times {taken}: so a cloud lasts {span_s:.3g} s"
+            return
+        for name in TIME_NAMES:
+            if any(name in (cloud.dtype.names or ()) for cloud in clouds):
+                expected = f"expected one that spans about {self._turn_s:g} s in some unit"
+                got = f"{_longest(clouds, name):g}"
+                yield f"warning: {STREAM}: the field '{name}' is not read as times: {expected}, got a span of {got}"
+        if self._by_azimuth:
+            returns = (_only(_are_returns(xyz), cloud, xyz) for cloud in clouds for xyz in [_places(cloud)])
+            lost = sum(self._times(cloud, xyz) is None for cloud, xyz in returns)
+            if lost:
+                yield f"warning: {lost} of {len(clouds)} clouds that were looked at {NOT_IN_ORDER}"
+
+    def check(self, archive: Archive) -> None:
+        """Note how many of the clouds that were decoded lack times that they should have."""
+        with self._lock:
+            lost, count = sum(self._timeless.values()), len(self._timeless)
+        if lost:
+            archive.notes.append(f"warning: {lost} of {count} clouds {NOT_IN_ORDER}")
+
+    @np.errstate(over="ignore", invalid="ignore")  # a damaged point may lie anywhere
+    def __call__(self, data: bytes, name: str) -> Points:
+        """The points of one file, in the order of time."""
+        cloud = _checked(cloud_from_pcd(data))
+        xyz = _places(cloud)
+        cloud, xyz = _only(_are_returns(xyz), cloud, xyz)
+        fields = self._fields_in_use(cloud)
+        good = np.ones(len(cloud), bool)
+        for field in fields:
+            good &= np.isfinite(cloud[field].astype(np.float32))
+        if self._time is not None and self._time.name in fields:
+            good[good] = self._is_near(cloud[self._time.name][good], UNITS_S[self._time.unit])
+        self._tell_bad(name, fields, int((~good).sum()), len(cloud))
+        cloud, xyz = _only(good, cloud, xyz)
+        time = self._times(cloud, xyz)
+        if self._by_azimuth and (self._time is None or self._time.name not in fields):
+            with self._lock:
+                self._timeless[name] = time is None
+        points = self._points(cloud, xyz, fields, time)
+        is_in_order = time is None or bool((time[1:] >= time[:-1]).all())
+        return points if time is None or is_in_order else points[time_order(time)]
+
+    def _fields_in_use(self, cloud: Points) -> tuple[str, ...]:
+        """The fields beside x y z that are read; one that holds no number anywhere counts as absent."""
+        names = cloud.dtype.names or ()
+        time = () if self._time is None else (self._time.name,)
+        intensity = [name for name in INTENSITY_NAMES if name in names][:1]
+        wanted = [name for name in (*intensity, "ring", *time) if name in names]
+        return tuple(name for name in wanted if np.isfinite(cloud[name]).any())
+
+    def _is_near(self, own: NDArray[np.generic], unit_s: float) -> NDArray[np.bool_]:
+        """Which times (n,) lie within some turns of the middle one; others are damaged."""
+        return np.asarray(np.abs(_from_middle(own)) * unit_s <= FAR_TURNS * self._turn_s, np.bool_)
+
+    def _tell_bad(self, name: str, fields: Sequence[str], bad: int, count: int) -> None:
+        with self._lock:
+            is_new = bad > 0 and name not in self._reported
+            self._reported.add(name)
+        if is_new:
+            of = ", ".join(fields)
+            got = f"NaN, infinity or a time far from the others in {bad} of {count} points"
+            message = f"expected numbers as {of}, got {got}, which are left out"
+            self._report(Defect(file=name, kind="damaged_points", stream=STREAM, message=message))
+
+    def _times(self, cloud: Points, xyz: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """Seconds after the first point: the cloud's own where it has them, else from the azimuth, or none."""
+        if self._time is not None and self._time.name in (cloud.dtype.names or ()):
+            own = cloud[self._time.name]
+            if np.isfinite(own).all():
+                return (_since_first(own) * UNITS_S[self._time.unit]).astype(np.float32)
+        return times_from_azimuth(xyz, self._turn_s) if self._by_azimuth else None
+
+    def _points(
+        self, cloud: Points, xyz: NDArray[np.float32], fields: Sequence[str], time: NDArray[np.float32] | None
+    ) -> Points:
+        points = np.empty(len(cloud), np.dtype(POINT + ([("time", "<f4")] if time is not None else [])))
+        points["x"], points["y"], points["z"] = xyz.T
+        intensity = next((name for name in INTENSITY_NAMES if name in fields), None)
+        points["intensity"] = cloud[intensity] if intensity else 0.0
+        rings = cloud["ring"] if "ring" in fields else _ring(xyz, self._elevations)
+        points["ring"] = rings
+        if time is not None:
+            points["time"] = time
+        return points
+
+
+def time_field(clouds: Sequence[Points], turn_s: float) -> TimeField | None:
+    """The field of times of some clouds, in the unit in which the longest of them lasts about a turn, if there is one.
+
+    Seconds are fractions: whole numbers count something smaller. A field that is the same everywhere tells nothing.
+    """
+    for name in TIME_NAMES:
+        kinds = {cloud.dtype[name].kind for cloud in clouds if name in (cloud.dtype.names or ())}
+        span = _longest(clouds, name)
+        for unit, seconds in UNITS_S.items() if span > 0 else ():
+            is_seconds = unit == "s"
+            if is_seconds and kinds != {"f"}:
+                continue
+            if (is_seconds or span * seconds >= SHORTEST_SCAN * turn_s) and span * seconds <= LONGEST_SCAN * turn_s:
+                return TimeField(name, unit)
+    return None
+
+
+def _longest(clouds: Sequence[Points], name: str) -> float:
+    """The longest span of most of a field, in its own unit, 0 where there is none."""
+    spans = [0.0]
+    for cloud in clouds:
+        if name in (cloud.dtype.names or ()):
+            own = cloud[name][_are_returns(_places(cloud))]
+            own = own[np.isfinite(own)]
+            if len(own):
+                spans.append(float(np.ptp(np.percentile(_from_middle(own), MOST_TIMES))))
+    return max(spans)
+
+
+def _since_first(own: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Times (n,) after the least."""
+    return _after(own, own.min()) if len(own) else np.zeros(0)
+
+
+def _from_middle(own: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Times (n,) after the middle one, which no damaged one moves."""
+    return _after(own, np.sort(own)[len(own) // 2]) if len(own) else np.zeros(0)
+
+
+def _after(own: NDArray[np.generic], begin: Any) -> NDArray[np.float64]:
+    """Differences, exact also between large whole numbers."""
+    kind = np.float64 if own.dtype.kind == "f" else np.int64
+    return np.asarray(own.astype(kind) - np.asarray(begin).astype(kind), np.float64)
+
+
+def _some_clouds(files: Files, names: Sequence[str]) -> Iterator[Points]:
+    """A few clouds from all over the archive, of those that can be read."""
+    for place in spread(len(names), LOOKED_AT):
+        try:
+            yield _checked(cloud_from_pcd(files.read(names[place])))
+        except (ArchiveError, OSError):
+            continue  # told when it is its turn
+
+
+def _checked(cloud: Points) -> Points:
+    """Every field that is read must be one number for each point, x y z must be there."""
+    names = cloud.dtype.names or ()
+    if any(axis not in names for axis in "xyz"):
+        raise ArchiveError(f"expected a cloud with the fields x y z, got {' '.join(names)}")
+    for name in ("x", "y", "z", "ring", *TIME_NAMES, *INTENSITY_NAMES):
+        if name in names and cloud.dtype[name].shape:
+            raise ArchiveError(f"expected one number for each point as {name}, got {cloud.dtype[name].shape[0]}")
+    return cloud
+
+
+def _places(cloud: Points) -> NDArray[np.float32]:
+    """The places (n, 3), one coordinate behind the other in memory, as they are computed with."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        places: NDArray[np.float32] = np.stack([cloud[axis].astype(np.float32) for axis in "xyz"]).T
+    return places
+
+
+def _only(kept: NDArray[np.bool_], cloud: Points, xyz: NDArray[np.float32]) -> tuple[Points, NDArray[np.float32]]:
+    """Those points (n,) that are kept, and their places (n, 3); nothing is copied where all are."""
+    return (cloud, xyz) if kept.all() else (cloud[kept], xyz.T[:, kept].T)
+
+
+def _are_returns(xyz: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which places (n, 3) are of a return: the others are NaN or lie at 0 0 0."""
+    x, y, z = xyz.T
+    found: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & ((x != 0) | (y != 0) | (z != 0))
+    return found
+
+
+def ring_from_elevation(
+    xyz: NDArray[np.floating], elevations_deg: ArrayLike
+) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """The ring (n,) of points (n, 3), and which of them (n,) lie further than 0.1 deg from any laser.
+
+    The ring is the rank by elevation, 0 the lowest, of the laser nearest to the point's elevation.
+    """
+    lasers = np.sort(np.asarray(elevations_deg, np.float64).ravel())
+    if not len(lasers) or not np.isfinite(lasers).all():
+        raise ValueError(f"expected the elevations of one laser or more in degrees, got {lasers.tolist()}")
+    ring = _ring(xyz, lasers)
+    return ring, np.abs(_elevation_deg(xyz) - lasers[ring]) > FAR_FROM_LASER_DEG
+
+
+def _elevation_deg(xyz: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The elevations (n,) of points (n, 3) in degrees."""
+    x, y, z = np.asarray(xyz).T
+    elevation: NDArray[np.floating] = np.rad2deg(np.arctan2(z, np.sqrt(x * x + y * y)))
+    return elevation
+
+
+def _ring(xyz: NDArray[np.floating], lasers: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """The place of the nearest laser among those of rising elevation, for each of the points (n, 3).
+
+    By the slopes half-way between them: that saves the arc tangents, which take twice as long as all the rest.
+    """
+    x, y, z = np.asarray(xyz).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = z / np.sqrt(x * x + y * y)
+    bounds = np.tan(np.deg2rad((lasers[1:] + lasers[:-1]) / 2)).astype(slope.dtype)
+    ring: NDArray[np.uint16] = np.searchsorted(bounds, slope).astype(np.uint16)
+    return ring
+
+
+def times_from_azimuth(xyz: NDArray[np.floating], revolution_s: float) -> NDArray[np.float32] | None:
+    """Seconds (n,) within the sweep since the first of the points (n, 3); None if they are not in firing order.
+
+    The lidar turns clockwise seen from above, so the azimuth falls. As each laser of a firing group looks a few degrees
+    ahead of or behind the others, a point's own azimuth is no clock: its time is taken half-way between the furthest
+    azimuth so far and the nearest one still to come, which never falls. The two differ by no more than the spread of a
+    group in a cloud in firing order; one that is stored ring by ring, the other way round or shuffled is told by that.
+    """
+    x, y, _ = np.asarray(xyz, np.float64).T
+    if not len(x):
+        return np.zeros(0, np.float32)
+    swept = _swept(np.arctan2(y, x))
+    furthest = np.maximum.accumulate(swept)
+    nearest_to_come = np.minimum.accumulate(swept[::-1])[::-1]
+    if not (furthest - nearest_to_come).max() <= JITTER_RAD:
+        return None
+    turns = (furthest + nearest_to_come) / (4 * np.pi)
+    turns -= turns[0]
+    if turns[-1] > LONGEST_SWEEP_TURNS:
+        return None
+    times: NDArray[np.float32] = (turns * revolution_s).astype(np.float32)
+    return times
+
+
+def _swept(azimuth: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Angle turned clockwise since the first point; a step is a jitter back or else forward by up to nearly a turn."""
+    swept: NDArray[np.float64] = azimuth[0] - azimuth
+    step = np.diff(swept)
+    turns = np.where(step < -JITTER_RAD, 1, 0) - (step >= 2 * np.pi - JITTER_RAD)
+    swept[1:] += 2 * np.pi * np.cumsum(turns)
+    return swept
+
+
+def time_order(time: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The order (n,) that sorts points by time, oldest first; points of one time stay in the order of the file."""
+    return np.argsort(time, kind="stable")

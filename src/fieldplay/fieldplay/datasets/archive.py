@@ -1,0 +1,334 @@
+"""An open archive: its streams, and what was noticed about it."""
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fieldplay.bags.topics import Bag
+from fieldplay.core.errors import (
+    ArchiveError,
+    Defect,
+    UsageError,
+    unknown_name,
+)
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.datasets.spec import (
+    DatasetParameter,
+    DatasetSpec,
+    ImuNoise,
+    RowFiles,
+    TableFiles,
+)
+from fieldplay.io.containers import Files
+from fieldplay.io.dialect import unit_of_digits
+from fieldplay.io.rows import KeptRows
+from fieldplay.io.table import RowsSpec, Table, Watch
+from fieldplay.io.table_format import ExpectedUnit
+from fieldplay.io.table_streams import GroupStream, Tables, TableStream
+from fieldplay.streams.streams import Stream
+
+if TYPE_CHECKING:
+    from fieldplay.datasets.origins import Origin
+
+SHOWN = 20  # defects that are told in short
+KEPT_PER_KIND = 1000
+OTHERS_SHOWN = 5
+MOST_S = 2**31 - 1  # what the seconds of a message can hold, up to 2038
+NOISE_FACTOR = "imu_noise_factor"  # a parameter of datasets that tell the noise of their IMU
+WARNING = "warning: "  # what notes begin with that are told also where notes are not shown
+
+
+class DefectLog:
+    """Defects as they are found: all are counted, the first thousand of each kind in a place are kept.
+
+    The place is the file, but for the files that are one row of a stream each: these share the stream as their place.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[Defect] = []
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, defect: Defect) -> None:
+        key = (place_of(defect), defect.kind)
+        with self._lock:
+            self.counts[key] += 1
+            if self.counts[key] <= KEPT_PER_KIND:
+                self.kept.append(defect)
+
+    def join(self, kept: Sequence[Defect], counts: Counter[tuple[str, str]]) -> None:
+        """Take over what another process found of the same archive; what both found is one."""
+        known = set(self.kept)
+        more = counts - Counter((place_of(defect), defect.kind) for defect in kept)
+        for defect in kept:
+            if defect not in known:
+                self(defect)
+        self.counts.update(more)
+
+    @property
+    def total(self) -> int:
+        return self.counts.total()
+
+    @property
+    def dropped(self) -> Counter[tuple[str, str]]:
+        """How many of a kind in a place are counted only."""
+        return self.counts - Counter((place_of(defect), defect.kind) for defect in self.kept)
+
+    def in_short(self) -> list[str]:
+        """How many of each kind there are, and the first of each file; nothing where there are none."""
+        if not self.total:
+            return []
+        kinds: Counter[str] = Counter()
+        for (_, kind), count in self.counts.items():
+            kinds[kind] += count
+        counted = f"{self.total} defect{'s' if self.total > 1 else ''}"
+        lines = [f"{counted}: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())]
+        shown = self._shown()
+        lines += [f"  {defect}" for defect in shown]
+        if self.total > len(shown):
+            lines.append(f"  and {self.total - len(shown)} more: fieldplay check lists them")
+        return lines
+
+    def _shown(self) -> list[Defect]:
+        """The first defects of each file: one at least, however many files there are."""
+        of_file = Counter(defect.file for defect in self.kept)
+        most, shown = max(SHOWN // max(len(of_file), 1), 1), []
+        seen: Counter[str] = Counter()
+        for defect in self.kept:
+            seen[defect.file] += 1
+            if seen[defect.file] <= most:
+                shown.append(defect)
+        return shown
+
+
+def file_of_span(archive: "Archive", stream: str, index: int) -> str:
+    """The name of the file that a span of a stream is of; the archive's own where it is of no file alone."""
+    found = archive.streams.get(stream)
+    return (
+        found.file(index)
+        if isinstance(found, TableStream | GroupStream) and index < len(found.spans)
+        else archive.root.name
+    )
+
+
+def place_of(defect: Defect) -> str:
+    """What its defects are counted by."""
+    is_of_many = defect.row is not None or defect.sample is not None
+    return defect.file if is_of_many or defect.stream is None else defect.stream
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterUpload:
+    """Parameters that a robot had from a time on: the values as printed, by set and key."""
+
+    file: str
+    stamp_ns: int
+    sets: Mapping[str, Mapping[str, str]]
+
+    def changes_from(self, before: "ParameterUpload") -> list[tuple[str, str, str | None, str | None]]:
+        """Set, key, value before and value now, of all that differ; None where there is no value."""
+        found = []
+        for name in dict.fromkeys((*before.sets, *self.sets)):
+            old, new = before.sets.get(name, {}), self.sets.get(name, {})
+            keys = dict.fromkeys((*old, *new))
+            found += [(name, key, old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)]
+        return found
+
+
+@dataclass(kw_only=True)
+class Archive(AbstractContextManager["Archive"]):
+    """The streams of an archive by their id, in the order of the dataset's description."""
+
+    root: Path
+    spec: DatasetSpec
+    parameters: Mapping[str, Any]
+    streams: dict[str, Stream] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    defects: DefectLog = field(default_factory=DefectLog)
+    missing: list[Defect] = field(default_factory=list)  # files of the dataset; no defects unless all are asked for
+    on_close: ExitStack = field(default_factory=ExitStack)
+    checks: list[Callable[["Archive"], None]] = field(default_factory=list)
+    slow_checks: list[Callable[["Archive"], None]] = field(default_factory=list)  # which `check` alone runs
+    kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
+    bag: Bag | None = None  # that it is, where it is of no dataset
+    uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
+    origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours
+    recording: dict[str, str] = field(default_factory=dict)  # facts of the recording: name, area, condition, notes
+
+    def lack(self, file: str, message: str, *, stream: str | None = None) -> None:
+        """Note a file of the dataset that is not there, as in a download of a part of it."""
+        self.missing.append(Defect(file=file, kind="missing_file", stream=stream, message=message))
+        self.notes.append(str(self.missing[-1]))
+
+    @property
+    def imu_noise(self) -> ImuNoise | None:
+        """The noise of the dataset's IMU as its parameters have it."""
+        return imu_noise_of(self.spec, self.parameters)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The notes that matter to whoever uses the data."""
+        return [note for note in self.notes if note.startswith(WARNING)]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.on_close.close()
+        self.kept_rows.close()
+
+
+def imu_noise_of(spec: DatasetSpec, parameters: Mapping[str, Any]) -> ImuNoise | None:
+    """The noise of a dataset's IMU, times what its parameters say."""
+    return None if spec.imu_noise is None else spec.imu_noise.scaled(float(parameters.get(NOISE_FACTOR, 1.0)))
+
+
+def open_tables(archive: Archive, files: Files) -> dict[str, Tables]:
+    """The tables that the description names, as far as the archive has them and they can be read."""
+    names = {key: matching_files(archive, files, key, table) for key, table in archive.spec.tables.items()}
+    return open_tables_of(archive, {key: [(files, name) for name in found] for key, found in names.items()})
+
+
+def open_tables_of(
+    archive: Archive,
+    places: Mapping[str, Sequence[tuple[Files, str]]],
+    *,
+    own: Mapping[str, RowsSpec] = MappingProxyType({}),
+    watch: Callable[[str, str], Watch | None] = lambda key, file: None,
+) -> dict[str, Tables]:
+    """The tables of the description's kinds in certain files, as far as they can be read.
+
+    `own` are kinds whose lines only their reader knows. `watch` makes, of a kind and a file, what sees its rows first.
+    """
+    found: dict[str, list[Table]] = {}
+    for key, here in places.items():
+        spec = own.get(key) or archive.spec.tables[key].rows_spec(_units(archive, key))
+        found[key] = _tables_of(archive, key, [(files, name, spec, watch(key, name)) for files, name in here])
+    _note_mappings(archive, [table for tables in found.values() for table in tables])
+    return {key: Tables(tables) for key, tables in found.items() if tables}
+
+
+def _note_mappings(archive: Archive, tables: list[Table]) -> None:
+    """Say how the columns were told apart, a line for each way."""
+    for mapping in sorted({table.format.mapping for table in tables}):
+        names = ", ".join(table.name for table in tables if table.format.mapping == mapping)
+        archive.notes.append(f"columns by {mapping}: {names}")
+    units = {
+        table.name: {unit_of_digits(digits) for digits in table.format.dialect.digits.values()} for table in tables
+    }
+    for unit in sorted({unit for found in units.values() for unit in found}):
+        names = ", ".join(name for name, found in units.items() if unit in found)
+        archive.notes.append(f"times taken for {unit}, as they are so large: {names}")
+
+
+def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, RowsSpec, Watch | None]]) -> list[Table]:
+    tables: list[Table] = []
+    for files, name, spec, watch in places:
+        try:
+            table = Table(
+                files, name, spec, archive.defects,
+                plausible_ns=plausible_ns(archive.spec), kept=archive.kept_rows, watch=watch,
+                limits=archive.spec.tables[key].limits,
+            )  # fmt: skip
+        except (ArchiveError, OSError) as error:
+            archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
+            continue
+        if table.open_row is not None and archive.spec.tables[key].marked is not None:
+            cut = "the file ends without a line end: its last number may be cut"
+            archive.notes.append(f"warning: {name}:{table.open_row}: {cut}")
+        if tables and _columns_of(table) != _columns_of(tables[0]):
+            message = f"expected the columns of {tables[0].name}, got others"
+            archive.defects(Defect(file=name, kind="unreadable_table", message=message))
+        elif table.blocks:
+            tables.append(table)
+    return tables
+
+
+def _units(archive: Archive, key: str) -> dict[str, ExpectedUnit]:
+    """The units of a table's columns; a parameter that is not at its default was chosen."""
+    found = {}
+    for column, unit in archive.spec.tables[key].units.items():
+        parameter = archive.spec.parameters.get(unit)
+        chosen = unit if parameter is None else archive.parameters[unit]
+        found[column] = ExpectedUnit(str(chosen), is_chosen=parameter is not None and chosen != parameter.default)
+    return found
+
+
+def _columns_of(table: Table) -> set[str]:
+    dialect = table.format.dialect
+    return {*dialect.clocks, *dialect.numbers}
+
+
+def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles | RowFiles) -> list[str]:
+    """The names of the files of one kind; that there are none is noted."""
+    names = files.matching(wanted.files, wanted.folder)
+    if not names and wanted.optional:
+        archive.notes.append(f"no file for '{key}'")
+    elif not names:
+        message = f"expected files for '{key}' of this name, got none; the rest plays"
+        archive.lack(wanted.shown, message, stream=key)
+    return names
+
+
+def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
+    """Say which files are left aside, and why; `read` are those that the reader uses beside tables and rows."""
+    spec = archive.spec
+    for pattern, why in spec.leftovers.items():
+        for name in files.matching(pattern):
+            archive.notes.append(f"{name}: {why}")
+    patterns = [(table.files, table.folder) for table in spec.tables.values()]
+    patterns += [(rows.files, rows.folder) for rows in spec.rows.values()]
+    patterns += [(pattern, "") for pattern in spec.leftovers]
+    known = {*read, *(name for pattern, folder in patterns for name in files.matching(pattern, folder))}
+    others = [name for name in files.names if name not in known]
+    if others:
+        shown = ", ".join(others[:OTHERS_SHOWN]) + (", ..." if len(others) > OTHERS_SHOWN else "")
+        archive.notes.append(f"files of other names, which are not read: {len(others)} ({shown})")
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Indices from all over `count` things, in their order: so many at most, the first and the last among them."""
+    return sorted({int(place) for place in np.linspace(0, count - 1, min(most, count))})
+
+
+def plausible_ns(spec: DatasetSpec) -> tuple[int, int]:
+    """The first and the last time that a row of this dataset can have."""
+    first, last = (int(datetime(year, 1, 1, tzinfo=timezone.utc).timestamp()) for year in spec.plausible_years)
+    return first * NS_PER_S, min(last, MOST_S) * NS_PER_S
+
+
+def chosen_parameters(spec: DatasetSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a dataset: the user's where given, else the defaults; what it does not know is refused."""
+    values: dict[str, Any] = {name: parameter.default for name, parameter in spec.parameters.items()}
+    for name, value in chosen.items():
+        if name not in spec.parameters:
+            raise UsageError(unknown_name(name, spec.parameters, what="parameter", owner=spec.name))
+        values[name] = _parameter_value(name, value, spec.parameters[name])
+    return values
+
+
+def _parameter_value(name: str, value: Any, parameter: DatasetParameter) -> Any:
+    """A value as the parameter's default is: one of the choices, or of the default's type."""
+    if parameter.choices:
+        for choice in parameter.choices:
+            if value == choice and isinstance(value, bool) == isinstance(choice, bool):
+                return choice
+        raise UsageError(f"parameter {name}: expected one of {list(parameter.choices)}, got {value!r}")
+    if isinstance(parameter.default, float) and not isinstance(value, bool):
+        with suppress(TypeError, ValueError, OverflowError):  # YAML takes 1e-3 for a text
+            if math.isfinite(float(value)):
+                return float(value)
+    elif type(value) is type(parameter.default):
+        return value
+    raise UsageError(f"parameter {name}: expected a value such as {parameter.default!r}, got {value!r}")

@@ -1,0 +1,212 @@
+"""The datasets that are known: finds their descriptions, tells which one an archive is of, and opens it."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fieldplay.bags.compression import MB, UNPACK_LIMIT
+from fieldplay.bags.file_kinds import ROS1
+from fieldplay.bags.opening import (
+    MESSAGE_FILES,
+    UNPACK_LIMIT_MB,
+    is_bag,
+    is_ros1_bag,
+)
+from fieldplay.bags.reader import STORAGE_ENDINGS, looks_like_bag
+from fieldplay.core.config import config_folders
+from fieldplay.core.errors import ArchiveError
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, spec_from_file
+from fieldplay.io.containers import (
+    Files,
+    ListedFiles,
+    how_to_unpack,
+    is_packed,
+    listed_once,
+    open_files,
+    open_joined,
+)
+
+DATASETS = "datasets"
+BAG = DatasetSpec(
+    name="bag",
+    title="a bag",
+    status="",
+    reader="fieldplay.datasets.bag",
+    namespace="",
+    detect=(),
+    plausible_years=(1970, 2262),
+    streams=(),
+    parameters={
+        MESSAGE_FILES: DatasetParameter(
+            default="", help="a folder of .msg files, of types that the bag does not define (also --msgs DIR)"
+        ),
+        UNPACK_LIMIT_MB: DatasetParameter(
+            default=float(UNPACK_LIMIT // MB), help="how many MB a compressed chunk or message may unpack to"
+        ),
+    },
+)  # what a bag is that is of no dataset
+REASONS = 5  # why nothing can be read, at most
+BAG_ENDINGS = (*STORAGE_ENDINGS, ROS1)
+
+
+def open_dataset(
+    path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, even_empty: bool = False
+) -> Archive:
+    """Open an archive: of the dataset named, or of the one that its files tell.
+
+    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `even_empty`.
+    """
+    with listed_once():
+        spec = spec_of_archive(path, dataset)
+        archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
+    if not archive.streams and not even_empty:
+        archive.close()
+        reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
+        what = f"nothing of {spec.name} in it that can be read"
+        if archive.bag is not None:
+            what = f"expected a bag with messages that can be read, got {archive.bag.title} without any"
+        raise ArchiveError(f"{path}: {what}{''.join(reasons)}")
+    return archive
+
+
+def open_bags(paths: Sequence[Path], parameters: Mapping[str, Any] | None = None) -> Archive:
+    """Open several bags as one; ArchiveError where none of them has a message that can be read."""
+    archive: Archive = import_module(BAG.reader).open_archive(paths[0], BAG, parameters or {}, more=paths[1:])
+    if not archive.streams:
+        archive.close()
+        raise ArchiveError(f"expected bags with messages that can be read, got none in {', '.join(map(str, paths))}")
+    return archive
+
+
+def spec_of_archive(path: Path, dataset: str | None = None) -> DatasetSpec:
+    """The description of the dataset named, or of the one that the archive's files tell."""
+    if not path.exists():
+        raise ArchiveError(f"{path}: there is no such folder or file")
+    return spec_of_dataset(dataset) if dataset else detected_spec(path)
+
+
+def spec_of_dataset(name: str) -> DatasetSpec:
+    """The description of a dataset by its name, or that of a bag."""
+    files = dataset_files()
+    if name == BAG.name:
+        return BAG
+    if name not in files:
+        raise ArchiveError(f"there is no dataset '{name}'; fieldplay knows {', '.join(sorted(files)) or 'none'}")
+    return spec_from_file(files[name])
+
+
+def detected_spec(path: Path) -> DatasetSpec:
+    """The dataset whose patterns the most files of an archive match, if its reader recognises what they hold.
+
+    Some datasets have names that anybody may give to a file. Their readers have a function `recognises(path, files)`.
+    """
+    specs = [spec_from_file(file) for file in dataset_files().values()]
+    with _opened(path) as files:
+        scores = {spec.name: _score(spec, path, files) for spec in specs}
+        best = max(scores.values(), default=0)
+        found = [spec for spec in specs if scores[spec.name] == best]
+        if best == 0 and (joined := _spec_of_zips(path, specs)) is not None:
+            return joined
+        if best == 0 and is_bag(path):
+            return BAG
+        if best == 0:
+            named = [spec.name for spec in specs if _name_score(spec, files)]
+            raise ArchiveError(f"{path}: {_why_unknown(path, files.names, sorted(scores), named)}")
+    if len(found) > 1:
+        raise ArchiveError(f"{path}: may be {' or '.join(spec.name for spec in found)}; --dataset names one")
+    return found[0]
+
+
+def _spec_of_zips(path: Path, specs: Sequence[DatasetSpec]) -> DatasetSpec | None:
+    """The dataset of which the zips in a folder are, where these are one archive together."""
+    able = [spec for spec in specs if spec.joins_zips]
+    if not able or not path.is_dir():
+        return None
+    with open_joined(path, lambda defect: None) as files:
+        return next((spec for spec in able if _name_score(spec, files)), None)
+
+
+def is_plain_bag(path: Path) -> bool:
+    """Whether a path is looked at as a bag alone: any of ROS 2, and those of ROS 1 that are of no dataset."""
+    return looks_like_bag(path) or (is_ros1_bag(path) and detected_spec(path) is BAG)
+
+
+def truth_max_std_of(topic: str, spec: DatasetSpec | None = None) -> float:
+    """What the dataset whose truth a topic is believes of it, in m; 0, which is all, where it is none's.
+
+    Of the dataset that is given the topic is the truth in any namespace, of the others in their own.
+    """
+    truths = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec is not None else []
+    if spec is not None and any(topic.endswith(f"/{truth}") for truth in truths):
+        return spec.truth_max_std_m
+    for spec in map(spec_from_file, dataset_files().values()):
+        own = (stream.topic for stream in spec.streams if spec.truth and stream.id == spec.truth)
+        if topic in (f"/{spec.namespace}/{name}" for name in own):
+            return spec.truth_max_std_m
+    return 0.0
+
+
+def derived_by(word: str) -> list[str]:
+    """The datasets of whose archives a topic that is named, or ends, so is computed."""
+    specs = map(spec_from_file, dataset_files().values())
+    return sorted(
+        spec.name
+        for spec in specs
+        for derived in spec.derived
+        if f"/{spec.namespace}/{derived.topic}".endswith("/" + word.strip("/"))
+    )
+
+
+def _score(spec: DatasetSpec, path: Path, files: Files) -> int:
+    """How many of a dataset's patterns the files match; none if its reader does not recognise them."""
+    score = _name_score(spec, files)
+    recognises = getattr(import_module(spec.reader), "recognises", None) if score else None
+    return score if recognises is None or recognises(path, files) else 0
+
+
+def _name_score(spec: DatasetSpec, files: Files) -> int:
+    """How many of a dataset's patterns the names of the files match."""
+    return sum(bool(files.matching(pattern)) for pattern in spec.detect)
+
+
+def _why_unknown(path: Path, names: list[str], known: list[str], named: list[str]) -> str:
+    if not names:
+        return "the folder is empty" if path.is_dir() else "the zip is empty"
+    bags = [name for name in names if name.endswith(BAG_ENDINGS)]
+    if bags:
+        shown = ", ".join(bags[:REASONS]) + (", ..." if len(bags) > REASONS else "")
+        cure = "give the path of one" if path.is_dir() else "unpack it, and give the path of one"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits, but it holds bags ({shown}): {cure}"
+    if named:
+        called = f"some files are called as those of {' and '.join(named)}, but do not hold what those do"
+        return f"no dataset that fieldplay knows ({', '.join(known)}) fits: {called}; --dataset {named[0]} tells why"
+    hint = how_to_unpack(path, names) or "--dataset names one"
+    return f"no dataset that fieldplay knows ({', '.join(known)}) has files of such names; {hint}"
+
+
+def _opened(path: Path) -> Files:
+    if path.is_file() and not is_packed(path):
+        return ListedFiles(path.parent, [path.name])
+    return open_files(path, lambda defect: None)
+
+
+def dataset_files() -> dict[str, Path]:
+    """The descriptions of all datasets by name: the user's own, else those installed, else those of the source."""
+    found: dict[str, Path] = {}
+    for folder in (*_own_folders(), *(folder / DATASETS for folder in config_folders())):
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def robot_file(name: str) -> Path | None:
+    """The model of a robot, installed or of the source; none where there is no such file."""
+    files = (folder.parent / "urdf" / f"{name}.urdf" for folder in config_folders())
+    return next((file for file in files if name and file.is_file()), None)
+
+
+def _own_folders() -> Iterator[Path]:
+    yield from map(Path, filter(None, os.environ.get("FIELDPLAY_DATASETS", "").split(os.pathsep)))

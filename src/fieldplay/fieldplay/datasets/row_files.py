@@ -1,0 +1,169 @@
+"""Files that are one row each, named after their time: pictures and point clouds."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import polars
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.gaps import GapFinder
+from fieldplay.core.stamps import DIGITS_NS, NS_PER_S, ns_from_texts
+from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
+from fieldplay.io.containers import Files
+from fieldplay.messages.records import Clouds, Pictures
+from fieldplay.streams.streams import FileStream
+
+Fraction = Literal["auto", "decimal", "nanoseconds"]
+FRACTIONS = ("auto", "decimal", "nanoseconds")
+
+# Whole seconds have nine or ten digits (1973 to 2286), with a fraction or without; milli-, micro- and nanoseconds have
+# 13, 16 and 19. After '_' more digits than nanoseconds have are no fraction but the time, and what precedes a prefix.
+TAIL = (
+    r"(?:^|[^0-9])"
+    r"(?:(?<whole>[0-9]{9,10})(?:\.(?<after_point>[0-9]+)|_(?<after_line>[0-9]{1,9}))?"
+    r"|(?<count>[0-9]{13}|[0-9]{16}|[0-9]{19}))"
+    r"(?:\.[A-Za-z][0-9A-Za-z]*)*$"
+)
+DIGITS_S = 10
+
+
+def stamps_from_names(
+    names: Sequence[str], *, fraction: Fraction = "auto"
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Nanoseconds since 1970 (n,) from the ends of names or paths, and which of the names have a time; else it is 0.
+
+    The time is the last thing before the extension: '1656931512', '1656931512.123456' or '1656931512_123456', or one
+    number of 13, 16 or 19 digits in milli-, micro- or nanoseconds. What precedes it, digits or not, is a prefix.
+
+    `fraction` says what the digits after the whole seconds are: 'decimal' text ('_5' is half a second) or a count of
+    'nanoseconds' ('_5' is five). With 'auto' they are decimal after '.', and after '_' the names of one stream tell:
+    decimal text is padded with zeros, so that it has the same number of digits in all names (nine digits mean the same
+    either way). A count written without leading zeros is shorter than nine digits in every tenth name, so different
+    numbers of digits mean nanoseconds. Digits that fit neither, such as '_5' and '_25' alone, are an error: none of
+    them is a usual count of nanoseconds. So give 'auto' the names of one stream at a time.
+    """
+    if fraction not in FRACTIONS:
+        raise ValueError(f"expected fraction to be one of {', '.join(FRACTIONS)}, got '{fraction}'")
+    return _stamps_from_parts(_parts(names), fraction)
+
+
+def shares_a_second(names: Sequence[str]) -> NDArray[np.bool_]:
+    """Which of the names (n,) of one stream have whole seconds without a fraction that another such name has too.
+
+    The order of such files within the second is not known, so none of them has a usable time.
+    """
+    parts = _parts(names)
+    shared = parts.select(
+        polars.col("whole").is_not_null()
+        & polars.col("after_point").is_null()
+        & polars.col("after_line").is_null()
+        & (polars.len().over("whole", "after_point", "after_line") > 1)
+    )
+    return shared.to_series().to_numpy().astype(bool)
+
+
+def _parts(names: Sequence[str]) -> polars.DataFrame:
+    """The named parts of TAIL for each name, null where there is none."""
+    column = polars.Series("name", names, dtype=polars.String())
+    return column.str.extract_groups(TAIL).struct.unnest()
+
+
+def _stamps_from_parts(parts: polars.DataFrame, fraction: Fraction) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Bring all times to the text of decimal seconds, which then becomes integers at once."""
+    whole, point, line, count = (polars.col(name) for name in ("whole", "after_point", "after_line", "count"))
+    if fraction == "nanoseconds":
+        whole = polars.when(point.str.len_bytes() > DIGITS_NS).then(None).otherwise(whole)  # no such count
+        point = point.str.zfill(DIGITS_NS)
+    if fraction == "nanoseconds" or (fraction == "auto" and _are_counts(parts["after_line"].drop_nulls())):
+        line = line.str.zfill(DIGITS_NS)
+    seconds = polars.coalesce(whole, count.str.head(DIGITS_S))
+    rest = polars.coalesce(point, line, count.str.slice(DIGITS_S), polars.lit(""))
+    texts = parts.select((seconds + "." + rest).fill_null("")).to_series()
+    return ns_from_texts(np.array(texts.to_list(), dtype=np.bytes_))
+
+
+def _are_counts(digits: polars.Series) -> bool:
+    """Whether the digits after '_' of one stream are counts of nanoseconds rather than decimal text."""
+    length = digits.str.len_bytes()
+    if length.n_unique() <= 1 or ((length > 1) & digits.str.starts_with("0")).any():  # a count begins with no zero
+        return False
+    if length.max() != DIGITS_NS:
+        short, long = digits[int(length.arg_min() or 0)], digits[int(length.arg_max() or 0)]
+        raise ArchiveError(
+            f"expected fractions of one length, or counts of nanoseconds, after '_' in file names, got '_{short}' and "
+            f"'_{long}': say whether they are decimal or nanoseconds"
+        )
+    return True
+
+
+def timed_files(
+    archive: Archive, files: Files, key: str, *, fraction: Fraction = "auto"
+) -> tuple[list[str], NDArray[np.int64]]:
+    """The files of one kind and their times (n,), without those whose name holds none that can be."""
+    names = matching_files(archive, files, key, archive.spec.rows[key])
+    texts = names if all(map(str.isascii, names)) else [_as_text(name) for name in names]
+    try:
+        stamp_ns, good = stamps_from_names(texts, fraction=fraction)
+    except ArchiveError as error:
+        archive.defects(
+            Defect(file=archive.spec.rows[key].files, kind="ambiguous_time", stream=key, message=str(error))
+        )
+        return [], np.zeros(0, np.int64)
+    first, last = plausible_ns(archive.spec)
+    possible = good & (stamp_ns >= first) & (stamp_ns <= last)
+    clash = shares_a_second(texts) & possible
+    for row in np.flatnonzero(~possible):
+        message = "expected a time in the name, got none"
+        if good[row]:
+            message = f"expected a time that can be in the name, got {int(stamp_ns[row]) / NS_PER_S:.9g} s"
+        archive.defects(Defect(file=names[row], kind="no_time_in_name", stream=key, message=message))
+    for row in np.flatnonzero(clash):
+        message = "expected a fraction of the second in the name: another file has the same whole second"
+        archive.defects(Defect(file=names[row], kind="time_not_unique", stream=key, message=message))
+    usable = possible & ~clash
+    found, stamp_ns = [names[row] for row in np.flatnonzero(usable)], stamp_ns[usable]
+    for defect in _defects_of_order(found, stamp_ns, key):
+        archive.defects(defect)
+    return found, stamp_ns
+
+
+def _as_text(name: str) -> str:
+    """A name need not be text."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -> Iterator[Defect]:
+    """The files of a folder that have the time of another there, or come after a gap."""
+    known: dict[str, int] = {}
+    folder = np.array([known.setdefault(name.rpartition("/")[0], len(known)) for name in names], np.int32)
+    order = np.lexsort((stamp_ns, folder))
+    for rows in np.split(order, np.flatnonzero(np.diff(folder[order])) + 1) if names else ():
+        times = stamp_ns[rows]
+        for place in np.flatnonzero(np.diff(times) == 0).tolist():
+            message = f"the time in the name is that of {names[rows[place]]}"
+            yield Defect(file=names[rows[place + 1]], kind="duplicate_time", stream=key, message=message)
+        for place, gap_ns in GapFinder().gaps(times):
+            message = f"no file for {gap_ns / NS_PER_S:.3f} s before this one"
+            yield Defect(file=names[rows[place]], kind="gap", stream=key, message=message)
+
+
+def picture_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
+    """Pictures, each read when it is asked for."""
+
+    def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Pictures:
+        return Pictures(stamp_ns=stamp_ns, names=names, load=lambda row: files.read(names[row]))
+
+    return FileStream(names, stamp_ns, pictures)
+
+
+def cloud_stream(
+    files: Files, names: list[str], stamp_ns: NDArray[np.int64], decode: Callable[[bytes, str], NDArray[np.void]]
+) -> FileStream:
+    """Point clouds, each read and decoded (its bytes, its name) when it is asked for."""
+
+    def clouds(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Clouds:
+        return Clouds(stamp_ns=stamp_ns, names=names, load=lambda row: decode(files.read(names[row]), names[row]))
+
+    return FileStream(names, stamp_ns, clouds)

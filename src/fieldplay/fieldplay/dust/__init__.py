@@ -1,0 +1,1 @@
+"""Returns of lasers judged by a radar: sensor_integrity.py is what is computed."""

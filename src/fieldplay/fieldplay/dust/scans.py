@@ -1,0 +1,115 @@
+"""Scans of a laser as rows, and the neighbours of each return in its own scan and in the one before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import Array
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scans:
+    """Scans at their times (n,): where they begin and their step (n,), and ranges (n, k), NaN where there is none.
+
+    Infinite is a beam that met nothing. Shorter scans are filled up with NaN.
+    """
+
+    stamp_ns: NDArray[np.int64]
+    angle_min_rad: Array
+    angle_increment_rad: Array
+    ranges_m: Array
+
+    def __len__(self) -> int:
+        return len(self.stamp_ns)
+
+    def only(self, rows: slice | NDArray[np.bool_]) -> "Scans":
+        """Some of the scans."""
+        return Scans(
+            stamp_ns=self.stamp_ns[rows],
+            angle_min_rad=self.angle_min_rad[rows],
+            angle_increment_rad=self.angle_increment_rad[rows],
+            ranges_m=self.ranges_m[rows],
+        )
+
+    @property
+    def angles_rad(self) -> Array:
+        """The angle of each beam (n, k)."""
+        angles: Array = self.angle_min_rad[:, None] + self.angle_increment_rad[:, None] * np.arange(
+            self.ranges_m.shape[1]
+        )
+        return angles
+
+
+def scans_from_messages(
+    stamp_ns: NDArray[np.int64], angle_min_rad: Array, angle_increment_rad: Array, *, ranges_m: Array,
+    limits_m: tuple[Array, Array],
+) -> Scans:  # fmt: skip
+    """Scans with the precision of messages, single floats, so that a node and a batch see the same numbers.
+
+    A range outside of the limits (n,), the least and the largest, is none; what is infinite stays so.
+    """
+    ranges = ranges_m.astype(np.float32)
+    low, high = (limit.astype(np.float32)[:, None] for limit in limits_m)
+    with np.errstate(invalid="ignore"):
+        inside = ((ranges >= low) & (ranges <= high)) | np.isposinf(ranges)
+    return Scans(
+        stamp_ns=stamp_ns,
+        angle_min_rad=angle_min_rad.astype(np.float32).astype(np.float64),
+        angle_increment_rad=angle_increment_rad.astype(np.float32).astype(np.float64),
+        ranges_m=np.where(inside, ranges, np.nan).astype(np.float64),
+    )
+
+
+def joined(first: Scans, then: Scans) -> Scans:
+    """Scans after each other, the shorter ones filled up with NaN."""
+    parts = (first, then)
+    ranges = np.full((len(first) + len(then), max(part.ranges_m.shape[1] for part in parts)), np.nan)
+    for part, rows in zip(parts, (slice(None, len(first)), slice(len(first), None)), strict=True):
+        ranges[rows, : part.ranges_m.shape[1]] = part.ranges_m
+    return Scans(
+        stamp_ns=np.concatenate([part.stamp_ns for part in parts]),
+        angle_min_rad=np.concatenate([part.angle_min_rad for part in parts]),
+        angle_increment_rad=np.concatenate([part.angle_increment_rad for part in parts]),
+        ranges_m=ranges,
+    )
+
+
+def beside(values: Array, steps: int) -> Array:
+    """The values (n, k) of the beams so many steps further on, NaN beyond the ends."""
+    moved = np.full(values.shape, np.nan)
+    if abs(steps) < values.shape[1]:
+        kept, target = (
+            (slice(steps, None), slice(None, -steps)) if steps > 0 else (slice(None, steps), slice(-steps, None))
+        )
+        moved[:, target] = values[:, kept]
+    return moved
+
+
+def before(scans: Scans, previous: Scans | None, values: Array, previous_values: Array | None) -> tuple[Array, Array]:
+    """The values (n, k) at the two beams of the scan before that enclose each beam, NaN where there is none.
+
+    The first scan comes after `previous`, which is one scan with values (1, k'), or after nothing.
+    """
+    width = values.shape[1]
+    earlier = np.full(values.shape, np.nan)
+    earlier[1:] = values[:-1]
+    begins = np.full(len(values), np.nan)
+    begins[1:] = scans.angle_min_rad[:-1]
+    if previous is not None and previous_values is not None and len(values):
+        shared = min(width, previous_values.shape[1])
+        earlier[0, :shared] = previous_values[0, :shared]
+        begins[0] = previous.angle_min_rad[0]
+    shift = np.nan_to_num((scans.angle_min_rad - begins) / scans.angle_increment_rad, posinf=0.0, neginf=0.0)
+    lower = np.floor(np.clip(shift, -width, width) + 1e-3).astype(np.intp)[:, None] + np.arange(width)
+    first, second = (_at(earlier, lower + step) for step in (0, 1))
+    return first, second
+
+
+def _at(values: Array, place: NDArray[np.intp]) -> Array:
+    """Values (n, k) at places (n, k), NaN where there is no such place."""
+    inside = (place >= 0) & (place < values.shape[1])
+    found = np.take_along_axis(values, np.where(inside, place, 0), axis=1)
+    return np.where(inside, found, np.nan)

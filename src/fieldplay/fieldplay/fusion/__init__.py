@@ -1,1 +1,0 @@
-"""Pipelines of fusion on archives and bags: what feeds them, how they run, what is written."""

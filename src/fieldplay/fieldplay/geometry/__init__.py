@@ -1,0 +1,1 @@
+"""Transforms, frames, extrinsics and robot models as functions on arrays."""

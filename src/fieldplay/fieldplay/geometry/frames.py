@@ -1,0 +1,147 @@
+"""The tf tree of a recording: who hangs on whom, and where each frame was at a time."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.gaps import clipped_intervals
+from fieldplay.core.picks import ThinRows
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.geometry.transforms import (
+    Array,
+    inverse_from_transform,
+    rotation_from_quaternion,
+    transform_from_rotation,
+)
+
+KEPT_TRANSFORMS = 8192  # of each moving frame
+LEAST_REACH_NS = NS_PER_S  # a transform holds so long before and after its time
+
+
+@dataclass(eq=False)
+class FrameEdge:
+    """A frame in its parent, over time: rows of x y z and a quaternion x y z w."""
+
+    parent: str
+    child: str
+    is_static: bool
+    rows: ThinRows = field(default_factory=lambda: ThinRows(7, KEPT_TRANSFORMS))
+    first_ns: int = 0
+    last_ns: int = 0
+
+    def rate_hz(self, pieces_ns: NDArray[np.int64]) -> float | None:
+        """How often it was told in the pieces (k, 2) of a recording that has several, else from first to last."""
+        spans = clipped_intervals(pieces_ns, self.first_ns, self.last_ns)
+        if len(pieces_ns) < 2 or not len(spans):
+            spans = np.array([[self.first_ns, self.last_ns]])
+        length_s = float(np.diff(spans).sum()) / NS_PER_S
+        return (self.rows.seen - len(spans)) / length_s if length_s > 0 else None
+
+    def add(self, stamp_ns: NDArray[np.int64], values: Array) -> None:
+        """Further rows (n, 7) at their times (n,)."""
+        self.first_ns = int(stamp_ns[0]) if not self.rows.seen else min(self.first_ns, int(stamp_ns.min()))
+        self.last_ns = max(self.last_ns, int(stamp_ns.max()))
+        self.rows.add(stamp_ns, values)
+
+    def at(self, stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+        """parent_T_child (n, 4, 4) at the times (n,), between the rows before and after, and where it is known."""
+        times, values = self.rows.rows()
+        if self.is_static or len(times) == 1:
+            values = np.repeat(values[-1:], len(stamp_ns), axis=0)
+            near: NDArray[np.bool_] = np.ones(len(stamp_ns), bool)
+            near &= self.is_static | (np.abs(stamp_ns - times[-1]) <= LEAST_REACH_NS)
+        else:
+            values, near = _between(times, values, stamp_ns)
+        return transform_from_rotation(rotation_from_quaternion(values[:, 3:]), values[:, :3]), near
+
+
+class Frames:
+    """All transforms that were published. A frame that was given several parents hangs on the one told most often."""
+
+    def __init__(self) -> None:
+        self.edges: dict[tuple[str, str], FrameEdge] = {}
+        self.odometry: dict[str, FrameEdge] = {}  # by topic, what odometries say of a frame beside tf
+
+    def add(self, parent: str, child: str, *, is_static: bool, stamp_ns: NDArray[np.int64], values: Array) -> None:
+        """Transforms of the child in the parent: times (n,), rows (n, 7) of x y z and a quaternion."""
+        edge = self.edges.setdefault((parent, child), FrameEdge(parent, child, is_static))
+        edge.is_static = edge.is_static and is_static
+        edge.add(stamp_ns, values)
+
+    @property
+    def names(self) -> list[str]:
+        """All frames, in the order in which they were met."""
+        return list(dict.fromkeys(name for pair in self.edges for name in pair))
+
+    @property
+    def parents(self) -> dict[str, FrameEdge]:
+        """By frame, what it hangs on."""
+        chosen: dict[str, FrameEdge] = {}
+        for edge in self.edges.values():
+            other = chosen.get(edge.child)
+            if other is None or edge.rows.seen > other.rows.seen:
+                chosen[edge.child] = edge
+        return chosen
+
+    def rivals(self) -> dict[str, list[str]]:
+        """Frames that have more than one parent, with their parents."""
+        found: dict[str, list[str]] = {}
+        for parent, child in self.edges:
+            found.setdefault(child, []).append(parent)
+        return {child: parents for child, parents in found.items() if len(parents) > 1}
+
+    def path_to_root(self, frame: str) -> list[str]:
+        """The frame, its parent and so on; it ends where a frame comes again."""
+        parents, path = self.parents, [frame]
+        while path[-1] in parents and parents[path[-1]].parent not in path:
+            path.append(parents[path[-1]].parent)
+        return path
+
+    def transform(
+        self, target: str, source: str, stamp_ns: NDArray[np.int64]
+    ) -> tuple[Array, NDArray[np.bool_]] | None:
+        """target_T_source (n, 4, 4) at the times (n,), and where it is known; None where nothing joins the two."""
+        up, down = self.path_to_root(source), self.path_to_root(target)
+        shared = next((frame for frame in up if frame in down), None)
+        if shared is None:
+            return None
+        parents = self.parents
+        of_source, known = self._chain([parents[name] for name in up[: up.index(shared)]], stamp_ns)
+        of_target, known_too = self._chain([parents[name] for name in down[: down.index(shared)]], stamp_ns)
+        return inverse_from_transform(of_target) @ of_source, known & known_too
+
+    def are_fixed(self, one: str, other: str) -> bool:
+        """Whether two frames are the same or joined by static transforms alone."""
+        up, down = self.path_to_root(one), self.path_to_root(other)
+        shared = next((frame for frame in up if frame in down), None)
+        if shared is None:
+            return False
+        between = up[: up.index(shared)] + down[: down.index(shared)]
+        return all(self.parents[name].is_static for name in between)
+
+    @staticmethod
+    def _chain(edges: list[FrameEdge], stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+        """ancestor_T_frame along the edges from the frame upwards."""
+        chained: Array = np.tile(np.eye(4), (len(stamp_ns), 1, 1))
+        known: NDArray[np.bool_] = np.ones(len(stamp_ns), bool)
+        for edge in edges:
+            transform, there = edge.at(stamp_ns)
+            chained, known = transform @ chained, known & there
+        return chained, known
+
+
+def _between(times: NDArray[np.int64], values: Array, stamp_ns: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+    """Rows (n, 7) at the times wanted, by their neighbours among the rows that there are."""
+    after = np.clip(np.searchsorted(times, stamp_ns), 1, len(times) - 1)
+    before = after - 1
+    step = np.maximum(times[after] - times[before], 1)
+    share = np.clip((stamp_ns - times[before]) / step, 0.0, 1.0)[:, None]
+    low, high = values[before].copy(), values[after].copy()
+    high[:, 3:] *= np.where((low[:, 3:] * high[:, 3:]).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+    mixed = low + share * (high - low)
+    opposite = np.linalg.norm(mixed[:, 3:], axis=1) < 1e-6
+    mixed[opposite, 3:] = low[opposite, 3:]
+    reach = max(LEAST_REACH_NS, 2 * int(np.median(np.diff(times))))
+    away = np.minimum(np.abs(stamp_ns - times[before]), np.abs(times[after] - stamp_ns))
+    return mixed, away <= reach

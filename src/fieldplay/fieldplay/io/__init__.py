@@ -1,0 +1,22 @@
+"""Files of an archive, wherever they lie, and their formats: text tables, point clouds, rasters, labels.
+
+The engine of text tables: files of rows of numbers become columns of NumPy, each line being parsed once.
+
+How a file becomes records, in the order in which it happens:
+
+- `table_format`: what is known of a kind of table (`TableSpec`, of a dataset's YAML), and what a file's beginning tells
+  besides: delimiter, columns, units (`TableFormat`). `dialect` says how rows are written.
+- `table`: a `Table` reads a file once, from its beginning to its end, in blocks of whole lines, some of which are
+  parsed at once; it reports what is wrong (`table_defects`) and keeps the rows of each block.
+- `delimited`: blocks of delimited text as rows of numbers, by the parser of polars; times are exact.
+- `rows`: rows as a parser gives them (`ParsedRows`), rows of a table (`TableRows`), and where they are kept until the
+  archive is closed, in memory or in a file without a name (`KeptRows`).
+- `table_streams`: all tables of one kind as one (`Tables`), and streams of records made of their rows.
+
+Other texts of rows take the place of `table_format` and `delimited`, and are tables for all the rest:
+
+- `marked_lines`, `marked_rows`: logs of lines `*<seconds> TYPE numbers`, with lists of any length behind them.
+- what only one dataset has is in the room of its reader, as NMEA sentences, or the states of a motor in hexadecimal.
+
+`key_values` is for texts that are no tables: lines `key = value` in blocks below headings.
+"""

@@ -1,0 +1,392 @@
+"""The files of an archive, in a folder, in a zip that is read in place, or in a tar; how to unpack what is none."""
+
+import io
+import lzma
+import os
+import re
+import shlex
+import stat
+import struct
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.io.inflation import READ_SIZE, SeekableMember
+from fieldplay.io.names import NameTable, last_part
+from fieldplay.io.tar_directory import FAULTS as TAR_FAULTS
+from fieldplay.io.tar_directory import TarDirectory, is_tar
+from fieldplay.io.zip_directory import ZipDirectory
+
+TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
+PART = re.compile(r"(?P<whole>.+)\.\d{2,3}", re.IGNORECASE)
+OTHERS = re.compile(r".+\.(7z|rar)", re.IGNORECASE)
+ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")  # with members, and without
+SHOWN = 8  # bytes of what is no zip
+ZIP = re.compile(r".+\.zip", re.IGNORECASE)
+PACKED_NAME = re.compile(rf"{ZIP.pattern}|{TAR.pattern}", re.IGNORECASE)
+# What zipfile raises for members and archives that it cannot read; RuntimeError is an encrypted member.
+ZIP_FAULTS = (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, OSError, struct.error, zlib.error, lzma.LZMAError)
+ZIP_START = b"PK\x03\x04"
+
+
+def how_to_unpack(path: Path, names: Sequence[str]) -> str:
+    """What to do where a path holds nothing but packed files, by the names in it; nothing said where it holds none."""
+    for name in names:
+        place = shlex.quote(str(path / name if path.is_dir() else path))
+        part = PART.fullmatch(name)
+        if TAR.fullmatch(part["whole"] if part else name):
+            return f"give the tar in it itself: {place}" if path.is_dir() else _why_no_tar(path)
+        if OTHERS.fullmatch(name):
+            return f"it is not read in place, unpack it first: {place}"
+        if ZIP.fullmatch(name) and path.is_dir():
+            return f"give the zip in it itself: {place}"
+        if ZIP.fullmatch(name):
+            zipped = f"a zip in a zip is not read in place, unpack it first: unzip {shlex.quote(str(path))}"
+            return _why_no_zip(path) or zipped
+    return ""
+
+
+def _why_no_tar(path: Path) -> str:
+    """What a file that is called a tar is instead; nothing said of one that is a tar."""
+    with path.open("rb") as file:
+        begin = file.read(SHOWN)
+    got = f"it begins with {begin!r}" if begin else "it is empty"
+    return "" if is_tar(path) else f"it is called a tar and is none, {got}: load it once more, or its first part"
+
+
+def _why_no_zip(path: Path) -> str:
+    """What a file that is called a zip is instead; nothing said of one that begins as zips do."""
+    with path.open("rb") as file:
+        begin = file.read(SHOWN)
+    got = f"it begins with {begin!r}" if begin else "it is empty"
+    return "" if begin.startswith(ZIPPED) else f"it is called a zip and is none, {got}: load it once more, or rename it"
+
+
+class Files(AbstractContextManager["Files"], ABC):
+    """The files of an archive by their name: the path below its root, with forward slashes."""
+
+    def __init__(self, names: list[str] | NameTable) -> None:
+        self.table = names if isinstance(names, NameTable) else NameTable(sorted(names))
+        self.names = self.table.names
+
+    @abstractmethod
+    def open(self, name: str) -> io.BufferedReader:
+        """A file, to read and seek in; ArchiveError if it cannot be opened."""
+
+    @abstractmethod
+    def read(self, name: str) -> bytes:
+        """The content of a file, or ArchiveError; safe to call from several threads."""
+
+    @abstractmethod
+    def size(self, name: str) -> int:
+        """The length of a file in bytes."""
+
+    def matching(self, pattern: str, folder: str = "") -> list[str]:
+        """The names, at any depth, whose last part matches a regular expression as a whole, regardless of case.
+
+        With `folder`, those that lie, at any depth, in a folder whose name matches this one.
+        """
+        return self.table.matching(pattern, folder)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """What has been gone through: the names below folders, and open zips that nobody uses at the moment."""
+
+    folders: dict[Path, NameTable] = field(default_factory=dict)
+    zips: dict[Path, ZipDirectory] = field(default_factory=dict)
+    tars: dict[Path, TarDirectory] = field(default_factory=dict)
+
+
+_listed: ContextVar[_Listed | None] = ContextVar("listed", default=None)
+
+
+@contextmanager
+def listed_once() -> Iterator[None]:
+    """Within it a folder or a zip is gone through once, though several ask for its files one after the other.
+
+    A folder with faults is gone through each time, so that everybody is told.
+    """
+    listed = _Listed()
+    token = _listed.set(listed)
+    try:
+        yield
+    finally:
+        _listed.reset(token)
+        for zipped in listed.zips.values():
+            zipped.close()
+        for tar in listed.tars.values():
+            tar.close()
+
+
+class FolderFiles(Files):
+    """The files below a folder."""
+
+    def __init__(self, root: Path, report: Report) -> None:
+        self.root = root
+        listed = _listed.get()
+        if listed is not None and root in listed.folders:
+            super().__init__(listed.folders[root])
+            return
+        faults: list[Defect] = []
+        super().__init__(list(_names_below(root, faults.append)))
+        for fault in faults:
+            report(fault)
+        if listed is not None and not faults:
+            listed.folders[root] = self.table
+
+    def open(self, name: str) -> io.BufferedReader:
+        with _told():
+            self._require_file(name)
+            return (self.root / name).open("rb")
+
+    def read(self, name: str) -> bytes:
+        with _told():
+            self._require_file(name)
+            return (self.root / name).read_bytes()
+
+    def size(self, name: str) -> int:
+        with _told():
+            return (self.root / name).stat().st_size
+
+    def _require_file(self, name: str) -> None:
+        """Opening a named pipe would wait for ever."""
+        if not stat.S_ISREG((self.root / name).stat().st_mode):
+            raise ArchiveError("cannot be read: expected a file, got a pipe, a socket or a device")
+
+
+class ListedFiles(FolderFiles):
+    """Certain files of a folder, and none below it."""
+
+    def __init__(self, root: Path, names: list[str]) -> None:
+        self.root = root
+        Files.__init__(self, names)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(f"cannot be read: {error.strerror}") from None
+
+
+def _names_below(root: Path, report: Report) -> Iterator[str]:
+    """Names of all files; folders behind links are entered, each once."""
+    seen = set()
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            status = os.stat(root / folder)
+            entries = list(os.scandir(root / folder))
+        except OSError as error:
+            message = f"the folder cannot be read: {error.strerror}"
+            report(Defect(file=folder or root.name, kind="unreadable_folder", message=message))
+            continue
+        if (status.st_dev, status.st_ino) in seen:
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        above = f"{folder}/" if folder else ""
+        yield from [above + entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+        for entry in (entry for entry in entries if not entry.is_file(follow_symlinks=False)):
+            if os.path.isdir(entry.path):
+                pending.append(above + entry.name)
+            else:
+                yield above + entry.name
+
+
+class ZipFiles(Files):
+    """The members of a zip, read where they are."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        listed = _listed.get()
+        known = listed.zips.pop(path, None) if listed is not None else None
+        try:
+            self._zip = known or ZipDirectory(path)
+        except ZIP_FAULTS as error:
+            cut = "; the zip is cut off or damaged" if begins_as_zip(path) else ""
+            hint = how_to_unpack(path, [path.name]) if not cut else ""
+            raise ArchiveError(f"{path}: expected a zip archive: {error}{cut}{hint and '; ' + hint}") from None
+        self.path = path
+        for name in self._zip.unsafe:
+            message = f"the member's path '{name}' leaves the archive: refused"
+            report(Defect(file=path.name, kind="unsafe_path", message=message))
+        for name, count in self._zip.repeated.items():
+            message = f"the zip has {count} members of this name: the last counts"
+            report(Defect(file=name, kind="duplicate_member", message=message))
+        super().__init__(self._zip.table)
+
+    def open(self, name: str) -> io.BufferedReader:
+        return io.BufferedReader(SeekableMember(self.path, self._member(name)), READ_SIZE)
+
+    def read(self, name: str) -> bytes:
+        try:
+            return self._zip.read(name)
+        except ZIP_FAULTS as error:
+            raise ArchiveError(f"cannot be read from the zip: {error}") from None
+
+    def size(self, name: str) -> int:
+        return self._member(name).file_size
+
+    def _member(self, name: str) -> zipfile.ZipInfo:
+        try:
+            return self._zip.member(name)
+        except ZIP_FAULTS as error:
+            raise ArchiveError(f"'{name}' in the zip cannot be read: {error}") from None
+
+    def close(self) -> None:
+        listed = _listed.get()
+        if listed is None or self.path in listed.zips:
+            self._zip.close()
+        else:  # whoever asks for it next goes on with it
+            listed.zips[self.path] = self._zip
+
+
+class TarFiles(Files):
+    """The members of a tar, those of a packed one unpacked once."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        listed = _listed.get()
+        known = listed.tars.pop(path, None) if listed is not None else None
+        try:
+            self._tar = known or TarDirectory(path)
+        except TAR_FAULTS as error:
+            raise ArchiveError(f"{path}: expected a tar archive: {error}") from None
+        self.path = path
+        for name in self._tar.unsafe:
+            message = f"the member's path '{name}' leaves the archive: refused"
+            report(Defect(file=path.name, kind="unsafe_path", message=message))
+        for name, count in self._tar.repeated.items():
+            message = f"the tar has {count} members of this name: the last counts"
+            report(Defect(file=name, kind="duplicate_member", message=message))
+        if self._tar.cut:
+            message = f"{self._tar.cut}; the files before it are read"
+            report(Defect(file=path.name, kind="damaged_file", message=message))
+        super().__init__(self._tar.table)
+
+    def open(self, name: str) -> io.BufferedReader:
+        return io.BufferedReader(self._tar.open(name), READ_SIZE)
+
+    def read(self, name: str) -> bytes:
+        return self._tar.read(name)
+
+    def size(self, name: str) -> int:
+        return self._tar.size(name)
+
+    def close(self) -> None:
+        listed = _listed.get()
+        if listed is None or self.path in listed.tars:
+            self._tar.close()
+        else:  # whoever asks for it next goes on with it
+            listed.tars[self.path] = self._tar
+
+
+class JoinedFiles(Files):
+    """A folder's files, and those in the zips and tars that lie in it, each below the name of its own.
+
+    One whose files lie in the folder unpacked, too, is left out: `twice` names these.
+    """
+
+    def __init__(self, root: Path, report: Report) -> None:
+        self._folder = FolderFiles(root, report)
+        self._inner: dict[str, Files] = {}
+        self.twice: list[str] = []
+        packed = [name for name in self._folder.matching(PACKED_NAME.pattern) if is_packed(root / name)]
+        there = {_folder_and_name(name) for name in self._folder.names} if packed else set()
+        try:
+            for name in packed:
+                self._add(name, root / name, there, report)
+        except BaseException:
+            self.close()
+            raise
+        if not self._inner:
+            super().__init__(self._folder.table)
+            return
+        inside = (f"{zipped}/{name}" for zipped, files in self._inner.items() for name in files.names)
+        super().__init__([*(name for name in self._folder.names if name not in self._inner), *inside])
+
+    def _add(self, name: str, path: Path, there: set[tuple[str, str]], report: Report) -> None:
+        try:
+            files = open_files(path, report)
+        except ArchiveError as error:
+            report(Defect(file=name, kind="unreadable_file", message=str(error)))
+            return
+        if any(_folder_and_name(member) in there for member in files.names):
+            self.twice.append(name)
+            files.close()
+        else:
+            self._inner[name] = files
+
+    def open(self, name: str) -> io.BufferedReader:
+        files, own = self._place(name)
+        return files.open(own)
+
+    def read(self, name: str) -> bytes:
+        files, own = self._place(name)
+        return files.read(own)
+
+    def size(self, name: str) -> int:
+        files, own = self._place(name)
+        return files.size(own)
+
+    def _place(self, name: str) -> tuple[Files, str]:
+        """Whose file it is, and what that calls it."""
+        place = 0
+        while (place := name.find("/", place + 1)) > 0:
+            if name[:place] in self._inner:
+                return self._inner[name[:place]], name[place + 1 :]
+        return self._folder, name
+
+    def close(self) -> None:
+        for files in (self._folder, *self._inner.values()):
+            files.close()
+
+
+def _folder_and_name(name: str) -> tuple[str, str]:
+    """The name of the folder that a file lies in, and its own."""
+    folder, _, own = name.replace("\\", "/").rpartition("/")
+    return last_part(folder), own
+
+
+def open_joined(root: Path, report: Report) -> Files:
+    """The files of a folder with those of the zips in it, as several downloads of one dataset; else those of a path."""
+    return JoinedFiles(root, report) if root.is_dir() else open_files(root, report)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a path is a zip or a tar: files that hold others."""
+    return path.is_file() and (zipfile.is_zipfile(path) or begins_as_zip(path) or is_tar(path))
+
+
+def begins_as_zip(path: Path) -> bool:
+    """Whether a file begins as zips do, though it may be cut off."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(ZIP_START)) == ZIP_START
+    except OSError:
+        return False
+
+
+def open_files(root: Path, report: Report) -> Files:
+    """The files of a folder, of a zip or of a tar."""
+    if root.is_dir():
+        return FolderFiles(root, report)
+    if not root.exists():
+        raise ArchiveError(f"{root}: there is no such folder or file")
+    return TarFiles(root, report) if is_tar(root) else ZipFiles(root, report)

@@ -1,0 +1,333 @@
+"""How a table of unknown hand is written: delimiter, header, which column is which, and in which unit it is."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median_low
+from typing import NamedTuple
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.delimited import fault_of_cut_line, rows_from_blocks, tidy_text
+from fieldplay.io.dialect import (
+    IGNORED,
+    TIME,
+    Dialect,
+    digits_of_time,
+    is_clock,
+)
+from fieldplay.io.rows import ParsedRows
+
+DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
+COMMENT = ("#", "%", "//")
+LOOK_AT = 50  # lines
+BOM = b"\xef\xbb\xbf"
+ANY = "_*"  # in a layout, any number of columns to pass over
+FIRST_TIME_S = 1e8  # no count of rows is as large, and no time since 1970 that is meant is smaller
+
+
+SAME = {"°": " deg ", "µ": "u", "μ": "u", "²": "2", "degrees": "deg", "radians": "rad", "gauss": "g"}
+BRACKETS = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]")
+# What one of a unit is in the first of its kind. The same letters mean another unit in another kind.
+KINDS: tuple[Mapping[str, float], ...] = (
+    {"rad": 1, "deg": math.radians(1), "mrad": 1e-3},
+    {"rad_s": 1, "deg_s": math.radians(1), "dps": math.radians(1)},
+    {"t": 1, "g": 1e-4, "mg": 1e-7, "ut": 1e-6},
+    {"pa": 1, "hpa": 100, "mbar": 100, "kpa": 1000},
+)
+
+
+class ExpectedUnit(NamedTuple):
+    """The unit that a column is taken to have; one that the user chose counts more than the header."""
+
+    unit: str
+    is_chosen: bool = False
+
+
+class HeaderUnits(NamedTuple):
+    """What a header's units say: factors that give a column the unit expected, and what is to be told of them."""
+
+    factors: Mapping[str, float]
+    told: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSpec:
+    """What is known of a table before it is seen: the orders its columns may stand in, and how headers name them.
+
+    A layout names every column in order, `time` among them; a name that begins with `_` is passed over, and `_*` is any
+    number of such columns, or none.
+    `header` gives, for a column, regular expressions of its name in a header (in lower case, other signs as `_`).
+    `ranges` gives, for a column of numbers, the least and the largest that has a meaning. `blanks` and `extract` are
+    those of Dialect. Where it is usual that rows share a time (`repeated_times`) this is counted and no defect.
+    `units` gives, for a column, the unit that it is taken to have where no header tells another.
+    """
+
+    layouts: Sequence[Sequence[str]]
+    header: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    blanks: bool = False
+    extract: Mapping[str, str] = field(default_factory=dict)
+    repeated_times: bool = False
+    units: Mapping[str, ExpectedUnit] = field(default_factory=dict)
+
+    def format_from_head(self, head: bytes) -> "TableFormat":
+        """How a file is written that begins so."""
+        return format_from_head(head, self)
+
+
+class _Columns(NamedTuple):
+    names: tuple[str, ...]
+    mapping: str
+    factors: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFormat:
+    """What was found: how to read the rows, where they begin, and how the columns were told apart."""
+
+    dialect: Dialect
+    first_byte: int
+    first_line: int  # counted from 1
+    mapping: str  # "header", "position", or "position, its header is not understood", and what else is to be said of it
+
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
+        """The rows of blocks of whole lines that follow each other."""
+        return rows_from_blocks(blocks, self.dialect)
+
+    def cut_off(self, line: bytes, before: bytes) -> str | None:
+        """What tells that the last line, which has no line end, is cut within its last number, if anything does."""
+        return fault_of_cut_line(line, before, self.dialect)
+
+
+def format_from_head(head: bytes, spec: TableSpec) -> TableFormat:
+    """Find out the format from the beginning of a file (whole lines); ArchiveError if it has no known layout."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ArchiveError("expected text in UTF-8 or ASCII, got UTF-16")
+    start = len(BOM) if head.startswith(BOM) else 0
+    lines = head[start:].splitlines(keepends=True)
+    texts, blanks = _texts(lines, blanks=spec.blanks), spec.blanks
+    first = _first_row(texts)
+    if first == len(texts) and not blanks:
+        texts, blanks = _texts(lines, blanks=True), True
+        first = _first_row(texts)
+    rows = [text for text in texts[first : first + LOOK_AT] if text.strip()]
+    if not rows:
+        raise ArchiveError("expected rows of numbers, got none")
+    delimiter, count = _delimiter(rows)
+    decimal_comma = delimiter != "," and any("," in row for row in rows)
+    fields = [_fields(row.replace(",", ".") if decimal_comma else row, delimiter) for row in rows]
+    fields = [row for row in fields if len(row) == count]
+    before = [_fields(text, delimiter) for text in reversed(texts[:first]) if text.strip()]
+    columns = _columns(before, fields, spec)
+    first_byte = start + sum(map(len, lines[:first]))
+    return TableFormat(
+        dialect=Dialect(
+            columns.names,
+            delimiter,
+            decimal_comma,
+            blanks,
+            extract={name: pattern for name, pattern in spec.extract.items() if name in columns.names},
+            digits=_digits(columns.names, fields),
+            factors=columns.factors,
+        ),
+        first_byte=first_byte,
+        first_line=1 + (head.count(b"\n", 0, first_byte) if b"\n" in head else first),
+        mapping=columns.mapping,
+    )
+
+
+def _texts(lines: Sequence[bytes], *, blanks: bool) -> list[str]:
+    tidied = [tidy_text(line, delimiter=None) for line in lines] if blanks else lines
+    return [line.decode("utf-8", "replace").strip(" \r\n") for line in tidied]
+
+
+def _fields(text: str, delimiter: str) -> list[str]:
+    return [part.strip(' "\t') for part in text.split(delimiter)]
+
+
+def _digits(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Mapping[str, int]:
+    """The units of the clocks that count parts of a second, by how large their numbers are in these rows."""
+    found = {}
+    for place, name in enumerate(columns):
+        numbers = [number for row in rows if (number := _number(row[place])) is not None] if is_clock(name) else []
+        digits = digits_of_time(median_low(numbers)) if numbers else None
+        if digits:
+            found[name] = digits
+    return found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _first_row(texts: Sequence[str]) -> int:
+    """The index of the first line whose first field is a number."""
+    for index, text in enumerate(texts):
+        if not text.startswith(COMMENT) and _number(_first_field(text)) is not None:
+            return index
+    return len(texts)
+
+
+def _first_field(text: str) -> str:
+    return re.split(r"[;,\t]", text, maxsplit=1)[0].strip().strip('"')
+
+
+def _delimiter(rows: Sequence[str]) -> tuple[str, int]:
+    """The delimiter and the number of columns that most rows agree on; `,` last, as it may be a decimal comma."""
+    best, columns, agreed = ",", 1, 0
+    for delimiter in DELIMITERS:
+        count, votes = Counter(row.count(delimiter) for row in rows).most_common(1)[0]
+        if count > 0 and votes > agreed:
+            best, columns, agreed = delimiter, count + 1, votes
+    return best, columns
+
+
+def _columns(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> _Columns:
+    """The columns, and how they were told apart, from the fields of the lines before the rows, the nearest first.
+
+    A header may have a line of units below it, or of comments. An index before the columns of the table, and what a
+    delimiter at the end of each line leaves behind them, are columns to pass over.
+    """
+    lead = [f"{IGNORED}index"] * _have_index(before, rows, spec)
+    end = [f"{IGNORED}end"] * _end_empty(before, rows, spec)
+    count = len(rows[0]) - len(lead) - len(end)
+    headers = [titles for titles in (_fitted(fields, len(lead), count) for fields in before) if titles]
+    columns, mapping = _inner_columns([_titles(titles, spec) for titles in headers], count, spec)
+    mapping += ", its header is not understood" if before and mapping == "position" else ""
+    units = units_of_titles(columns, headers, spec.units)
+    told = (", behind an index" if lead else "") + units.told
+    return _Columns((*lead, *columns, *end), mapping + told, units.factors)
+
+
+def _end_empty(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> bool:
+    """Whether each row ends with a delimiter, behind which neither layout nor header has a column."""
+    count = len(rows[0])
+    if count < 2 or any(row[-1] for row in rows) or any(len(titles) == count and titles[-1] for titles in before):
+        return False
+    lengths = {len(_of_length(layout, count)) for layout in spec.layouts}
+    shorter = {len(_of_length(layout, count - 1)) for layout in spec.layouts}
+    return count - 1 in shorter or count not in lengths
+
+
+def _have_index(before: Sequence[list[str]], rows: Sequence[list[str]], spec: TableSpec) -> bool:
+    """Whether rows begin with their number, and the time comes behind it, where neither layout nor header knows it."""
+    behind = range(len(rows[0]) - 2, len(rows[0]))  # columns, with an empty one at the end or without
+    fits = any(len(_of_length(layout, count)) == count for layout in spec.layouts for count in behind)
+    if len(rows[0]) < 2 or not fits or not all(is_clock(layout[0]) for layout in spec.layouts):
+        return False
+    if any(len(titles) == len(rows[0]) and _titles(titles, spec)[0] for titles in before):
+        return False
+    pairs = ((_number(row[0]), _number(row[1])) for row in rows)
+    counts = [count for count, time in pairs if count is not None and time and count < FIRST_TIME_S <= time]
+    rise = all(count < later for count, later in pairwise(counts))
+    return 2 * len(counts) > len(rows) and rise and all(count.is_integer() for count in counts)
+
+
+def _fitted(titles: list[str], lead: int, count: int) -> list[str] | None:
+    """The titles of so many columns, without that of an index or a last one that is empty; None if others."""
+    titles = titles[:-1] if len(titles) > count and not titles[-1] else titles
+    titles = titles[lead:] if len(titles) == lead + count else titles
+    return titles if len(titles) == count else None
+
+
+def _inner_columns(headers: Sequence[list[str | None]], count: int, spec: TableSpec) -> tuple[Sequence[str], str]:
+    for titles in headers:
+        named = _columns_of_titles(titles, spec)
+        if named is not None:
+            return named, "header"
+    for layout in (_of_length(layout, count) for layout in spec.layouts):
+        if len(layout) == count:
+            for titles in headers:
+                _refuse_other_order(titles, layout)
+            return layout, "position"
+    expected = " or ".join(f"{len(set(layout) - {ANY})}{' and more' * (ANY in layout)}" for layout in spec.layouts)
+    raise ArchiveError(f"expected {expected} columns, got {count}")
+
+
+def _of_length(layout: Sequence[str], count: int) -> list[str]:
+    """A layout with as many columns to pass over, where any number may be, as make it so long."""
+    more = [f"{IGNORED}more_{index}" for index in range(count - len(layout) + 1)]
+    return [name for column in layout for name in (more if column == ANY else [column])]
+
+
+def _titles(header: list[str], spec: TableSpec) -> list[str | None]:
+    """The columns that the titles of a header stand for, None where one is not understood."""
+    return [_column_of_title(normal_title(title.lstrip("".join(COMMENT))), spec) for title in header]
+
+
+def _columns_of_titles(titles: Sequence[str | None], spec: TableSpec) -> list[str] | None:
+    """The columns as a header names them, if it names all of a layout, each once."""
+    columns = [name or f"{IGNORED}{index}" for index, name in enumerate(titles)]
+    known = [name for name in columns if not name.startswith(IGNORED)]
+    wanted = [{name for name in layout if not name.startswith(IGNORED)} for layout in spec.layouts]
+    if len(set(known)) != len(known) or TIME not in known:
+        return None
+    return columns if any(names <= set(known) for names in wanted) else None
+
+
+def _refuse_other_order(titles: Sequence[str | None], layout: Sequence[str]) -> None:
+    """A header of which only a part is understood must not name another order than the layout's."""
+    for place, (title, column) in enumerate(zip(titles, layout, strict=True), start=1):
+        if title not in (None, column) and titles.count(title) == 1 and not column.startswith(IGNORED):
+            raise ArchiveError(f"expected column {place} to be {column}, got a header that calls it {title}")
+
+
+def normal_title(title: str) -> str:
+    """A header's title in lower case, without units in brackets, all but letters and digits as single `_`."""
+    title = re.sub(r"\(.*?\)|\[.*?\]", " ", title.strip().strip('"').lower())
+    return re.sub(r"[^a-z0-9]+", "_", title).strip("_")
+
+
+def _column_of_title(title: str, spec: TableSpec) -> str | None:
+    for name, patterns in spec.header.items():
+        if title == name or any(re.fullmatch(pattern, title) for pattern in patterns):
+            return name
+    return None
+
+
+def units_of_titles(
+    columns: Sequence[str], headers: Sequence[Sequence[str]], expected: Mapping[str, ExpectedUnit]
+) -> HeaderUnits:
+    """What the titles of these columns say of their units, in any of the lines before the rows."""
+    factors: dict[str, float] = {}
+    told: dict[str, list[str]] = {}
+    for place, column in enumerate(columns):
+        if column not in expected:
+            continue
+        unit, is_chosen = expected[column]
+        said = next((said for titles in headers if (said := _unit_in(titles[place], unit))), _plain(unit))
+        if said == _plain(unit):
+            continue
+        if not is_chosen:
+            kind = _kind(unit)
+            factors[column] = kind[said] / kind[_plain(unit)]
+        what = f"taken for {unit}, as chosen" if is_chosen else f"made {unit}"
+        told.setdefault(f"in {said.replace('_', '/')} by the header, {what}", []).append(column)
+    return HeaderUnits(factors, "".join(f"; {', '.join(names)} {text}" for text, names in told.items()))
+
+
+def _unit_in(title: str, expected: str) -> str:
+    """The unit in brackets, at the end of a title, or that is all of it, if it is of the kind of the one expected."""
+    title = title.lower()
+    for sign, plain in SAME.items():
+        title = title.replace(sign, plain)
+    texts = [inside for pair in BRACKETS.findall(title) for inside in pair if inside]
+    words = _plain(BRACKETS.sub(" ", title)).split("_")
+    endings = ("_".join(words[-2:]), words[-1])
+    found = [plain for plain in (*map(_plain, texts), *endings) if plain in _kind(expected)]
+    return found[0] if found else ""
+
+
+def _kind(unit: str) -> Mapping[str, float]:
+    return next(kind for kind in KINDS if _plain(unit) in kind)
+
+
+def _plain(unit: str) -> str:
+    """A unit or a title in lower case, all but letters and digits as single `_`."""
+    return re.sub(r"[^a-z0-9]+", "_", unit.lower()).strip("_")

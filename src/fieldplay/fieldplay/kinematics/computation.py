@@ -1,0 +1,236 @@
+"""What is computed of messages: a class with inputs, settings and a step, whoever feeds it.
+
+A node gives it the messages as they come, one row at a time; a conversion gives it an archive, span by span. Both send
+what a step yields as it is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.messages.records import Code, Record, Values
+from fieldplay.messages.stream_spec import StreamSpec
+
+TF = "/tf"
+JUMPED_BACK = "the times of the messages jumped back: starting anew"
+KEPT_ROWS = 500  # of an input, which wait for their like in another
+KEPT_STATES = 1000  # changes of a state that rows which come late may still ask for
+
+Stamps = NDArray[np.int64]
+Made = Iterable[tuple["Output", Record]]
+Link = Callable[[str, str], NDArray[np.float64] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """Messages that are taken. Each row of an input may become messages, unless it only goes `beside` those of another.
+
+    What is latched is a state: it holds for all rows that leave after it. Of what is overridable a node lets its user
+    choose the quality of service.
+    """
+
+    name: str
+    topic: str
+    msgtype: str
+    beside: str = ""
+    latched: bool = False
+    overridable: bool = False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting with what holds where nothing is said; a node has a parameter of this name and type.
+
+    A text may name a setting before it, in braces.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+
+    def default_among(self, settings: Mapping[str, Any]) -> Any:
+        """What holds where nothing is said of this, while something is of others."""
+        return self.default.format_map(settings) if isinstance(self.default, str) else self.default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(StreamSpec):
+    """Messages that are made of the rows of an input, which is the first unless it is named.
+
+    They are in the frame that is named, or in that of the messages of an input. What is `live_only` is for looking at
+    while it runs: no bag has it.
+    """
+
+    id: str = "derived"
+    of: str = ""
+    frame_of: str = ""
+    live_only: bool = False
+
+    def framed(self, frames: "Mapping[str, FrameNames]") -> "Output":
+        """The same in the frame in which it is, by the frames of inputs."""
+        return replace(self, frame=frames[self.frame_of].frame) if self.frame_of in frames else self
+
+
+ON_TF = Output(topic=TF, type="tf2_msgs/msg/TFMessage")
+
+
+class FrameNames(NamedTuple):
+    """What the messages of an input are about: a frame, and that in it for which they tell something."""
+
+    frame: str = ""
+    child: str = ""
+
+
+class Computation(ABC):
+    """One thing that is computed. Whoever feeds it may set `frames`, `link` and `warn`.
+
+    `inputs` are in the order of the streams in a dataset's description, `outputs` in that which holds at equal times.
+    `each` is the setting that lists several of its kind, of which each is one computation; `period_ns` is how often it
+    tells of rows that came before, and None where each row is told of at once.
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[tuple[Setting, ...]]
+    each: ClassVar[str] = ""
+    remembers: ClassVar[bool] = False  # what came before, so that it starts anew where time jumps back
+    asks_links: ClassVar[bool] = False
+    places_joints: ClassVar[bool] = False  # its frames on tf follow from joint states alone, the odometry's apart
+    inputs: Sequence[Input]
+    outputs: Sequence[Output]
+    period_ns: int | None = None
+    last_ns: int | None = None  # the time of the last row
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.given = dict(settings)
+        for setting in self.settings:
+            self.given.setdefault(setting.name, setting.default_among(self.given))
+        self.frames: dict[str, FrameNames] = {}  # of the inputs, as far as they are known
+        self.link: Link = lambda parent, child: None  # parent_T_child (4, 4) of two frames of the robot, once known
+        self.warn: Callable[[str], None] = lambda text: None
+
+    @abstractmethod
+    def step(self, name: str, record: Record) -> Made:
+        """Take rows of an input, in the order of time; what they become, at most one record for each output.
+
+        ValueError tells why nothing can be made of them.
+        """
+
+    def reset(self) -> None:
+        """Know nothing of what came before."""
+        self.last_ns = None
+
+    def forget(self, after_ns: int) -> None:
+        """Time jumped back: know nothing of what came after a time."""
+        if self.last_ns is not None and self.last_ns > after_ns:
+            self.reset()
+
+    def follow(self, stamp_ns: Stamps) -> None:
+        """Further rows (n,), n > 0, are about to go on from where those before ended, or anew where time runs back."""
+        if self.last_ns is not None and stamp_ns[0] < self.last_ns:
+            self.warn(JUMPED_BACK)
+            self.reset()
+        self.last_ns = int(stamp_ns[-1])
+
+    def thinned(self, record: Record) -> Record:
+        """What is needed of rows, where all of them are kept."""
+        return record
+
+    def frame_of(self, name: str) -> str:
+        """A setting with the prefix of all frames before it."""
+        return str(self.given["frame_prefix"] + self.given[name])
+
+    @property
+    def children(self) -> list[str]:
+        """The frames of `child_frames` with their prefix."""
+        return [self.given["frame_prefix"] + child for child in self.given["child_frames"]]
+
+    @classmethod
+    def several(cls, settings: Mapping[str, Any]) -> "list[Computation]":
+        """All that settings ask for."""
+        if not cls.each:
+            return [cls(settings)]
+        return [cls({**settings, cls.each: [one]}) for one in settings[cls.each]]
+
+
+class Pairs:
+    """Rows of two inputs that have one time belong together, whichever come first.
+
+    Rows that come one by one come in the order in which they were sent: what waited before one that is met has missed
+    its like, which does not come again before time jumps back.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: tuple[list[Record], list[Record]] = ([], [])
+
+    def add(self, side: int, record: Record) -> list[tuple[Any, Any]]:
+        """Further rows of the first (0) or the second (1); all pairs of rows that they complete."""
+        found: list[tuple[Any, Any]] = []
+        others, left, missed = self._waiting[1 - side], record, 0
+        for place, other in enumerate(others):
+            if not len(left):
+                break
+            if left.stamp_ns[-1] < other.stamp_ns[0] or left.stamp_ns[0] > other.stamp_ns[-1]:
+                continue
+            own, theirs = _shared(left.stamp_ns, other.stamp_ns)
+            if len(own):
+                pair = _only(left, own), _only(other, theirs)
+                found.append(pair if side == 0 else pair[::-1])
+                left, others[place] = _without(left, own), _without(other, theirs)
+                missed = place if len(record) == 1 else missed
+        others[:] = [other for other in others[missed:] if len(other)]
+        mine = self._waiting[side]
+        mine += [left] if len(left) else []
+        while len(mine) > 1 and sum(map(len, mine)) > KEPT_ROWS:
+            del mine[0]
+        return found
+
+    def forget(self) -> None:
+        """No row that waits belongs to what comes now."""
+        for waiting in self._waiting:
+            waiting.clear()
+
+
+def _shared(one: Stamps, other: Stamps) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows of two records that have the same times; single ones, as they come live, are compared at once."""
+    if len(one) == len(other) == 1:
+        both = np.zeros(int(one[0] == other[0]), np.intp)
+        return both, both
+    _, own, theirs = np.intersect1d(one, other, return_indices=True)
+    return own, theirs
+
+
+def _only(record: Record, rows: NDArray[np.intp]) -> Record:
+    return record if len(record) == len(rows) == 1 else record.only(rows)
+
+
+def _without(record: Record, rows: NDArray[np.intp]) -> Record:
+    if len(record) == len(rows):
+        return Record(stamp_ns=record.stamp_ns[:0])
+    kept = np.ones(len(record), bool)
+    kept[rows] = False
+    return record.only(kept)
+
+
+class States:
+    """Remembers what a state was, and since when."""
+
+    def __init__(self) -> None:
+        self.since_ns: Stamps = np.zeros(0, np.int64)
+        self.values: list[Any] = []
+
+    def hear(self, record: Record) -> None:
+        """Further changes of it."""
+        if not isinstance(record, Code | Values):
+            raise TypeError(f"expected a state, got {type(record).__name__}")
+        since_ns = np.concatenate([self.since_ns, record.leaves_ns])
+        values = [*self.values, *(record.code if isinstance(record, Code) else record.values)]
+        order = np.argsort(since_ns, kind="stable")[-max(KEPT_STATES, len(record)) :]
+        self.since_ns, self.values = since_ns[order], [values[place] for place in order]
+
+    def places(self, leaves_ns: Stamps) -> NDArray[np.intp]:
+        """The place in `values` of what held when rows (n,) left; -1 where nothing was said yet."""
+        return np.asarray(np.searchsorted(self.since_ns, leaves_ns, side="right") - 1, np.intp)

@@ -1,0 +1,125 @@
+"""The transforms of the joints of a robot's model, and names of joints in a log as those of the model."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.geometry.urdf_chain import fixed_transforms, transforms_from_positions
+from fieldplay.geometry.urdf_model import UrdfModel, model_from_text
+from fieldplay.kinematics.computation import (
+    ON_TF,
+    Computation,
+    Input,
+    Made,
+    Setting,
+)
+from fieldplay.kinematics.pose_records import joints_of
+from fieldplay.messages.records import Record, Transforms
+
+Renaming = tuple[tuple[re.Pattern[str], str], ...]
+
+
+def renaming_from_text(text: str) -> Renaming:
+    r"""Pairs LOG=MODEL with blanks between them: a regular expression of a whole name, and what becomes of it.
+
+    MODEL may have groups of LOG in it: `(\w+)_fl=\1_front_left`.
+    """
+    made = []
+    for pair in text.split():
+        pattern, separator, name = pair.rpartition("=")
+        if not (separator and pattern and name):
+            raise ValueError(f"joint_names: expected pairs LOG=MODEL with blanks between them, got '{pair}'")
+        try:
+            expression = re.compile(pattern)
+            re.sub(expression, name, "")
+        except (re.error, IndexError) as error:
+            raise ValueError(f"joint_names: expected a regular expression and a name, got '{pair}': {error}") from None
+        made.append((expression, name))
+    return tuple(made)
+
+
+def renamed(names: Sequence[str], renaming: Renaming) -> list[str]:
+    """The names as the model has them; the first pair that fits counts, a name that none fits stays."""
+    return [_renamed(name, renaming) for name in names]
+
+
+def _renamed(name: str, renaming: Renaming) -> str:
+    matches = ((pattern.fullmatch(name), new) for pattern, new in renaming)
+    return next((match.expand(new) for match, new in matches if match), name)
+
+
+def model_of_settings(settings: Mapping[str, Any]) -> tuple[str, UrdfModel]:
+    """The text of a model, and the model; ValueError where it is none."""
+    text, file = settings["robot_description"], settings["urdf"]
+    place = file if file and not text else "robot_description"
+    try:
+        text = text or (Path(file).read_text("utf-8") if file else "")
+        return text, model_from_text(text)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+class JointTransforms(Computation):
+    """On tf every link whose joint has a position, or follows one that has, at each row of joint states."""
+
+    name = "joint_transforms"
+    places_joints = True
+    settings = (
+        Setting("robot_description", "", "the text of a URDF"),
+        Setting("urdf", "", "a file with the text of a URDF, where robot_description is empty"),
+        Setting("joint_names", "", "pairs LOG=MODEL of regular expressions"),
+        Setting("frame_prefix", "", "put before the name of each frame"),
+        Setting("ignore_links", [""], "links whose transforms somebody else publishes"),
+        Setting("moving_only", False, "publish /tf alone"),
+    )
+    inputs = (Input(name="joints", topic="joint_states", msgtype="sensor_msgs/msg/JointState", overridable=True),)
+    outputs = (ON_TF,)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self.text, self.model = model_of_settings(self.given)
+        self._renaming = renaming_from_text(self.given["joint_names"])
+        self._ignored = set(self.given["ignore_links"]) - {""}
+        strangers = self._ignored - set(self.model.links)
+        if strangers:
+            raise ValueError(f"ignore_links: the model '{self.model.name}' has no link '{min(strangers)}'")
+
+    def step(self, name: str, record: Record) -> Made:
+        joints = joints_of(record)
+        if joints.position is None or not len(joints):
+            return  # speeds or efforts alone, which share the type
+        names = renamed(joints.names, self._renaming)
+        try:
+            found = transforms_from_positions(self.model, names, joints.position, missing="leave_out")
+        except ValueError as error:
+            self.warn(f"{self.inputs[0].topic}: {error}")
+            return
+        made = self.transforms(joints.stamp_ns, found)
+        if len(made):
+            yield ON_TF, made
+
+    def standing(self, stamp_ns: int) -> Transforms:
+        """The links on fixed joints, as one row."""
+        fixed = {child: transform[None] for child, transform in fixed_transforms(self.model).items()}
+        return self.transforms(np.array([stamp_ns]), fixed)
+
+    def transforms(self, stamp_ns: NDArray[np.int64], found: Mapping[str, Array]) -> Transforms:
+        """The links from parent_T_child (n, 4, 4) by child; a row without any link is left out."""
+        children = [child for child in found if child not in self._ignored]
+        matrices = np.stack([found[child] for child in children], axis=1) if children else np.zeros((0, 0, 4, 4))
+        known: NDArray[np.bool_] = np.asarray(np.isfinite(matrices).all(axis=(2, 3)))
+        kept: NDArray[np.bool_] = np.asarray(known.any(axis=1))
+        prefix, matrices = self.given["frame_prefix"], np.where(known[..., None, None], matrices, np.eye(4))[kept]
+        return Transforms(
+            stamp_ns=stamp_ns[: len(kept)][kept],
+            parents=tuple(prefix + self.model.parents[child] for child in children),
+            children=tuple(prefix + child for child in children),
+            translation_m=matrices[..., :3, 3],
+            rotation_xyzw=quaternion_from_rotation(matrices[..., :3, :3]),
+            known=known[kept],
+        )

@@ -1,0 +1,85 @@
+"""The way that odometry tells of, as a trail of its poses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fieldplay.geometry.transforms import Array
+from fieldplay.kinematics.computation import (
+    Computation,
+    Input,
+    Made,
+    Output,
+    Setting,
+)
+from fieldplay.kinematics.pose_records import odometry_of, paths_record
+from fieldplay.kinematics.trail import (
+    Growth,
+    Indices,
+    Trail,
+    TrailLimits,
+    grown,
+)
+from fieldplay.messages.records import Record
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PathState:
+    """The trail so far, and the last place (3,) and its time."""
+
+    trail: Trail
+    stamp_ns: int
+    place: Array
+
+
+def path_from_poses(
+    limits: TrailLimits, before: PathState | None, stamp_ns: Indices, poses: Array
+) -> tuple[list[Growth], PathState]:
+    """How the trail grows by poses (n, 7), n > 0, as x, y, z and a quaternion, and what to go on from.
+
+    A place that is no number is refused.
+    """
+    places = poses[:, :3]
+    if not np.isfinite(poses).all():
+        raise ValueError(f"expected finite poses, got {poses[~np.isfinite(poses).all(axis=1)][0].tolist()}")
+    earlier = places[:1] if before is None else before.place[None]
+    lengths = np.linalg.norm(np.diff(places, axis=0, prepend=earlier), axis=1)
+    trail = None if before is None else before.trail
+    growths, trail = grown(trail, limits, stamp_ns=stamp_ns, poses=poses, lengths_m=lengths)
+    return growths, PathState(trail=trail, stamp_ns=int(stamp_ns[-1]), place=places[-1])
+
+
+class OdometryPath(Computation):
+    """The way that odometry tells of, on path: as few poses as are needed to see it."""
+
+    name = "odometry_path"
+    remembers = True
+    settings = (
+        Setting("frame_prefix", "", "put before the name of each frame"),
+        Setting("odometry", "odom", "the topic whose poses make the path"),
+        Setting("path_step_m", 1.0, "the path has about one pose for each such way"),
+        Setting("path_poses", 1000, "and no more of them than this: then every other one goes"),
+        Setting("frame", "odom", "frame of the odometry"),
+    )
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._limits = TrailLimits(step_m=self.given["path_step_m"], poses=self.given["path_poses"])
+        self._path = Output(topic="path", type="nav_msgs/msg/Path", frame=self.frame_of("frame"), latched=True)
+        self.inputs = (Input(name="odometry", topic=self.given["odometry"], msgtype="nav_msgs/msg/Odometry"),)
+        self.outputs = (self._path,)
+        self._state: PathState | None = None
+
+    def step(self, name: str, record: Record) -> Made:
+        odometry = odometry_of(record)
+        poses = np.concatenate([odometry.position_m, odometry.orientation_xyzw], axis=1)
+        self.follow(record.stamp_ns)
+        growths, self._state = path_from_poses(self._limits, self._state, record.stamp_ns, poses)
+        if growths:
+            yield self._path, paths_record(growths)
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = None

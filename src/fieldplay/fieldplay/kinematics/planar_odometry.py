@@ -1,0 +1,157 @@
+"""Odometry in the plane: twists and their covariances become poses with covariances, row by row or in one batch.
+
+The state goes in and comes out, so that a node with one row at a time and a batch with all rows give the same numbers.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import Array
+from fieldplay.kinematics.planar_motion import displacement_from_twist, path_from_displacements
+
+NS_PER_S = 1e9
+State_co = TypeVar("State_co", covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reckoning:
+    """Where dead reckoning stands: the time and twist of the last row, the pose x, y, yaw, and the errors summed up.
+
+    The sum (3, 3) is that of all steps' covariances, each carried to the origin; see `_covariances`.
+    """
+
+    stamp_ns: int
+    twist: Array
+    pose: Array = field(default_factory=lambda: np.zeros(3))
+    error_sum: Array = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepping:
+    """How the time between two rows is gone over: the mean of their twists, along an exact arc, for the real time.
+
+    In a step longer than `longest_s` that is not believed: the arc ends there, and the way that the twist would have
+    made in the rest of the time is the standard deviation of what was missed. With `euler_s` there is nothing of this:
+    the twist of the earlier row is held for this time, whatever the stamps say, straight on before the turn.
+    """
+
+    longest_s: float = math.inf
+    euler_s: float | None = None
+
+
+REAL_TIME = Stepping()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reckoned:
+    """What dead reckoning gave for n rows: poses (n, 3) as x, y, yaw, their covariances (n, 3, 3), and its end.
+
+    `lengths_m` (n,) is how long the way to each pose was from the one before, backwards as forwards.
+    """
+
+    poses: Array
+    covariances: Array
+    lengths_m: Array
+    last: Reckoning
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlanarOdometry(Generic[State_co]):
+    """Odometry of n rows at times (n,): poses x, y, yaw and twists vx, vy, turn rate (n, 3), covariances (n, 6, 6).
+
+    `last` is where it stands after all rows.
+    """
+
+    stamp_ns: NDArray[np.int64]
+    poses: Array
+    twists: Array
+    pose_covariances: Array
+    twist_covariances: Array
+    last: State_co
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Steps:
+    """The ways to n rows: their displacements (n, 3), lengths (n,) and covariances (n, 3, 3) in the body."""
+
+    displacements: Array
+    lengths_m: Array
+    covariances: Array
+
+
+def reckoned(
+    before: Reckoning | None,
+    stamp_ns: NDArray[np.int64],
+    twists: Array,
+    twist_covariances: Array,
+    *,
+    stepping: Stepping = REAL_TIME,
+) -> Reckoned:
+    """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
+
+    Times must not run back: start anew there.
+    """
+    start = before or Reckoning(stamp_ns=int(stamp_ns[0]), twist=twists[0])
+    durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S
+    if (durations < 0).any():
+        raise ValueError("the times of the rows run back")
+    earlier = np.concatenate([start.twist[None], twists[:-1]])
+    if stepping.euler_s is None:
+        steps = _arcs((twists + earlier) / 2, durations, twist_covariances, longest_s=stepping.longest_s)
+    else:
+        fixed = np.full(len(twists), stepping.euler_s)
+        if before is None:
+            fixed[0] = 0.0
+        steps = _straight_steps(earlier, fixed, twist_covariances)
+    path = path_from_displacements(steps.displacements, start.pose)
+    covariances, error_sum = _covariances(start.error_sum, path, steps.covariances)
+    last = Reckoning(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
+    return Reckoned(poses=path[1:], covariances=covariances, lengths_m=steps.lengths_m, last=last)
+
+
+def _arcs(held: Array, durations: Array, covariances: Array, *, longest_s: float) -> _Steps:
+    """Along arcs, over durations (n,) of which only a part may be believed."""
+    believed = np.minimum(durations, longest_s)
+    missed = held * (durations - believed)[:, None]
+    errors = covariances * durations[:, None, None] ** 2
+    errors[:, range(3), range(3)] += missed**2
+    return _Steps(
+        displacements=displacement_from_twist(held, believed),
+        lengths_m=np.hypot(held[:, 0], held[:, 1]) * believed,
+        covariances=errors,
+    )
+
+
+def _straight_steps(held: Array, durations: Array, covariances: Array) -> _Steps:
+    """Straight on, and then the turn."""
+    return _Steps(
+        displacements=held * durations[:, None],
+        lengths_m=np.hypot(held[:, 0], held[:, 1]) * durations,
+        covariances=covariances * durations[:, None, None] ** 2,
+    )
+
+
+def _covariances(error_sum: Array, path: Array, steps: Array) -> tuple[Array, Array]:
+    """Covariances (n, 3, 3) of the poses path[1:], from those of the steps in the body, and their new sum.
+
+    An error of a step, turned into the world, moves the end by itself and, where it is one of the yaw, by the lever
+    from the step's place to the end. The lever splits into a part of the end and one of the step, so the latter add up.
+    """
+    cos, sin = np.cos(path[:-1, 2]), np.sin(path[:-1, 2])
+    to_world = np.zeros_like(steps)
+    to_world[:, 0, 0] = to_world[:, 1, 1] = cos
+    to_world[:, 0, 1], to_world[:, 1, 0], to_world[:, 2, 2] = -sin, sin, 1.0
+    of_step = _levers(path[1:], -1.0) @ to_world
+    sums = error_sum + np.cumsum(of_step @ steps @ np.swapaxes(of_step, -1, -2), axis=0)
+    of_end = _levers(path[1:], 1.0)
+    return of_end @ sums @ np.swapaxes(of_end, -1, -2), sums[-1]
+
+
+def _levers(poses: Array, sign: float) -> Array:
+    levers = np.tile(np.eye(3), (len(poses), 1, 1))
+    levers[:, 0, 2], levers[:, 1, 2] = -sign * poses[:, 1], sign * poses[:, 0]
+    return levers

@@ -1,0 +1,64 @@
+"""The temperature of a motor's rotor, which nothing measures, from its current, its voltage and its case.
+
+Copper warms by I^2 R, where R grows with the temperature, and by what it takes to turn without load; it loses heat to
+the case. A step is a line in the temperature, T' = A T + B, so that a column is worked through by joining steps two
+by two, and many equal steps are one power of A.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fieldplay.geometry.transforms import Array
+
+STEP_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotor:
+    """A motor: degrees per joule, watts lost per degree, current without load, and its resistance at a temperature."""
+
+    warmth_k_per_j: float
+    loss_w_per_k: float
+    no_load_a: float
+    resistance_ohm: float
+    resistance_at_deg_c: float
+    resistance_per_k: float
+
+
+def rotor_from_settings(settings: Mapping[str, float]) -> Rotor:
+    """The motor of a description."""
+    return Rotor(**{name: float(value) for name, value in settings.items()})
+
+
+def rotor_temperatures(
+    rotor: Rotor, duration_s: Array, *, current_a: Array, voltage_v: Array, case_deg_c: Array, start_deg_c: Array
+) -> Array:
+    """Temperatures (n, ...) in deg C at the end of n stretches of time (n,) with these currents, voltages and cases.
+
+    The values (n, ...) hold for the whole of their stretch, which is gone over in steps of 0.1 s as the arm's computer
+    does: a stretch of other length counts as so many steps or parts of one. It begins with `start_deg_c` (...).
+    """
+    current_a, case_deg_c = np.asarray(current_a, float), np.asarray(case_deg_c, float)
+    step = STEP_S * rotor.warmth_k_per_j
+    copper_w = current_a**2 * rotor.resistance_ohm
+    cold_share = 1.0 - rotor.resistance_per_k * rotor.resistance_at_deg_c
+    factor = 1.0 + step * (copper_w * rotor.resistance_per_k - rotor.loss_w_per_k)
+    gain = step * (copper_w * cold_share + rotor.no_load_a * np.abs(voltage_v) + rotor.loss_w_per_k * case_deg_c)
+    steps = np.asarray(duration_s, float).reshape(-1, *(1,) * (factor.ndim - 1)) / STEP_S
+    power = factor**steps
+    grown = np.where(factor == 1.0, steps, (1.0 - power) / np.where(factor == 1.0, 1.0, 1.0 - factor))
+    factors, gains = _joined(power, gain * grown)
+    return np.asarray(factors * start_deg_c + gains, float)
+
+
+def _joined(factors: Array, gains: Array) -> tuple[Array, Array]:
+    """Of lines (n, ...), all up to each as one line; in about log2(n) passes over the whole."""
+    factors, gains = factors.copy(), gains.copy()
+    reach = 1
+    while reach < len(factors):
+        gains[reach:] = factors[reach:] * gains[:-reach] + gains[reach:]
+        factors[reach:] = factors[reach:] * factors[:-reach]
+        reach *= 2
+    return factors, gains

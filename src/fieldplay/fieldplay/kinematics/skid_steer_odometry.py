@@ -1,0 +1,165 @@
+"""Odometry of a skid-steered base from its wheels, whose two sides may be told together or one after the other.
+
+The state goes in and comes out, as in dead reckoning: one row at a time or all of them give the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import Array
+from fieldplay.kinematics.computation import (
+    ON_TF,
+    Computation,
+    Input,
+    Made,
+    Output,
+    Setting,
+)
+from fieldplay.kinematics.planar_motion import covariance_from_planar
+from fieldplay.kinematics.planar_odometry import (
+    PlanarOdometry,
+    Reckoning,
+    Stepping,
+    reckoned,
+)
+from fieldplay.kinematics.pose_records import odometry_record, transforms_record, with_velocities
+from fieldplay.kinematics.robots import UNKNOWN_VARIANCE, planar_transforms
+from fieldplay.kinematics.skid_steer import (
+    HeldRates,
+    SkidSteerBase,
+    SkidSteerErrors,
+    covariances_from_wheel_rates,
+    held_rates,
+    twists_from_wheel_rates,
+)
+from fieldplay.messages.records import Record
+
+SIDES = ("left_wheel", "right_wheel")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkidSteerSettings:
+    """The base, what is uncertain about its wheels, how time is gone over, and how long a side's rate is held."""
+
+    base: SkidSteerBase
+    errors: SkidSteerErrors
+    stepping: Stepping
+    longest_hold_s: float
+
+
+def skid_steer_from_settings(settings: Mapping[str, Any]) -> SkidSteerSettings:
+    """The settings of a description."""
+    return SkidSteerSettings(
+        base=SkidSteerBase(**{item.name: float(settings[item.name]) for item in fields(SkidSteerBase)}),
+        errors=SkidSteerErrors(**{item.name: float(settings[item.name]) for item in fields(SkidSteerErrors)}),
+        stepping=Stepping(longest_s=float(settings["longest_step_s"])),
+        longest_hold_s=float(settings["longest_hold_s"]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SkidSteerState:
+    """Where the odometry stands: the latest rates of the sides, and the reckoning once both are known."""
+
+    held: HeldRates
+    reckoning: Reckoning | None = None
+
+
+def skid_steer_odometry_from_wheels(
+    settings: SkidSteerSettings, before: SkidSteerState | None, stamp_ns: NDArray[np.int64], wheel_rates: Array
+) -> PlanarOdometry[SkidSteerState]:
+    """Odometry of the m rows that told of a side while both were known, from a state on.
+
+    Rates (n, 2) are those of the sides at times (n,), NaN where a row has none of a side.
+    """
+    held_before, reckoning = (None, None) if before is None else (before.held, before.reckoning)
+    rates, held = held_rates(held_before, stamp_ns, wheel_rates, longest_hold_s=settings.longest_hold_s)
+    known = np.isfinite(rates).all(axis=1) & np.isfinite(wheel_rates).any(axis=1)
+    stamps, rates = stamp_ns[known], rates[known]
+    twists = twists_from_wheel_rates(settings.base, rates)
+    covariances = covariances_from_wheel_rates(settings.base, settings.errors, rates)
+    poses, pose_covariances = np.zeros((0, 3)), np.zeros((0, 3, 3))
+    if len(stamps):
+        found = reckoned(reckoning, stamps, twists, covariances, stepping=settings.stepping)
+        poses, pose_covariances, reckoning = found.poses, found.covariances, found.last
+    return PlanarOdometry(
+        stamp_ns=stamps,
+        poses=poses,
+        twists=twists,
+        pose_covariances=covariance_from_planar(pose_covariances, UNKNOWN_VARIANCE),
+        twist_covariances=covariance_from_planar(covariances, UNKNOWN_VARIANCE),
+        last=SkidSteerState(held=held, reckoning=reckoning),
+    )
+
+
+def wheel_rates_of_joints(names: Sequence[str], velocities: Array) -> Array:
+    """Rates (n, 2) of the left and the right wheel among all joints' velocities (n, k), NaN where there is none."""
+    if velocities.shape[-1] != len(names):
+        raise ValueError(f"expected a velocity for each of {len(names)} joints, got {velocities.shape[-1]}")
+    if not set(SIDES) & set(names):
+        raise ValueError(f"expected the joints {' or '.join(SIDES)}, got {', '.join(names) or 'none'}")
+    columns = [velocities[:, list(names).index(side)] if side in names else None for side in SIDES]
+    none = np.full(len(velocities), np.nan)
+    rates = np.stack([none if column is None else column for column in columns], axis=-1)
+    return np.where(np.isfinite(rates), rates, np.nan)
+
+
+class SkidSteerOdometry(Computation):
+    """Odometry of a skid-steered base on wheels/odom, and on tf where it is asked for.
+
+    One for each row from which both sides are known, at its time.
+    """
+
+    name = "skid_steer_odometry"
+    remembers = True
+    settings = (
+        Setting("frame_prefix", "", "put before the name of each frame"),
+        Setting("frame", "odom", "frame of the odometry"),
+        Setting("child_frames", ["base_link"], "frame of the base, as the only one"),
+        Setting("wheel_radius_m", 0.0, "the radius on which a wheel rolls"),
+        Setting("track_m", 0.0, "the effective track: wider than from wheel to wheel, as the wheels skid in a turn"),
+        Setting("speed_std_m_s", 0.0, "standard deviation of each side's speed that is always there"),
+        Setting("slip_share", 0.0, "and its part that grows with the speed, in parts of it"),
+        Setting(
+            "track_share",
+            0.0,
+            "standard deviation of the turn rate, in parts of it, as the track depends on the ground",
+        ),
+        Setting(
+            "slide_share", 0.0, "standard deviation of the slide to the side, in parts of how much faster one side is"
+        ),
+        Setting("longest_hold_s", 0.5, "so long the rate of a side is held"),
+        Setting("longest_step_s", 1.0, "a longer gap is not driven through to its end"),
+        Setting("odom_tf", False, "publish tf"),
+    )
+    inputs = (Input(name="wheels", topic="payload/wheels", msgtype="sensor_msgs/msg/JointState"),)
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self._edge = [self.frame_of("frame")], self.children[:1]
+        self._settings = skid_steer_from_settings(self.given)
+        self._state: SkidSteerState | None = None
+        (frame,), (child,) = self._edge
+        self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
+        self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
+
+    def step(self, name: str, record: Record) -> Made:
+        joints, velocities = with_velocities(record)
+        rates = wheel_rates_of_joints(joints.names, velocities)
+        self.follow(record.stamp_ns)
+        found = skid_steer_odometry_from_wheels(self._settings, self._state, record.stamp_ns, rates)
+        self._state = found.last
+        if not len(found.stamp_ns):
+            return
+        yield self._odom, odometry_record(found)
+        if self.given["odom_tf"]:
+            transforms = planar_transforms(found.poses)[:, None]
+            yield ON_TF, transforms_record(*self._edge, found.stamp_ns, transforms)
+
+    def reset(self) -> None:
+        super().reset()
+        self._state = None

@@ -1,0 +1,158 @@
+"""A base with driven wheels, each steered about a vertical pivot with the wheel a swivel's length outside of it.
+
+Base axes are forward, left, up. A steering angle of 0 drives straight ahead, positive to the left. The rim speed of a
+wheel is positive when it drives forward.
+"""
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fieldplay.geometry.transforms import Array
+
+BLOCK = 2048  # sets of wheels that are worked on at a time, so that they stay in the processor's cache
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SteeredBase:
+    """Where the pivots (n, 2) stand, which side each wheel is on (n,) (1 left, -1 right), and two lengths."""
+
+    pivots_m: Array
+    side: Array
+    swivel_m: float
+    wheel_drop_m: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteeredErrors:
+    """Standard deviations of what the wheels tell of the base's motion, the shares in parts of a speed.
+
+    Of each wheel's speed along and across its heading: a part that is always there. Of the whole twist: a share, as all
+    wheels slip together. Of the motion across the velocity: a share, as the base slides down a slope. And of each
+    steering angle, as a suspension that nobody measures turns the wheels too.
+    """
+
+    speed_std_m_s: float
+    slip_share: float
+    slide_share: float
+    steering_std_deg: float
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{item.name}: expected a number from 0 on, got {value}")
+
+
+def symmetric_base(*, length_m: float, width_m: float, swivel_m: float, wheel_drop_m: float) -> SteeredBase:
+    """Four wheels at (+-length, +-width): front left, rear left, rear right, front right."""
+    pivots = np.array([[length_m, width_m], [-length_m, width_m], [-length_m, -width_m], [length_m, -width_m]])
+    return SteeredBase(pivots_m=pivots, side=np.array([1.0, 1, -1, -1]), swivel_m=swivel_m, wheel_drop_m=wheel_drop_m)
+
+
+def wheel_places_from_steering(base: SteeredBase, steering: ArrayLike) -> Array:
+    """Centres of the wheels (..., n, 2) in the base's plane, from steering angles (..., n), each wheel's own.
+
+    The paper of AMEDS prints the first wheel's angle in all lines; only each wheel's own keeps its axle on its pivot.
+    """
+    steering = np.asarray(steering, float)
+    outwards = np.stack([-np.sin(steering), np.cos(steering)], axis=-1) * base.side[:, None]
+    places: Array = base.pivots_m + base.swivel_m * outwards
+    return places
+
+
+def wheel_poses_from_angles(base: SteeredBase, steering: ArrayLike, drive: ArrayLike) -> Array:
+    """base_T_wheel (..., n, 4, 4) from steering and drive angles (..., n): R = Rz(gamma) Rx(beta), x the axle outwards.
+
+    gamma is the steering angle turned by a quarter to the side of the wheel, beta the drive angle with its sign. (Read
+    as intrinsic z-x-z angles, as AMEDS prints them, the axle would stand upright after a quarter turn of the wheel.)
+    """
+    steering, drive = np.broadcast_arrays(np.asarray(steering, float), np.asarray(drive, float))
+    poses = np.zeros((*steering.shape, 4, 4))
+    count = steering.shape[-1]
+    flat, angles, turns = poses.reshape(-1, count, 4, 4), steering.reshape(-1, count), drive.reshape(-1, count)
+    for begin in range(0, len(flat), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        _write_poses(base, angles[part], turns[part], flat[part])
+    return poses
+
+
+def _write_poses(base: SteeredBase, steering: Array, drive: Array, poses: Array) -> None:
+    """The product Rz(gamma) Rx(beta) written out, with cos(gamma) = -side sin(steering) and so on."""
+    cos_gamma, sin_gamma = -base.side * np.sin(steering), base.side * np.cos(steering)
+    cos_beta, sin_beta = np.cos(drive), base.side * np.sin(drive)
+    poses[..., 0, 0], poses[..., 1, 0] = cos_gamma, sin_gamma
+    poses[..., 0, 1], poses[..., 1, 1], poses[..., 2, 1] = -sin_gamma * cos_beta, cos_gamma * cos_beta, sin_beta
+    poses[..., 0, 2], poses[..., 1, 2], poses[..., 2, 2] = sin_gamma * sin_beta, -cos_gamma * sin_beta, cos_beta
+    poses[..., 0, 3] = base.pivots_m[:, 0] + base.swivel_m * cos_gamma
+    poses[..., 1, 3] = base.pivots_m[:, 1] + base.swivel_m * sin_gamma
+    poses[..., 2, 3], poses[..., 3, 3] = -base.wheel_drop_m, 1.0
+
+
+def twist_from_wheels(base: SteeredBase, steering: ArrayLike, rim_speed: ArrayLike) -> tuple[Array, Array]:
+    """The body's twist (..., 3) as vx, vy, turn rate that fits the wheels best, and its covariance (..., 3, 3).
+
+    Each wheel says two things of the velocity at its centre: along its heading it is the rim speed, across it is zero.
+    That is 2 n equations for 3 unknowns, solved by least squares; what is left over gives the covariance.
+    """
+    steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
+    matrix = _constraints(base, steering)
+    wanted = np.concatenate([speed, np.zeros_like(speed)], axis=-1)
+    transposed = np.swapaxes(matrix, -1, -2)
+    inverse = np.linalg.inv(transposed @ matrix)
+    twist = (inverse @ (transposed @ wanted[..., None]))[..., 0]
+    residual = wanted - (matrix @ twist[..., None])[..., 0]
+    freedom = matrix.shape[-2] - 3
+    variance = (residual**2).sum(axis=-1) / freedom
+    return twist, variance[..., None, None] * inverse
+
+
+def covariance_from_errors(
+    base: SteeredBase, errors: SteeredErrors, steering: ArrayLike, *, rim_speed: ArrayLike, twist: Array
+) -> Array:
+    """Covariances (..., 3, 3) that the errors of the wheels give a twist (..., 3), beside what does not fit.
+
+    Errors of the single wheels go through the least squares; slip and slide of all together are of the twist itself.
+    """
+    steering, speed = np.broadcast_arrays(np.asarray(steering, float), np.asarray(rim_speed, float))
+    matrix = _constraints(base, steering)
+    transposed = np.swapaxes(matrix, -1, -2)
+    gain = np.linalg.inv(transposed @ matrix) @ transposed
+    floor = np.full_like(speed, errors.speed_std_m_s**2)
+    across = floor + (speed * math.radians(errors.steering_std_deg)) ** 2
+    variances = np.concatenate([floor, across], axis=-1)
+    slipped = errors.slip_share * twist
+    slid = errors.slide_share * np.stack([-twist[..., 1], twist[..., 0], np.zeros_like(twist[..., 0])], axis=-1)
+    of_all = slipped[..., :, None] * slipped[..., None, :] + slid[..., :, None] * slid[..., None, :]
+    covariance: Array = of_all + (gain * variances[..., None, :]) @ np.swapaxes(gain, -1, -2)
+    return covariance
+
+
+def _constraints(base: SteeredBase, steering: Array) -> Array:
+    """The rows (..., 2 n, 3): along the heading of each wheel, then across it."""
+    place = wheel_places_from_steering(base, steering)
+    x, y = place[..., 0], place[..., 1]
+    cos, sin = np.cos(steering), np.sin(steering)
+    along = np.stack([cos, sin, x * sin - y * cos], axis=-1)
+    across = np.stack([-sin, cos, x * cos + y * sin], axis=-1)
+    return np.concatenate([along, across], axis=-2)
+
+
+def wheels_from_twist(base: SteeredBase, twist: ArrayLike, steering_rate: ArrayLike = 0.0) -> tuple[Array, Array]:
+    """Steering angles within a quarter turn (..., n) and rim speeds (..., n) that a body twist (..., 3) needs.
+
+    A wheel that would point backwards is turned about and driven the other way. While it steers, its swing about the
+    pivot adds to the rim speed. At standstill the angles are 0.
+    """
+    twist = np.asarray(twist, float)
+    vx, vy, rate = (twist[..., axis, None] for axis in range(3))
+    ux, uy = vx - rate * base.pivots_m[:, 1], vy + rate * base.pivots_m[:, 0]
+    angle = np.arctan2(uy, ux)
+    backwards = np.abs(angle) > np.pi / 2
+    steering = np.where(backwards, angle - np.copysign(np.pi, angle), angle)
+    along = np.where(backwards, -1.0, 1.0) * np.hypot(ux, uy)
+    swing = base.side * base.swivel_m * (rate + np.asarray(steering_rate, float))
+    speed: Array = along - swing
+    return steering, speed

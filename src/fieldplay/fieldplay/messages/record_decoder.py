@@ -1,0 +1,186 @@
+"""Records of messages: all of one layout at once, or one by one where they are large or all different."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.messages import records
+from fieldplay.messages.batches import Part
+from fieldplay.messages.clouds import CLOUD, rows_of_cloud
+from fieldplay.messages.columns import (
+    Columns,
+    Decoder,
+    decoded,
+    time_of_header,
+)
+from fieldplay.messages.decoders import (
+    DECODERS,
+    JOINTS,
+    STAMP,
+    Times,
+    check_joints,
+)
+from fieldplay.messages.picture_pixels import DEPTH_HEADER
+from fieldplay.messages.stream_spec import Camera
+
+IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+PATH, DIAGNOSTICS = "nav_msgs/msg/Path", "diagnostic_msgs/msg/DiagnosticArray"
+
+
+class FramedRecord(NamedTuple):
+    """A record, and the frames that its messages name, empty where they name none."""
+
+    record: records.Record
+    frame: str
+    child_frame: str
+
+
+class RecordDecoder:
+    """Makes records of the messages of a type; what cannot be read is left out and counted.
+
+    Their times are those of their headers, or those of the log where a message has none; they leave at those of the
+    log. Messages whose texts or lengths differ become records of their own, and transforms of several times, too. Who
+    is `strict` refuses joints with more or fewer numbers than names, by a ValueError.
+    """
+
+    def __init__(self, msgtype: str, *, strict: bool = False) -> None:
+        if msgtype not in DECODERS and msgtype not in SINGLE:
+            raise ValueError(f"expected a type of messages that become records, got {msgtype}")
+        self._msgtype, self._strict = msgtype, strict
+        self._decoder = Decoder(msgtype)
+        self.failed = 0
+
+    def records(self, parts: Iterable[Part]) -> Iterator[FramedRecord]:
+        """The messages of some parts, layout by layout."""
+        if self._msgtype not in DECODERS:
+            yield from self._one_by_one(parts)
+            return
+        for columns in self._decoder.columns(parts):
+            if self._strict and self._msgtype == JOINTS:
+                check_joints(columns)
+            times = Times(stamp_ns=_stamps(columns), order_ns=columns.stamp_ns)
+            record = DECODERS[self._msgtype](columns, times)
+            frame = columns.text("header.frame_id") or columns.text("markers[0].header.frame_id")
+            frames = frame, columns.text("child_frame_id")
+            if isinstance(record, records.Transforms):
+                yield from (FramedRecord(part, *frames) for part in _of_one_time(columns, record))
+            else:
+                yield FramedRecord(record, *frames)
+        self.failed = self._decoder.failed
+
+    def _one_by_one(self, parts: Iterable[Part]) -> Iterator[FramedRecord]:
+        """Message by message, since their lengths may all differ."""
+        for part in parts:
+            for log_ns, data in zip(part.stamp_ns.tolist(), part.data, strict=True):
+                found = record_of_message(self._msgtype, data, log_ns)
+                self.failed += found is None
+                if found is not None:
+                    yield found
+
+
+def _stamps(columns: Columns) -> NDArray[np.int64]:
+    """The times (n,) of the headers, or of the log where there are none."""
+    has_any = f"{STAMP}.sec" in (columns.rows.dtype.names or ())
+    return columns.time_ns() if has_any else columns.stamp_ns
+
+
+def _of_one_time(columns: Columns, record: records.Transforms) -> list[records.Transforms]:
+    """The transforms, each alone where those of a message differ in their times."""
+    paths = [f"transforms[{index}].{STAMP}" for index in range(len(record.children))]
+    stamps = [columns.time_ns(path) for path in paths]
+    if all((stamp_ns == record.stamp_ns).all() for stamp_ns in stamps):
+        return [record]
+    return [
+        replace(
+            record,
+            stamp_ns=stamp_ns,
+            parents=(record.parents[place],),
+            children=(record.children[place],),
+            translation_m=record.translation_m[:, [place]],
+            rotation_xyzw=record.rotation_xyzw[:, [place]],
+        )
+        for place, stamp_ns in enumerate(stamps)
+    ]
+
+
+def record_of_message(msgtype: str, data: NDArray[np.uint8], log_ns: int) -> FramedRecord | None:
+    """The record of one message (size,) of a type in SINGLE; None where it cannot be read."""
+    message = decoded(msgtype, data)
+    if message is None:
+        return None
+    times = Times(stamp_ns=np.array([time_of_header(message, log_ns)]), order_ns=np.array([log_ns]))
+    return FramedRecord(SINGLE[msgtype](message, times), str(message.header.frame_id), "")
+
+
+def camera_of_info(message: Any) -> Camera:
+    """A camera by its sensor_msgs/CameraInfo."""
+    return Camera(
+        width=int(message.width),
+        height=int(message.height),
+        fx=float(message.k[0]),
+        fy=float(message.k[4]),
+        cx=float(message.k[2]),
+        cy=float(message.k[5]),
+        distortion_model=str(message.distortion_model),
+        distortion=tuple(map(float, message.d)),
+        rectification=tuple(map(float, message.r)),
+        projection=tuple(map(float, message.p)),
+    )
+
+
+def _cloud(message: Any, times: Times) -> records.Record:
+    return records.Clouds(**times, names=("",), load=lambda _: rows_of_cloud(message))
+
+
+def _image(message: Any, times: Times) -> records.Record:
+    pixels = records.Pixels(
+        height=int(message.height),
+        width=int(message.width),
+        encoding=str(message.encoding),
+        step=int(message.step),
+        data=message.data,
+        is_bigendian=bool(message.is_bigendian),
+    )
+    return records.Pictures(**times, names=("",), load=lambda _: pixels, packed=False)
+
+
+def _compressed(message: Any, times: Times) -> records.Record:
+    begin = DEPTH_HEADER if "compressedDepth" in str(message.format) else 0
+    return records.Pictures(**times, names=("",), load=lambda _: bytes(memoryview(message.data)[begin:]))
+
+
+def _info(message: Any, times: Times) -> records.Record:
+    return records.CameraInfos(**times, names=("",), load=lambda _: b"", camera=camera_of_info(message))
+
+
+def _path(message: Any, times: Times) -> records.Record:
+    stamps = [pose.header.stamp.sec * NS_PER_S + pose.header.stamp.nanosec for pose in message.poses]
+    places = [(pose.pose.position, pose.pose.orientation) for pose in message.poses]
+    way = records.Pose(
+        stamp_ns=np.array(stamps, np.int64),
+        position_m=np.array([[at.x, at.y, at.z] for at, _ in places], np.float64).reshape(-1, 3),
+        orientation_xyzw=np.array([[q.x, q.y, q.z, q.w] for _, q in places], np.float64).reshape(-1, 4),
+    )
+    return records.Paths(**times, ways=(way,), place=np.zeros(1, np.int64), count=np.array([len(way)]))
+
+
+def _diagnostics(message: Any, times: Times) -> records.Record:
+    states = tuple(
+        records.State(one.name, int(one.level), one.message, tuple((pair.key, pair.value) for pair in one.values))
+        for one in message.status
+    )
+    return records.Diagnostics(**times, states=(states,), place=np.zeros(1, np.int64))
+
+
+SINGLE: Mapping[str, Callable[[Any, Times], records.Record]] = {
+    CLOUD: _cloud,
+    IMAGE: _image,
+    COMPRESSED: _compressed,
+    INFO: _info,
+    PATH: _path,
+    DIAGNOSTICS: _diagnostics,
+}

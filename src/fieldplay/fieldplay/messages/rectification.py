@@ -1,0 +1,139 @@
+"""Rectified images: without the lens, and of a stereo pair with what is in a row of one in the same row of the other.
+
+The numbers are those of CameraInfo: K and D of the camera, R and P of what is rectified.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.messages.picture_pixels import SHAPES, decoded, pixels_from_image
+from fieldplay.messages.records import Pixels
+from fieldplay.messages.stream_spec import Camera
+
+SAME = 1e-6  # by which a matrix may differ from another
+FISHEYES = ("equidistant", "fisheye")
+PLAIN = {"mono8", "mono16", "16UC1", "16SC1", "32FC1", "8UC1", "bgr8"}  # which are taken as they are
+INTERPOLATED = ("u1", "u2")  # numbers of brightness or colour; between others, as distances, there need be none
+RECTIFIED = "_rectified"  # ends the frame of a camera whose images are rotated as they are rectified
+
+IMAGE_RECT = "image_rect"  # how topics of rectified images are called, as in image_proc
+
+Array = NDArray[np.float64]
+Image = NDArray[Any]
+
+
+def camera_of_images(topic: str, camera: Camera) -> Camera:
+    """The camera of the images on a topic by its CameraInfo: K and D of that are not of rectified images, but its P.
+
+    Rectified images are those of topics such as `left/image_rect`, `left/image_rect_color/compressed`.
+    """
+    name = topic.removesuffix("/compressed").rpartition("/")[2]
+    return Rectification(camera).rectified if name.startswith(IMAGE_RECT) else camera
+
+
+def undistortion_maps(
+    matrix: Array, distortion: Array, model: str, *, rotation: Array, target: Array, size: tuple[int, int], kind: int
+) -> tuple[Image, Image]:
+    """Where the pixels (h, w) of a rectified image are in that of the camera, as cv2.remap takes them.
+
+    Args:
+        matrix: K (3, 3) of the camera.
+        distortion: D, as the model orders it.
+        model: the name of the distortion model, as CameraInfo has it.
+        rotation: R (3, 3), from the camera's axes to those of the rectified image.
+        target: K (3, 3) of the rectified image.
+        size: its width and height.
+        kind: OpenCV's type of the first map.
+    """
+    make = cv2.fisheye.initUndistortRectifyMap if model in FISHEYES else cv2.initUndistortRectifyMap
+    first, second = make(matrix, distortion, rotation, target, size, kind)
+    return first, second
+
+
+class Rectification:
+    """What a CameraInfo tells of one camera, and its images as they are when rectified."""
+
+    def __init__(self, camera: Camera) -> None:
+        self.camera = camera
+        matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1.0]])
+        if not (camera.fx > 0 and camera.fy > 0) or np.array_equal(matrix, np.eye(3)):
+            raise ArchiveError(f"expected a camera matrix with focal lengths in pixels, got K = {matrix.tolist()}")
+        rotation = np.array(camera.rectification or np.eye(3).reshape(-1)).reshape(3, 3)
+        projection = np.array(camera.projection or np.zeros(12)).reshape(3, 4)
+        if not projection[0, 0]:
+            projection = np.hstack([matrix, np.zeros((3, 1))])
+        self.matrix, self.rotation, self.projection = matrix, rotation, projection
+        self.is_rotated = bool(np.abs(rotation - np.eye(3)).max() > SAME and rotation.any())
+        bends = bool(np.nan_to_num(np.array(camera.distortion, float)).any())
+        is_other = bool(np.abs(projection[:, :3] - matrix).max() > SAME)
+        self.is_needed = bends or self.is_rotated or is_other
+
+    @property
+    def rectified(self) -> Camera:
+        """The camera that a rectified image is of: without a lens, R the identity."""
+        matrix = self.projection[:, :3]
+        return replace(
+            self.camera, fx=float(matrix[0, 0]), fy=float(matrix[1, 1]), cx=float(matrix[0, 2]), cy=float(matrix[1, 2]),
+            distortion_model="plumb_bob", distortion=(0.0,) * 5, rectification=(),
+            projection=tuple(map(float, self.projection.reshape(-1))),
+        )  # fmt: skip
+
+    def frame(self, name: str) -> str:
+        """The frame of rectified images, by that of the camera: another one where R rotates them."""
+        return name + RECTIFIED if self.is_rotated else name
+
+    @cached_property
+    def _maps(self) -> tuple[Image, Image]:
+        camera = self.camera
+        return undistortion_maps(
+            self.matrix, np.array(camera.distortion, float), camera.distortion_model,
+            rotation=self.rotation, target=self.projection[:, :3], size=(camera.width, camera.height),
+            kind=cv2.CV_16SC2,
+        )  # fmt: skip
+
+    def image(self, image: Image) -> Image:
+        """An image (h, w) or (h, w, channels) rectified; ArchiveError where it is of another size than the camera's."""
+        height, width = image.shape[:2]
+        if (width, height) != (self.camera.width, self.camera.height):
+            expected = f"{self.camera.width} x {self.camera.height}"
+            raise ArchiveError(f"its CameraInfo is of pictures of {expected}, this one has {width} x {height} pixels")
+        if not self.is_needed:
+            return image
+        is_smooth = image.dtype.str[1:] in INTERPOLATED
+        return cv2.remap(image, *self._maps, cv2.INTER_LINEAR if is_smooth else cv2.INTER_NEAREST)
+
+    def pixels(self, data: bytes | Pixels) -> Pixels:
+        """A picture, as its file or its pixels, rectified."""
+        image, encoding = image_of_picture(data)
+        if encoding == "16UC1" and not isinstance(data, Pixels):
+            encoding = "mono16"
+        found = np.ascontiguousarray(self.image(image))
+        height, width = found.shape[:2]
+        flat = found.reshape(-1).view(np.uint8).tobytes()
+        return Pixels(height=height, width=width, encoding=encoding, step=len(flat) // height, data=flat)
+
+
+def image_of_picture(data: bytes | Pixels) -> tuple[Image, str]:
+    """A picture as an array and its encoding: grey and depth as they are, all else as bgr8."""
+    if isinstance(data, Pixels):
+        if data.encoding in PLAIN and not data.is_bigendian:
+            kind, channels = SHAPES[data.encoding]
+            used = data.width * channels * np.dtype(kind).itemsize
+            rows = np.frombuffer(data.data, np.uint8)
+            if len(rows) >= data.step * data.height > 0 and data.step >= used:
+                rows = rows[: data.step * data.height].reshape(data.height, data.step)
+                image = np.ascontiguousarray(rows[:, :used]).view(np.dtype(kind))
+                return image if channels == 1 else image.reshape(data.height, data.width, channels), data.encoding
+        return pixels_from_image(data), "bgr8"
+    found = decoded(data)
+    if found is None:
+        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture")
+    if found.ndim == 2:
+        return found, "mono8" if found.dtype == np.uint8 else "16UC1"
+    return np.ascontiguousarray(found[:, :, :3]), "bgr8"

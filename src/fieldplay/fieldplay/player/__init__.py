@@ -1,0 +1,1 @@
+"""What is played and when, as a state machine without ROS."""

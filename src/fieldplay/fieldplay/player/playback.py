@@ -1,0 +1,384 @@
+"""Plays messages at their times: runs, pauses, steps, seeks, begins again, ends."""
+
+from collections.abc import Callable, Sequence
+from threading import Condition
+
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.player.actions import (
+    Action,
+    Jump,
+    Out,
+    Reader,
+    Sink,
+    Tick,
+)
+from fieldplay.player.options import PlayOptions, is_rate
+from fieldplay.player.player_state import LagWatch, Status
+from fieldplay.player.player_time import (
+    OutgoingStamps,
+    PlayerClock,
+    SystemTime,
+    Time,
+)
+from fieldplay.player.program import Program
+from fieldplay.player.read_ahead import Gap
+from fieldplay.player.works import DueMessage, Run
+
+WAITING = "waiting for subscribers"
+TOGETHER_NS = 50_000  # what is due within this time leaves at once
+MOST_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
+LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
+
+
+class Playback:
+    """`run` plays in the thread that calls it; everything else may be called from any thread, at any time.
+
+    When a call that stops or moves the play head has returned, nothing leaves any more that was due before it.
+    `changed` guards the readers too. `tell` hears when playing falls behind.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        open_reader: Callable[[int], Reader],
+        sink: Sink,
+        options: PlayOptions,
+        *,
+        changed: Condition,
+        tell: Callable[[str], None] = lambda text: None,
+        system: Time | None = None,
+    ) -> None:
+        self._program, self._open_reader, self._sink, self._options = program, open_reader, sink, options
+        self._changed, self._tell, self._time = changed, tell, system or SystemTime()
+        self._clock = PlayerClock(self._time.now, program.first_ns, options.rate)
+        self._stamps = OutgoingStamps(options.stamps, self._time)
+        self._watch = LagWatch()
+        self._tick_ns = round(NS_PER_S / options.clock_hz) if options.clock_hz else 0
+        self._longest_ns = round((options.skip_gaps_s or 0.0) * NS_PER_S)
+        self._next_tick_ns = self._lag_ns = 0
+        self._paused, self._held = options.paused, options.waits
+        self._stopped = self._ended = False
+        self._busy = True  # something is being sent; what is asked for before playing has begun waits, too
+        self._asked = 0  # how often something was asked for that changes what is due, and when
+        self._bound_ns = program.first_ns  # the play head does not pass a message that has not left
+        self._published = [0] * len(program.restamps)
+        self._skipped = [0] * len(program.restamps)
+        self._reader: Reader | None = None
+        self._jump: Jump | None = None  # that nobody was told of yet
+        self._stands = {message.feed: message.data for message in program.standing}
+
+    # --- the playing thread ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Play to the end, or until stop."""
+        standing = self._program.standing
+        try:
+            with self._changed:
+                self._move_to(self._program.first_ns)
+                self._jump = None
+            self._act(Out(standing, [0] * len(standing)))
+            while (action := self._next()) is not None:
+                self._act(action)
+        finally:
+            with self._changed:
+                self._stopped, self._busy = True, False
+                if self._reader is not None:
+                    self._reader.close()
+                self._changed.notify_all()
+
+    def _next(self) -> Action | None:
+        """Wait for what is to be done next; None at the end."""
+        with self._changed:
+            while not self._stopped:
+                action = self._due()
+                if action is not None:
+                    self._busy = True
+                    return action
+        return None
+
+    def _due(self) -> Action | None:
+        """What is due now; else wait once."""
+        if self._jump is not None and not self._busy:
+            return self._taken_jump()
+        stands = self._paused or self._held or self._busy  # busy: another thread sends a step
+        ahead = Gap.WAITING if stands else self._ahead()
+        if ahead is Gap.WAITING:
+            self._time.wait(self._changed, None)
+            return None
+        now, head_ns = self._time.now(), self._position_ns
+        self._bound_ns = self._bound_of(ahead)
+        if self._is_latched(ahead):
+            return self._before_time(now)
+        if not self._clock.runs:  # only now, with the first message at hand, does time go on
+            self._clock.run_from(self._position_ns)
+            self._next_tick_ns = now
+        if self._longest_ns and isinstance(ahead, DueMessage) and ahead.stamp_ns - head_ns > self._longest_ns:
+            self._clock.run_from(ahead.stamp_ns - min(LEAD_NS, self._longest_ns))
+        if self._tick_ns and self._next_tick_ns <= now:
+            late = self._next_tick_ns + self._tick_ns <= now
+            self._next_tick_ns = (now if late else self._next_tick_ns) + self._tick_ns
+            return self._tick()
+        due_ns = self._clock.deadline_ns(self._bound_ns)
+        if due_ns - now <= TOGETHER_NS:
+            return self._leaving(self._together(ahead, now), now) if isinstance(ahead, DueMessage) else self._at_end()
+        if isinstance(ahead, DueMessage) and not (self._tick_ns and self._next_tick_ns <= due_ns):
+            return self._awaited(ahead, due_ns)
+        self._time.wait(self._changed, min(due_ns, self._next_tick_ns) if self._tick_ns else due_ns)
+        return None
+
+    def _awaited(self, ahead: DueMessage, due_ns: int) -> Out | None:
+        """What is due at a time, put together before it comes; None where something else was asked for meanwhile."""
+        asked, messages = self._asked, self._together(ahead, due_ns)
+        self._time.wait(self._changed, due_ns)
+        now = self._time.now()
+        if self._asked != asked or now < due_ns:  # woken for something else: less is due now
+            return None
+        return self._leaving(messages, now)
+
+    def _is_latched(self, ahead: DueMessage | Gap) -> bool:
+        """Whether a message is of what stands already where the play head is about to go on."""
+        if self._clock.runs or not isinstance(ahead, DueMessage):
+            return False
+        return ahead.feed in self._program.latched and ahead.stamp_ns <= self._position_ns
+
+    def _before_time(self, now: int) -> Out:
+        """It leaves before time goes on, or what is due then would wait behind a map."""
+        assert self._reader is not None
+        messages = self._reader.ready(self._position_ns, 1)
+        self._reader.take(1)
+        return Out(messages, self._stamps.deltas_ns(messages, lambda _: now))
+
+    def _together(self, ahead: DueMessage, time_ns: int) -> Sequence[DueMessage]:
+        """What is due at a time, one message at least: a lock and a wait for each would make those behind it late."""
+        assert self._reader is not None
+        until_ns = self._clock.position_at(time_ns + TOGETHER_NS)
+        if self._longest_ns:
+            until_ns = min(until_ns, ahead.stamp_ns + self._longest_ns)
+        return self._reader.ready(until_ns, MOST_TOGETHER)
+
+    def _leaving(self, messages: Sequence[DueMessage], now: int) -> Out:
+        assert self._reader is not None
+        self._reader.take(len(messages))
+        self._bound_ns = messages[-1].stamp_ns
+        lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
+        return Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
+
+    def _ahead(self) -> DueMessage | Gap:
+        """The next message that is one; those without data are counted."""
+        assert self._reader is not None
+        while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
+            self._reader.take(1)
+            self._skipped[ahead.feed] += 1
+        return ahead
+
+    def _taken_jump(self) -> Jump | None:
+        jump, self._jump = self._jump, None
+        return jump
+
+    def _bound_of(self, ahead: DueMessage | Gap) -> int:
+        """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
+        if isinstance(ahead, DueMessage):
+            return ahead.stamp_ns
+        return self._program.last_ns + self._program.gap_ns if self._options.loop else self._bound_ns
+
+    def _at_end(self) -> Tick | None:
+        if self._options.loop:
+            self._begin_again()
+            return None
+        self._clock.stop_at(self._bound_ns)  # the last message may have left a little early
+        self._ended = self._paused = True
+        self._stopped = self._options.on_end == "exit"
+        return self._tick() if self._tick_ns else None
+
+    def _begin_again(self) -> None:
+        program = self._program
+        if self._options.loop_stamps == "continue":
+            self._stamps.shift_ns += program.last_ns + program.gap_ns - program.first_ns
+        self._move_to(program.first_ns, program.anchored(program.first_ns))
+
+    def _move_to(self, position_ns: int, standing: Run | None = None) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._open_reader(position_ns)
+        self._reader.pace(self._clock.rate)
+        self._bound_ns = position_ns
+        self._clock.stop_at(position_ns)
+        self._stamps.forget()
+        self._ended = False
+        self._jump = Jump(position_ns + self._stamps.shift_ns, standing or [])
+        self._notify()
+
+    def _tick(self) -> Tick:
+        return Tick(self._position_ns + self._stamps.shift_ns)
+
+    def _act(self, *actions: Action) -> None:
+        """Send, without the lock: a slow subscriber may make it take long."""
+        try:
+            for action in actions:
+                if isinstance(action, Tick):
+                    self._sink.clock(action.stamp_ns)
+                elif isinstance(action, Jump):
+                    self._tell_of(action)
+                else:
+                    self._send(action)
+        finally:
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _tell_of(self, jump: Jump) -> None:
+        """Of what stands only what is different at the new place is sent again."""
+        self._sink.jump(jump.stamp_ns)
+        for message in jump.standing:
+            if self._stands.get(message.feed) != message.data:
+                self._stands[message.feed] = message.data
+                self._send(Out([message], [0]))
+
+    def _send(self, out: Out) -> None:
+        publish, restamps, published = self._sink.publish, self._program.restamps, self._published
+        self._lag_ns = out.last_lag_ns
+        for (feed, _, data), delta_ns in zip(out.messages, out.deltas_ns, strict=True):
+            if data is not None:
+                restamp = restamps[feed] if delta_ns else None
+                publish(feed, restamp(data, delta_ns) if restamp else data)
+                published[feed] += 1
+        said = self._watch.hear(out.first_lag_ns, self._time.now())
+        if said:
+            self._tell(said)
+
+    # --- what may be asked for ---------------------------------------------------------------------------------
+
+    def status(self) -> Status:
+        """How it stands."""
+        with self._changed:
+            return Status(
+                position_ns=self._position_ns,
+                rate=self._clock.rate,
+                state=self._state(),
+                paused=self._paused,
+                lag_ns=self._lag_ns,
+                published=tuple(self._published),
+                skipped=tuple(self._skipped),
+            )
+
+    def release(self) -> None:
+        """The subscribers are there: begin."""
+        with self._changed:
+            self._held = False
+            self._notify()
+
+    def pause(self) -> None:
+        """Stand still."""
+        with self._changed:
+            self._settle()
+            self._clock.stop_at(self._position_ns)
+            self._paused = True
+            self._notify()
+
+    def resume(self) -> None:
+        """Go on."""
+        with self._changed:
+            self._paused = False
+            self._notify()
+
+    def toggle_paused(self) -> None:
+        """Pause or go on."""
+        with self._changed:
+            if self._paused:
+                self.resume()
+            else:
+                self.pause()
+
+    def set_rate(self, rate: float) -> bool:
+        """Go on at another rate; False where nothing can go at it."""
+        if not is_rate(rate):
+            return False
+        with self._changed:
+            self._clock.set_rate(rate, self._position_ns)
+            if self._reader is not None:
+                self._reader.pace(rate)
+            self._notify()
+        return True
+
+    def seek(self, stamp_ns: int) -> bool:
+        """Move the play head to a time of the archive; False where it has none, or playing is over."""
+        if not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
+            return False
+        standing = self._program.anchored(stamp_ns)  # without the lock: it may have to read
+        with self._changed:
+            self._settle()
+            if self._stopped:
+                return False
+            self._move_to(stamp_ns, standing)
+        return True
+
+    def play_next(self) -> bool:
+        """Send the next message while paused; False where not paused, or at the end."""
+        return self._step(goes_round=self._options.loop)
+
+    def burst(self, count: int) -> int:
+        """Send the next messages at once while paused, 0 for all to the end of the round; how many it were."""
+        sent = 0
+        while (count == 0 or sent < count) and self._step(goes_round=self._options.loop and count > 0):
+            sent += 1
+        return sent
+
+    def stop(self) -> None:
+        """End playing."""
+        with self._changed:
+            self._stopped = True
+            self._notify()
+
+    def _step(self, *, goes_round: bool) -> bool:
+        with self._changed:
+            self._settle()
+            message = self._wait_for_message(goes_round)
+            if message is None:
+                return False
+            self._bound_ns = message.stamp_ns
+            self._clock.stop_at(message.stamp_ns)
+            assert self._reader is not None
+            self._reader.take(1)
+            now = self._time.now()
+            out = Out([message], self._stamps.deltas_ns([message], lambda _: now))
+            tick = self._tick() if self._tick_ns else None
+            steps: list[Action | None] = [self._taken_jump(), tick, out]
+            self._busy = True
+        self._act(*(step for step in steps if step is not None))
+        return True
+
+    def _wait_for_message(self, goes_round: bool) -> DueMessage | None:
+        """The next message, as long as playing is paused; None at the end."""
+        while self._paused and not self._stopped and self._reader is not None:
+            ahead = self._ahead()
+            if isinstance(ahead, DueMessage):
+                return ahead
+            if ahead is Gap.END and not goes_round:
+                return None
+            if ahead is Gap.END:
+                goes_round = False
+                self._begin_again()
+            else:
+                self._time.wait(self._changed, None)
+        return None
+
+    def _notify(self) -> None:
+        """Wake who waits: what was to be next may not be."""
+        self._asked += 1
+        self._changed.notify_all()
+
+    def _settle(self) -> None:
+        """Wait until what is being sent has left."""
+        while self._busy:
+            self._changed.wait()
+
+    @property
+    def _position_ns(self) -> int:
+        return min(self._clock.position_ns, self._bound_ns)
+
+    def _state(self) -> str:
+        if self._stopped or self._ended:
+            return "at the end"
+        if self._held:
+            return WAITING
+        return "paused" if self._paused else "playing"

@@ -1,0 +1,197 @@
+"""Points drawn into a picture: coloured by range, the nearest on top, with a bar that says what the colours mean."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.colour_map import colour_map
+from fieldplay.projection.cameras import Projection
+
+Array = NDArray[np.float64]
+Pixels = NDArray[np.uint8]
+
+FINE = 2  # so many times finer than the picture are points drawn, for smooth edges
+RIM = 0.55  # of the light that the rim around points takes away
+PANEL = 0.6  # and the panel behind the bar
+USUAL = (2.0, 98.0)  # percentiles of the ranges that the colours reach by default
+LOG_RATIO = 8.0  # from which ratio of the farthest to the nearest on the colours follow the logarithm
+LEAST_SPAN_M = 0.1
+MOST_TICKS = 7
+LEAST_UNIT = 0.75  # of letters that can be read
+WHITE = (255, 255, 255)
+FONT = cv2.FONT_HERSHEY_SIMPLEX
+
+
+@dataclass(frozen=True)
+class ColourScale:
+    """The ranges in m at the two ends of the colours; beyond them the colour stays."""
+
+    low_m: float
+    high_m: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.low_m < self.high_m < np.inf):
+            raise ValueError(f"expected ranges from 0 on, the second larger, got {self.low_m:g} {self.high_m:g}")
+
+    @property
+    def is_log(self) -> bool:
+        return self.low_m > 0 and self.high_m / self.low_m >= LOG_RATIO
+
+    def shares(self, ranges_m: Array) -> Array:
+        """Where ranges (n,) lie on the scale, from 0 to 1."""
+        ranges_m = np.clip(ranges_m, self.low_m, self.high_m)
+        if self.is_log:
+            return np.asarray(np.log(ranges_m / self.low_m) / np.log(self.high_m / self.low_m), np.float64)
+        return np.asarray((ranges_m - self.low_m) / (self.high_m - self.low_m), np.float64)
+
+
+def scale_of_ranges(ranges_m: Array) -> ColourScale:
+    """The scale that most of the ranges (n,) lie on."""
+    if not len(ranges_m):
+        return ColourScale(0.0, 1.0)
+    low, high = (float(value) for value in np.percentile(ranges_m, USUAL))
+    return ColourScale(low, high) if high - low >= LEAST_SPAN_M else ColourScale(max(low - 0.5, 0.0), high + 0.5)
+
+
+def colours_from_shares(shares: Array) -> Pixels:
+    """BGR (n, 3) of shares (n,): from bright near to dark far, in steps that look alike, also to the colour-blind."""
+    return colour_map(1 - shares, cv2.COLORMAP_PLASMA)
+
+
+def size_of_points(width: int, count: int) -> float:
+    """A diameter in pixels at which so many points are seen and the picture still is."""
+    return float(max(2.0, width * np.interp(np.log10(max(count, 1)), [2.0, 4.0], [0.007, 0.003])))
+
+
+def overlay(
+    picture: Pixels,
+    projection: Projection,
+    ranges_m: Array,
+    *,
+    scale: ColourScale | None = None,
+    size_px: float | None = None,
+    caption: str = "",
+) -> Pixels:
+    """The picture (h, w, 3) with the points that it shows, coloured by their ranges (n,), and with the legend."""
+    shown = projection.is_visible
+    scale = scale or scale_of_ranges(ranges_m[shown])
+    drawn = with_points(
+        picture,
+        projection.pixels[shown],
+        projection.depths[shown],
+        colours=colours_from_shares(scale.shares(ranges_m[shown])),
+        size_px=size_px or size_of_points(picture.shape[1], int(shown.sum())),
+    )
+    return with_legend(drawn, scale, caption)
+
+
+def with_points(picture: Pixels, pixels: Array, depths: Array, *, colours: Pixels, size_px: float) -> Pixels:
+    """The picture (h, w, 3) with discs of a diameter at pixels (n, 2) in colours (n, 3); nearer ones lie on others."""
+    if not len(pixels):
+        return np.array(picture, np.uint8)
+    height, width = picture.shape[:2]
+    order = np.argsort(-depths, kind="stable")
+    places, owner = _discs((pixels[order] + 0.5) * FINE - 0.5, size_px * FINE / 2, (height * FINE, width * FINE))
+    opaque = np.concatenate([colours[order], np.full((len(order), 1), 255, np.uint8)], axis=1).view(np.uint32)[:, 0]
+    fine = np.zeros(height * width * FINE**2, np.uint32)  # four bytes at once: BGR and how much is covered
+    fine[places] = opaque[owner]  # of equal places the last one stays
+    fine_bytes = fine.view(np.uint8).reshape(height * FINE, width * FINE, 4)
+    drawn = np.asarray(cv2.resize(fine_bytes, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+    return _laid_over(picture, np.ascontiguousarray(drawn[..., :3]), np.ascontiguousarray(drawn[..., 3]))
+
+
+def _laid_over(picture: Pixels, drawn: Pixels, cover: Pixels) -> Pixels:
+    """Colours (h, w, 3) that fill a share (h, w) of each pixel, of 255, over a picture, with a dark rim around them."""
+    rim = cv2.convertScaleAbs(cv2.dilate(cover, np.ones((3, 3), np.uint8)), alpha=RIM)
+    light = cv2.multiply(255 - rim, 255 - cover, scale=1 / 255)
+    behind = cv2.multiply(picture, cv2.merge([light, light, light]), scale=1 / 255)
+    return np.asarray(cv2.add(behind, drawn), np.uint8)
+
+
+def _discs(centres: Array, radius: float, shape: tuple[int, int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places (m,) of discs around centres u v (n, 2) in a flat picture, disc by disc, and the number of each's disc."""
+    reach = int(np.ceil(radius))
+    down, right = np.mgrid[-reach : reach + 2, -reach : reach + 2].reshape(2, -1)
+    inside = np.hypot(down - 0.5, right - 0.5) <= max(radius, 0.8)  # the middles lie between four places
+    corner = np.floor(centres).astype(np.intp)
+    columns, rows = corner[:, :1] + right[inside], corner[:, 1:] + down[inside]
+    kept = (rows >= 0) & (rows < shape[0]) & (columns >= 0) & (columns < shape[1])
+    return (rows * shape[1] + columns)[kept], np.nonzero(kept)[0]
+
+
+def with_legend(picture: Pixels, scale: ColourScale, caption: str = "") -> Pixels:
+    """The picture with the bar of colours and its metres at the right, and a line of words at the lower left."""
+    drawn = np.array(picture, np.uint8)
+    unit = max(
+        min(picture.shape[0] / 540, picture.shape[1] / 960), LEAST_UNIT
+    )  # of letters and lines, 1 in 960 x 540 pixels
+    if caption:
+        _write_caption(drawn, caption, unit)
+    _draw_bar(drawn, scale, unit)
+    return drawn
+
+
+def _draw_bar(drawn: Pixels, scale: ColourScale, unit: float) -> None:
+    height, width = drawn.shape[:2]
+    margin, bar, tick = (max(1, round(length * unit)) for length in (12, 14, 5))
+    ticks = ticks_of_scale(scale)
+    labels = [f"{tick_m:g} m" for tick_m in ticks]
+    letters = max((_text_size(label, unit)[0] for label in labels), default=0)
+    top, long = round(0.18 * height), round(0.64 * height)
+    right = width - 2 * margin - letters - tick
+    left = right - bar
+    _darken(drawn, (left - margin, top - margin, width - margin // 2, top + long + margin))
+    shares = np.linspace(1.0, 0.0, max(long, 1))
+    strip = colours_from_shares(shares)[:, None]
+    target = drawn[max(top, 0) : top + long, max(left, 0) : right]
+    target[:] = strip[: target.shape[0]]
+    for label, share in zip(labels, scale.shares(np.array(ticks)).tolist(), strict=True):
+        row = top + round((1 - share) * (long - 1))
+        cv2.line(drawn, (right, row), (right + tick, row), WHITE, max(1, round(unit)), cv2.LINE_AA)
+        below = _text_size(label, unit)[1] // 2
+        _write(drawn, label, (right + 2 * tick, row + below), unit)
+
+
+def _write_caption(drawn: Pixels, caption: str, unit: float) -> None:
+    height, width = drawn.shape[:2]
+    margin = max(1, round(8 * unit))
+    fitting = min(1.0, (width - 4 * margin) / max(_text_size(caption, unit)[0], 1)) * unit
+    length, tall = _text_size(caption, fitting)
+    _darken(drawn, (margin, height - 3 * margin - tall, 3 * margin + length, height - margin))
+    _write(drawn, caption, (2 * margin, height - 2 * margin), fitting)
+
+
+def _darken(drawn: Pixels, box: tuple[int, int, int, int]) -> None:
+    """A panel from left, top to right, bottom on which white letters are read."""
+    left, top, right, bottom = (max(side, 0) for side in box)
+    part = drawn[top:bottom, left:right]
+    part[:] = np.rint(part * (1 - PANEL)).astype(np.uint8)
+
+
+def _write(drawn: Pixels, text: str, place: tuple[int, int], unit: float) -> None:
+    cv2.putText(drawn, text, place, FONT, _font_scale(unit), WHITE, max(1, round(unit)), cv2.LINE_AA)
+
+
+def _text_size(text: str, unit: float) -> tuple[int, int]:
+    (width, height), _ = cv2.getTextSize(text, FONT, _font_scale(unit), max(1, round(unit)))
+    return int(width), int(height)
+
+
+def _font_scale(unit: float) -> float:
+    return 0.48 * unit
+
+
+def ticks_of_scale(scale: ColourScale) -> list[float]:
+    """Round ranges in m on the scale, seven at most."""
+    if scale.is_log:
+        powers = 10.0 ** np.arange(np.floor(np.log10(scale.low_m)), np.ceil(np.log10(scale.high_m)) + 1)
+        candidates = [(powers[:, None] * steps).reshape(-1) for steps in ([1.0, 2.0, 5.0], [1.0, 3.0], [1.0])]
+    else:
+        step = 10.0 ** np.floor(np.log10(scale.high_m - scale.low_m)) / 10
+        sizes = step * np.array([1, 2, 5, 10, 20, 50])
+        candidates = [size * np.arange(np.ceil(scale.low_m / size), scale.high_m // size + 1) for size in sizes]
+    on_scale = [ticks[(ticks >= scale.low_m) & (ticks <= scale.high_m)] for ticks in candidates]
+    fitting = [ticks for ticks in on_scale if len(ticks) <= MOST_TICKS] or on_scale[-1:]
+    return [float(f"{tick:.6g}") for tick in fitting[0]]

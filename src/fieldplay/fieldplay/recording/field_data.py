@@ -1,0 +1,200 @@
+"""What `fieldplay.open` gives, whether it is an archive or a bag: topics, columns, messages and pictures."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.bags.compression import Compression
+from fieldplay.bags.writer import StorageName
+from fieldplay.convert.conversion import BagOptions, Converted
+from fieldplay.core.errors import ArchiveError, Defect, UsageError
+from fieldplay.core.progress import Progress, unwatched
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.geometry.extrinsics import Edge
+from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
+from fieldplay.messages import records
+from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.records import Record
+from fieldplay.recording.columns import Columns, columns_of_records
+from fieldplay.streams.feed_batches import Window
+from fieldplay.topics.selection import Selection
+
+STATIC = "/tf_static"
+COMPRESSED = "/compressed"
+Own = TypeVar("Own", bound="FieldData")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicInfo:
+    """What a topic is: `count` messages at most, from first to last; the frames are empty where it has none."""
+
+    name: str
+    type: str
+    count: int
+    first_ns: int | None
+    last_ns: int | None
+    frame: str = ""
+    child_frame: str = ""
+
+
+class Message(NamedTuple):
+    """A message: its bytes are CDR, as live topics and bags have them."""
+
+    topic: str
+    stamp_ns: int
+    data: bytes
+    type: str
+
+
+class FieldData(ABC):
+    """An archive or a bag that is open.
+
+    Names of topics may be short: `imu/data` is the topic that ends so. Times are nanoseconds since 1970; `start` and
+    `duration` are seconds, from the begin of the data.
+    """
+
+    def __enter__(self: Own) -> Own:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the files."""
+
+    @property
+    @abstractmethod
+    def spec(self) -> DatasetSpec | None:
+        """The dataset, where it is an archive of one or a bag that was made of one."""
+
+    @property
+    @abstractmethod
+    def custom_data(self) -> Mapping[str, str]:
+        """What a bag that is made of it says in its metadata of where it comes from."""
+
+    @property
+    @abstractmethod
+    def topics(self) -> Mapping[str, TopicInfo]:
+        """All topics by name."""
+
+    @property
+    @abstractmethod
+    def defects(self) -> Sequence[Defect]:
+        """What was found wrong so far; what is read later may add to it."""
+
+    @abstractmethod
+    def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
+        """Read all of it; everything that is wrong."""
+
+    @abstractmethod
+    def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
+        """The messages of some topics, or of all, in the order of time."""
+
+    def to_bag(
+        self,
+        out: Path | str,
+        selection: Selection | None = None,
+        *,
+        storage: StorageName = "mcap",
+        compression: Compression = "none",
+        overwrite: bool = False,
+        strict: bool = False,
+        jobs: int = 1,
+        progress: Progress = unwatched,
+    ) -> Converted:
+        """Write a bag of ROS 2, as the command `convert` does."""
+        options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)
+        return self._write_bag(Path(out), selection, options, progress)
+
+    @abstractmethod
+    def _write_bag(
+        self, out: Path, selection: Selection | None, options: BagOptions, progress: Progress
+    ) -> Converted: ...
+
+    @abstractmethod
+    def _window(self, start: float, duration: float | None) -> Window: ...
+
+    @abstractmethod
+    def _spans(self, topic: str, window: Window) -> Iterator[Record]:
+        """The rows of a topic in a window of time and perhaps some beside it, a span at a time."""
+
+    @abstractmethod
+    def _rows(self, topic: str, window: Window) -> Iterator[tuple[Record, int]]:
+        """The rows of a topic in a window of time, in its order, for those that are read one by one."""
+
+    @cached_property
+    def tf_static(self) -> Sequence[Edge]:
+        """The transforms that do not move: parent, child and parent_t_child (4, 4)."""
+        if STATIC not in self.topics:
+            return ()
+        columns = columns_of_records(list(self._spans(STATIC, self._window(0.0, None))))
+        rows = {child: row for row, child in enumerate(columns.get("child", np.zeros(0, str)).tolist())}
+        turns = {row: rotation_from_quaternion(columns["rotation_xyzw"][row]) for row in rows.values()}
+        return tuple(
+            Edge(str(columns["parent"][row]), child, transform_from_rotation(turn, columns["translation_m"][row]))
+            for (child, row), turn in zip(rows.items(), turns.values(), strict=True)
+        )
+
+    def records(self, topic: str, *, start: float = 0.0, duration: float | None = None) -> Columns:
+        """The rows of a topic as columns, in the order in which they leave."""
+        window = self._window(start, duration)
+        columns = columns_of_records(list(self._spans(self.topic(topic).name, window)))
+        leaves = columns["leaves_ns"]
+        wanted = leaves >= window.first_ns
+        if window.last_ns is not None:
+            wanted &= leaves <= window.last_ns
+        return {name: column if name == "names" else column[wanted] for name, column in columns.items()}
+
+    def images(
+        self, topic: str, *, start: float = 0.0, duration: float | None = None
+    ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """The pictures of a topic as (stamp_ns, pixels in BGR (h, w, 3)); defective ones are among the defects."""
+        name = self.topic(topic, suffix=COMPRESSED).name
+        for record, row in self._rows(name, self._window(start, duration)):
+            if not isinstance(record, records.Pictures) or isinstance(record, records.CameraInfos):
+                raise UsageError(f"{name}: expected pictures, got {self.topics[name].type}")
+            try:
+                picture = record.load(row)
+                pixels = pixels_from_file(picture) if isinstance(picture, bytes) else pixels_from_image(picture)
+            except (ArchiveError, OSError) as error:
+                self._report(Defect.at(record.names[row] or name, kind="damaged_picture", message=str(error)))
+                continue
+            yield int(record.stamp_ns[row]), pixels
+
+    def clouds(
+        self, topic: str, *, start: float = 0.0, duration: float | None = None
+    ) -> Iterator[tuple[int, NDArray[np.void]]]:
+        """The clouds of a topic as (stamp_ns, points as a structured array: x, y, z and what else there is)."""
+        name = self.topic(topic).name
+        for record, row in self._rows(name, self._window(start, duration)):
+            if not isinstance(record, records.Clouds):
+                raise UsageError(f"{name}: expected clouds, got {self.topics[name].type}")
+            try:
+                points = record.load(row)
+            except (ArchiveError, OSError) as error:
+                self._report(Defect.at(record.names[row] or name, kind="damaged_cloud", message=str(error)))
+                continue
+            yield int(record.stamp_ns[row]), points
+
+    def topic(self, name: str, *, suffix: str = "") -> TopicInfo:
+        """A topic by its name, or by how that ends; UsageError names what there is."""
+        exact = [found for found in (name, "/" + name.lstrip("/")) if found in self.topics]
+        ends = [found for found in self.topics if found.endswith("/" + name.lstrip("/"))]
+        fitting = exact[:1] or ends or [found for found in self.topics if suffix and found.endswith(f"/{name}{suffix}")]
+        if len(fitting) == 1:
+            return self.topics[fitting[0]]
+        what = f"'{name}' may be {' or '.join(fitting)}" if fitting else f"there is no topic '{name}'"
+        raise UsageError(f"{what}; there are {', '.join(sorted(self.topics))}")
+
+    @abstractmethod
+    def _report(self, defect: Defect) -> None: ...

@@ -1,1 +1,0 @@
-"""What can be opened, an archive or a bag, as records in the order of time."""

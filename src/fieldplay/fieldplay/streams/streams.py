@@ -1,0 +1,126 @@
+"""Streams of records, in spans that are loaded one by one."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.messages.records import Record
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a stream; no record of it lies outside these times. It may hold fewer rows than `count`."""
+
+    first_ns: int
+    last_ns: int
+    count: int
+
+
+class Stream(Protocol):
+    """Rows of one kind, in time, span by span. Spans may overlap; the rows of a span are in the order of time."""
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """The spans, in no particular order."""
+
+    def load(self, index: int) -> Record:
+        """The rows of a span; safe to call from several threads."""
+
+
+class FileStream:
+    """A stream of files that are one row each, in the order of their times."""
+
+    SPAN = 64
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        stamp_ns: NDArray[np.int64],
+        convert: Callable[[tuple[str, ...], NDArray[np.int64]], Record],
+    ) -> None:
+        order = np.argsort(stamp_ns, kind="stable")
+        self._names = [names[index] for index in order]
+        self._stamp_ns = stamp_ns[order]
+        self._convert = convert
+        self.spans = [
+            Span(int(part[0]), int(part[-1]), len(part))
+            for part in (self._stamp_ns[i : i + self.SPAN] for i in range(0, len(names), self.SPAN))
+        ]
+
+    def load(self, index: int) -> Record:
+        part = slice(index * self.SPAN, (index + 1) * self.SPAN)
+        return self._convert(tuple(self._names[part]), self._stamp_ns[part])
+
+
+class HeldStream:
+    """A stream of few rows, such as states that seldom change, which is held in memory; in the order of time."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        stamps = record.stamp_ns
+        self.spans = [Span(int(stamps[0]), int(stamps[-1]), len(stamps))] if len(stamps) else []
+
+    def load(self, _: int) -> Record:
+        return self._record
+
+
+class JoinedStream:
+    """Several streams of one kind of record as one."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._places = [(stream, index) for stream in streams for index in range(len(stream.spans))]
+        self.spans = [stream.spans[index] for stream, index in self._places]
+
+    def load(self, index: int) -> Record:
+        stream, place = self._places[index]
+        return stream.load(place)
+
+
+class UntilStream:
+    """What a stream of numbers holds up to a time, that included."""
+
+    def __init__(self, stream: Stream, last_ns: int) -> None:
+        self._stream = stream
+        self._last_ns = last_ns
+        order = sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns)
+        firsts = [stream.spans[index].first_ns for index in order]
+        self._order = order[: bisect_right(firsts, last_ns)]
+        kept = (stream.spans[index] for index in self._order)
+        self.spans = [replace(span, last_ns=min(span.last_ns, last_ns)) for span in kept]
+
+    def load(self, index: int) -> Record:
+        record = self._stream.load(self._order[index])
+        return record.only(record.stamp_ns <= self._last_ns)
+
+
+class EvenStream:
+    """The rows of a stream of numbers with times at equal distances, the first and the last as they are."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._order = sorted(range(len(stream.spans)), key=lambda index: stream.spans[index].first_ns)
+        stamps = [stream.load(index).stamp_ns for index in self._order]
+        self._first_ns = min((int(part[0]) for part in stamps if len(part)), default=0)
+        self._length_ns = max((int(part[-1]) for part in stamps if len(part)), default=0) - self._first_ns
+        self._begins = [0, *accumulate(len(part) for part in stamps)]
+        ends = (self._times(begin, end)[[0, -1]].tolist() for begin, end in pairwise(self._begins) if end > begin)
+        counts = [len(part) for part in stamps if len(part)]
+        self._filled = [place for place, part in enumerate(stamps) if len(part)]
+        self.spans = [Span(first, last, count) for (first, last), count in zip(ends, counts, strict=True)]
+
+    def _times(self, begin: int, end: int) -> NDArray[np.int64]:
+        """The times of some rows by their number, without a product that does not fit 64 bits."""
+        steps = max(self._begins[-1] - 1, 1)
+        whole, rest = divmod(self._length_ns, steps)
+        number = np.arange(begin, end, dtype=np.int64)
+        return self._first_ns + number * whole + number * rest // steps
+
+    def load(self, index: int) -> Record:
+        place = self._filled[index]
+        record = self._stream.load(self._order[place])
+        return replace(record, stamp_ns=self._times(self._begins[place], self._begins[place + 1]))

@@ -1,0 +1,88 @@
+"""What can be chosen for playing and converting: one set for the command line, the node and the tests."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from fieldplay.core.errors import UsageError
+from fieldplay.streams.picture_feeds import Images
+
+TOPIC_NAME = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)  # that ROS 2 allows
+LONGEST_NAME = 247
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Time range, topic filter and message options.
+
+    `topics` and `exclude_topics` are names or regular expressions: a name that a topic has is that topic alone,
+    anything else all topics in which it is found. `remap` gives topics, by their full names, others.
+    """
+
+    start_s: float = 0.0
+    duration_s: float | None = None
+    topics: str | Sequence[str] = ""
+    exclude_topics: Sequence[str] = ()
+    remap: Mapping[str, str] = field(default_factory=dict)
+    images: Images | None = None
+    rectify: bool = False  # also rectified pictures, of every camera whose numbers are known
+    namespace: str | None = None
+    frame_prefix: str = ""
+    map_tf: bool = False  # map -> odom in the static tree, for an odometry that starts with the selection
+    joints_tf: bool = False  # the frames that joint states alone determine
+    derived: bool = False  # also what the kinematics nodes would publish
+    tf: Mapping[str, bool] = field(default_factory=dict)  # switches of the dataset's tf; see moving_frames
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Sequence[str]:
+        """The names and expressions of the topics that are wanted; none where all are."""
+        return [text for text in ([self.topics] if isinstance(self.topics, str) else self.topics) if text]
+
+    @property
+    def shown(self) -> str:
+        """The same for people."""
+        return " or ".join(f"'{text}'" for text in self.wanted)
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether ROS 2 allows a full name of a topic."""
+    return bool(TOPIC_NAME.fullmatch(name)) and len(name) <= LONGEST_NAME
+
+
+def matching_topics(patterns: Sequence[str], names: Iterable[str]) -> set[str]:
+    """The topics that are named, or in which one of the expressions is found."""
+    names = set(names)
+    return {name for pattern in patterns for name in _matching(pattern, names)}
+
+
+def _matching(pattern: str, names: set[str]) -> Iterator[str]:
+    if pattern.startswith("/") and pattern in names:
+        yield pattern
+        return
+    expression = re.compile(pattern)
+    yield from (name for name in names if expression.search(name))
+
+
+def chosen_topics(selection: Selection, names: Iterable[str]) -> set[str]:
+    """The topics of an archive or bag that are taken."""
+    names = set(names)
+    chosen = matching_topics(selection.wanted, names) if selection.wanted else names
+    return chosen - matching_topics(selection.exclude_topics, names)
+
+
+def remapped(selection: Selection, types: Mapping[str, str]) -> dict[str, str]:
+    """The new names of the topics (by name, with their types) that are remapped; UsageError where that cannot be."""
+    new = {old: selection.remap.get(old, old) for old in types}
+    for old, name in selection.remap.items():
+        if old not in types:
+            near = get_close_matches(old, types, 1)
+            raise UsageError(f"--remap: there is no topic {old}{f'; there is {near[0]}' if near else ''}")
+        if not is_topic_name(name):
+            raise UsageError(f"--remap {old}:={name}: ROS 2 allows no such topic name")
+        others = [other for other in types if new[other] == name and types[other] != types[old]]
+        if others:
+            raise UsageError(f"--remap {old}:={name}: {others[0]} has that name and another type, {types[others[0]]}")
+    return new

@@ -1,0 +1,1 @@
+"""Trajectories compared: association, alignment, errors, time offsets, online."""

@@ -1,0 +1,186 @@
+"""An estimate against the truth: associated, aligned and compared in all ways at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fieldplay.geometry.transforms import Array
+from fieldplay.trajectories import pose_errors as compared
+from fieldplay.trajectories.alignment import (
+    FIRST,
+    KINDS,
+    Alignment,
+    alignment_of_pairs,
+)
+from fieldplay.trajectories.errors import FusionError
+from fieldplay.trajectories.pairs import (
+    ASSOCIATIONS,
+    INTERPOLATE,
+    PosePairs,
+    associated,
+    levelled,
+    with_headings,
+)
+from fieldplay.trajectories.pose_errors import Errors, LengthErrors
+from fieldplay.trajectories.trajectories import Trajectory, travelled_from_positions
+
+ROUND = (1.0, 2.0, 5.0)
+LEAST_LENGTH_M = 0.5
+SHARES = (1 / 500, 1 / 2)  # of the way, between which lengths are chosen where none are given
+STEPS_PER_LENGTH, LEAST_STEP_M = 10, 0.1  # by which the way is measured: more than satellites tremble
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings:
+    """How two trajectories are compared. The defaults fit odometry; lengths_m empty: as fits the way."""
+
+    alignment: str = FIRST
+    lengths_m: tuple[float, ...] = ()
+    association: str = INTERPOLATE
+    within_s: float = 0.25  # see associated
+    offset_s: float = 0.0  # added to the estimate's times
+    step_m: float = -1.0  # see travelled_from_positions; below 0: a tenth of the shortest length, 10 cm at least
+    frames: int = 1  # from pose to pose of RPE
+
+    def __post_init__(self) -> None:
+        for name, known in (("alignment", KINDS), ("association", ASSOCIATIONS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}: expected {', '.join(known)}, got '{getattr(self, name)}'")
+        if not all(0 < length < np.inf for length in self.lengths_m):
+            raise ValueError(f"lengths_m: expected lengths of more than 0 m, got {list(self.lengths_m)}")
+        if not self.within_s > 0 or self.frames < 1:
+            raise ValueError(f"expected more than 0 s and 1 pose or more, got {self.within_s} and {self.frames}")
+
+
+def evaluation_from_settings(settings: Mapping[str, Any]) -> EvaluationSettings:
+    """The settings from a mapping by name; other names are left alone, as the node has some of its own."""
+    given = {entry.name: settings[entry.name] for entry in fields(EvaluationSettings) if entry.name in settings}
+    if "lengths_m" in given:
+        given["lengths_m"] = tuple(float(length) for length in given["lengths_m"])
+    return EvaluationSettings(**given)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation:
+    """What was found: pairs with the estimate in the truth's frame, and how far the truth had gone at each (n,)."""
+
+    settings: EvaluationSettings
+    pairs: PosePairs
+    travelled_m: Array
+    alignment: Alignment
+    lengths_m: tuple[float, ...]
+    per_travelled: bool = False
+
+    @property
+    def has_orientation(self) -> bool:
+        """Whether errors of rotation are known."""
+        return self.pairs.has_orientation
+
+    @cached_property
+    def absolute(self) -> Errors:
+        """ATE: distances in m and angles in rad at each pair (n,)."""
+        return compared.absolute_errors(self.pairs)
+
+    @cached_property
+    def axes_m(self) -> Array:
+        """What the estimate has more along the axes of the truth's frame (n, 3)."""
+        return compared.axis_errors(self.pairs)
+
+    @cached_property
+    def over_frames(self) -> Errors:
+        """RPE in m and rad over steps of `frames` pairs, one after the other."""
+        return compared.relative_pose_errors(
+            self.pairs, compared.steps_over_frames(len(self.pairs), self.settings.frames)
+        )
+
+    def over_distance(self, delta_m: float) -> Errors:
+        """RPE in m and rad over steps of at least so much of the estimate's way."""
+        steps = compared.steps_over_distance(self.pairs.estimate[:, :3, 3], delta_m)
+        return compared.relative_pose_errors(self.pairs, steps)
+
+    @cached_property
+    def over_lengths(self) -> tuple[LengthErrors, ...]:
+        """Relative errors over each length of the truth's way that there is."""
+        return tuple(self.over_length(length) for length in self.lengths_m)
+
+    def over_length(self, length_m: float) -> LengthErrors:
+        """Relative errors over a length of the truth's way."""
+        return compared.errors_over_length(self.pairs, self.travelled_m, length_m, per_travelled=self.per_travelled)
+
+    @property
+    def ate_percent(self) -> float:
+        """The root mean square of ATE in percent of the truth's path length; NaN where the truth did not move."""
+        length_m = float(self.travelled_m[-1])
+        rmse_m = float(np.sqrt((self.absolute.translation**2).mean()))
+        return 100 * rmse_m / length_m if length_m > 0 else float("nan")
+
+    @property
+    def estimate_m(self) -> float:
+        """How far the estimate has gone, measured as the truth's way is."""
+        travelled = travelled_from_positions(self.pairs.estimate[:, :3, 3], step_of(self.settings, self.lengths_m))
+        return float(travelled[-1])
+
+
+def evaluated(settings: EvaluationSettings, estimate: Trajectory, truth: Trajectory) -> Evaluation:
+    """Compare an estimate with the truth; both of one frame, each in its own frame of reference."""
+    method, offset_s = settings.association, settings.offset_s
+    pairs = associated(estimate, truth, within_s=settings.within_s, method=method, offset_s=offset_s)
+    if len(pairs) < 2:
+        raise FusionError(f"expected poses of both at the same times, {_times_apart(estimate, truth, settings)}")
+    return evaluation_of_pairs(settings, pairs)
+
+
+def evaluation_of_pairs(
+    settings: EvaluationSettings, pairs: PosePairs, *, thinned_m: Array | None = None
+) -> Evaluation:
+    """Compare pairs (n,), n > 0. Where most of them were left out before, thinned_m (n,) is how far the truth had gone.
+
+    Then relative errors are divided by the way between two pairs, which may be longer than the length.
+    """
+    positions = pairs.truth[:, :3, 3]
+    lengths = settings.lengths_m or lengths_for_way(float(travelled_from_positions(positions, LEAST_LENGTH_M)[-1]))
+    travelled = thinned_m
+    if travelled is None:
+        travelled = travelled_from_positions(positions, step_of(settings, lengths))
+    turn = np.eye(4)
+    if not pairs.has_orientation:
+        turn = levelled(pairs)
+        pairs = with_headings(replace(pairs, estimate=turn @ pairs.estimate), travelled, reach_m=min(lengths))
+    alignment = alignment_of_pairs(settings.alignment, pairs)
+    whole = replace(alignment, transform=alignment.transform @ turn)
+    return Evaluation(
+        settings=settings,
+        pairs=alignment.of_pairs(pairs),
+        travelled_m=travelled,
+        alignment=whole,
+        lengths_m=lengths,
+        per_travelled=thinned_m is not None,
+    )
+
+
+def step_of(settings: EvaluationSettings, lengths_m: tuple[float, ...]) -> float:
+    """The step by which ways are measured."""
+    return settings.step_m if settings.step_m >= 0 else max(min(lengths_m) / STEPS_PER_LENGTH, LEAST_STEP_M)
+
+
+def lengths_for_way(way_m: float) -> tuple[float, ...]:
+    """Round lengths that a way holds often enough to judge by, and at least one."""
+    low, high = max(way_m * SHARES[0], min(LEAST_LENGTH_M, way_m / 4)), way_m * SHARES[1]
+    if not high > 0:
+        return (LEAST_LENGTH_M,)
+    powers = 10.0 ** np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
+    every = [length for power in powers for factor in ROUND if (length := float(f"{factor * power:.6g}")) <= high]
+    return tuple(length for length in every if length >= low) or (max(every),)
+
+
+def _times_apart(estimate: Trajectory, truth: Trajectory, settings: EvaluationSettings) -> str:
+    """In words, why there are no pairs."""
+    for name, one in (("estimate", estimate), ("truth", truth)):
+        if not len(one):
+            return f"there is no pose of the {name}"
+    spans = [f"from {one.stamp_ns[0] / 1e9:.3f} to {one.stamp_ns[-1] / 1e9:.3f} s" for one in (estimate, truth)]
+    nearness = f"within {settings.within_s:g} s, offset {settings.offset_s:g} s"
+    return f"got the estimate {spans[0]} and the truth {spans[1]} ({nearness})"

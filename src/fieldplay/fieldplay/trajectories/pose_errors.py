@@ -1,0 +1,148 @@
+"""Errors of one trajectory against another: absolute, relative from pose to pose, and relative over a length of way.
+
+Relative errors are those of the motion between two poses, E = (G_i^-1 G_j)^-1 (P_i^-1 P_j) with the truth G and the
+estimate P, and do not depend on how the two frames of reference lie. Lengths are metres, angles rad.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import Array, transform_from_rotation
+from fieldplay.trajectories.pairs import PosePairs
+
+Indices = NDArray[np.intp]
+ROUNDING_M = 1e-9  # a way that falls short of a length by less has that length
+PERCENTILES = (5, 25, 75, 95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """Of a row of errors; NaN where there are none. `percentiles` are those of PERCENTILES."""
+
+    count: int
+    rmse: float
+    mean: float
+    median: float
+    std: float
+    least: float
+    most: float
+    percentiles: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Errors:
+    """Errors of translation and of rotation (n,); the latter NaN where there is no orientation."""
+
+    translation: Array
+    rotation: Array
+
+    def __len__(self) -> int:
+        return len(self.translation)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LengthErrors:
+    """Of a length of way: where it starts (k,), the error of translation as a share of it, of rotation in rad/m."""
+
+    length_m: float
+    starts: Indices
+    errors: Errors
+
+
+def statistics_of(errors: Array) -> Statistics:
+    """The statistics of errors (n,)."""
+    if not len(errors) or np.isnan(errors).all():
+        nan = float("nan")
+        return Statistics(
+            count=0, rmse=nan, mean=nan, median=nan, std=nan, least=nan, most=nan, percentiles=(nan,) * len(PERCENTILES)
+        )
+    return Statistics(
+        count=len(errors),
+        rmse=float(np.sqrt(np.mean(errors**2))),
+        mean=float(errors.mean()),
+        median=float(np.median(errors)),
+        std=float(errors.std()),
+        least=float(errors.min()),
+        most=float(errors.max()),
+        percentiles=tuple(float(value) for value in np.percentile(errors, PERCENTILES)),
+    )
+
+
+def absolute_errors(pairs: PosePairs) -> Errors:
+    """Distances in m and angles in rad between the poses of pairs that are aligned (n,)."""
+    return _errors(motion_between(pairs.truth, pairs.estimate), pairs.has_orientation)
+
+
+def axis_errors(pairs: PosePairs) -> Array:
+    """What the estimate has more than the truth along the axes of the truth's frame (n, 3), of aligned pairs."""
+    return np.asarray(pairs.estimate[:, :3, 3] - pairs.truth[:, :3, 3], np.float64)
+
+
+def steps_over_frames(count: int, delta: int, *, all_pairs: bool = False) -> tuple[Indices, Indices]:
+    """First and last indices of the steps over so many poses: one after the other, or from each pose on."""
+    if delta < 1:
+        raise ValueError(f"delta: expected 1 pose or more, got {delta}")
+    first = np.arange(0, max(count - delta, 0), 1 if all_pairs else delta)
+    return first, first + delta
+
+
+def steps_over_distance(positions_m: Array, delta_m: float) -> tuple[Indices, Indices]:
+    """First and last indices of steps along positions (n, 3), one after the other, of at least that length of way."""
+    if not delta_m > 0:
+        raise ValueError(f"delta: expected more than 0 m, got {delta_m}")
+    lengths = np.linalg.norm(np.diff(positions_m, axis=0), axis=1)
+    travelled = np.concatenate([np.zeros(1), np.cumsum(lengths)])
+    met = [0]
+    while (following := int(np.searchsorted(travelled, travelled[met[-1]] + delta_m - ROUNDING_M))) < len(travelled):
+        met.append(max(following, met[-1] + 1))
+    met_at = np.array(met if len(positions_m) else [], np.intp)
+    return met_at[:-1], met_at[1:]
+
+
+def relative_pose_errors(pairs: PosePairs, steps: tuple[Indices, Indices]) -> Errors:
+    """Errors in m and rad of the motions over some steps (k,): RPE."""
+    return _errors(_relative(pairs, *steps), pairs.has_orientation)
+
+
+def errors_over_length(
+    pairs: PosePairs, travelled_m: Array, length_m: float, *, per_travelled: bool = False
+) -> LengthErrors:
+    """Errors over a length of the truth's way, from each pose that has so much way before it, after Kuemmerle et al.
+
+    The way of pose i ends at the first pose j that is so far along it. Its errors are divided by the length; or by
+    what was travelled, which fits poses that lie far apart.
+    """
+    last = np.searchsorted(travelled_m, travelled_m + (length_m - ROUNDING_M))
+    starts = np.flatnonzero(last < len(travelled_m))
+    ends = last[starts]
+    found = _errors(_relative(pairs, starts, ends), pairs.has_orientation)
+    way = travelled_m[ends] - travelled_m[starts] if per_travelled else np.full(len(starts), length_m)
+    errors = Errors(translation=found.translation / way, rotation=found.rotation / way)
+    return LengthErrors(length_m=length_m, starts=starts, errors=errors)
+
+
+def angle_from_rotation(rotation: Array) -> Array:
+    """The angles (...,) from 0 to pi of rotations (..., 3, 3), precise for small ones too."""
+    r = np.asarray(rotation, np.float64)
+    skew = np.stack([r[..., 2, 1] - r[..., 1, 2], r[..., 0, 2] - r[..., 2, 0], r[..., 1, 0] - r[..., 0, 1]], axis=-1)
+    trace = np.trace(r, axis1=-2, axis2=-1)
+    return np.asarray(np.arctan2(np.linalg.norm(skew, axis=-1), trace - 1), np.float64)
+
+
+def motion_between(first: Array, last: Array) -> Array:
+    """first^-1 last of poses (n, 4, 4); exact also far from the origin, as where positions are those of a map."""
+    turned_back = np.swapaxes(first[:, :3, :3], -1, -2)
+    apart = last[:, :3, 3:] - first[:, :3, 3:]
+    return transform_from_rotation(turned_back @ last[:, :3, :3], (turned_back @ apart)[..., 0])
+
+
+def _relative(pairs: PosePairs, first: Indices, last: Indices) -> Array:
+    of_truth = motion_between(pairs.truth[first], pairs.truth[last])
+    return motion_between(of_truth, motion_between(pairs.estimate[first], pairs.estimate[last]))
+
+
+def _errors(differences: Array, has_orientation: bool) -> Errors:
+    rotation = angle_from_rotation(differences[:, :3, :3]) if has_orientation else np.full(len(differences), np.nan)
+    return Errors(translation=np.linalg.norm(differences[:, :3, 3], axis=1), rotation=rotation)

@@ -1,0 +1,117 @@
+"""Poses of topics as trajectories, with the frames that they are about."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.geodesy import enu_from_geodetic
+from fieldplay.messages.records import (
+    Fix,
+    Odometry,
+    Paths,
+    Pose,
+    Record,
+)
+from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+
+PATH, FIX = "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
+NO_FIX = 0  # a status below it
+FARTHEST_M = 1e8  # no robot goes there: what lies beyond is no position
+UNKNOWN_VARIANCE = 1e5  # a rotation with more about all axes is not known
+POSITIONS = [0, 7, 14]  # variances of the position in a covariance of 6 x 6
+ROTATIONS = [21, 28, 35]  # their variances in a covariance of 6 x 6
+RADIANS = np.array([np.pi / 180, np.pi / 180, 1.0])
+
+Array = NDArray[np.float64]
+
+
+TYPES = (
+    "nav_msgs/msg/Odometry",
+    "geometry_msgs/msg/PoseStamped",
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "geometry_msgs/msg/TransformStamped",
+    "geometry_msgs/msg/PointStamped",
+    FIX,
+    PATH,
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Way:
+    """Where `child` was in `parent`, as a topic tells; a frame without a name is not known."""
+
+    topic: str
+    parent: str
+    child: str
+    trajectory: Trajectory
+
+
+@dataclass(eq=False)
+class PoseRows:
+    """Takes the records of a topic; rows are time, x y z and a quaternion, NaN or 0 where not told, and the std."""
+
+    topic: str
+    rows: list[tuple[NDArray[np.int64], Array, Array]] = field(default_factory=list)
+    frames: tuple[str, str] = ("", "")
+    origin: Array | None = None
+
+    def add(self, record: Record, frame: str, child_frame: str) -> None:
+        """Further rows; of paths, which tell all of it each time, the last is enough. A fix is about its own frame."""
+        frame, child_frame = frame.lstrip("/"), child_frame.lstrip("/")
+        if isinstance(record, Paths):
+            way = record.last()
+            poses = np.concatenate([way.position_m, way.orientation_xyzw], axis=1)
+            self.rows = [(way.stamp_ns, poses, np.full(len(poses), np.nan))]
+            self.frames = frame, ""
+        elif isinstance(record, Fix):
+            self.rows.append((record.stamp_ns, self._fixes(record), position_std_of_record(record)))
+            self.frames = "", frame
+        elif isinstance(record, Odometry | Pose):
+            self.rows.append((record.stamp_ns, poses_of_record(record), position_std_of_record(record)))
+            self.frames = frame, child_frame
+
+    def way(self) -> Way:
+        """All of it."""
+        stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _, _ in self.rows)])
+        rows = np.concatenate([np.zeros((0, 7)), *(values for _, values, _ in self.rows)])
+        std_m = np.concatenate([np.zeros(0), *(std_m for _, _, std_m in self.rows)])
+        trajectory = trajectory_from_rows(stamps, rows[:, :3], rows[:, 3:], std_m=std_m)
+        return Way(topic=self.topic, parent=self.frames[0], child=self.frames[1], trajectory=trajectory)
+
+    def _fixes(self, record: Fix) -> Array:
+        """East, north, up from the first fix."""
+        geodetic = np.stack([record.latitude_deg, record.longitude_deg, record.altitude_m], axis=-1)
+        geodetic[record.status < NO_FIX] = np.nan
+        there = np.isfinite(geodetic).all(axis=1)
+        rows = np.full((len(geodetic), 7), np.nan)
+        if there.any():
+            self.origin = geodetic[there][0] if self.origin is None else self.origin
+            rows[there, :3] = enu_from_geodetic(geodetic[there] * RADIANS, self.origin * RADIANS)
+        rows[:, 3:] = 0.0
+        return rows
+
+
+def poses_of_record(record: Odometry | Pose) -> Array:
+    """Rows (n, 7) of x y z, NaN where that is none, and a quaternion, which is 0 where no rotation is known."""
+    position, quaternion = record.position_m.copy(), record.orientation_xyzw.copy()
+    position[~(np.abs(position) < FARTHEST_M)] = np.nan
+    covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
+    if covariance is not None:
+        flat = covariance.reshape(-1, 36)
+        quaternion[(flat[:, ROTATIONS] >= UNKNOWN_VARIANCE).all(axis=1)] = 0.0
+    return np.concatenate([position, quaternion], axis=1)
+
+
+def position_std_of_record(record: Odometry | Pose | Fix) -> Array:
+    """The standard deviation of each position along its worst axis (n,), in m; NaN where none is told."""
+    if isinstance(record, Fix):
+        covariance, places = record.covariance_m2, [0, 4, 8]
+    else:
+        covariance = record.pose_covariance if isinstance(record, Odometry) else record.covariance
+        places = POSITIONS
+    if covariance is None:
+        return np.full(len(record), np.nan)
+    variances = covariance.reshape(len(record), -1)[:, places]
+    is_told = (variances >= 0).all(axis=1) & (variances > 0).any(axis=1) & (variances < UNKNOWN_VARIANCE).all(axis=1)
+    return np.where(is_told, np.sqrt(np.maximum(variances.max(axis=1), 0.0)), np.nan)

@@ -1,1 +1,0 @@
-"""What needs ROS: the node that hears live topics."""

@@ -1,0 +1,37 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.gaps import GapFinder
+
+S = 10**9
+
+
+def steps(*seconds: float) -> NDArray[np.int64]:
+    return np.cumsum([round(step * S) for step in seconds])
+
+
+def test_a_gap_is_longer_than_ten_usual_steps_and_half_a_second() -> None:
+    assert GapFinder().gaps(steps(0, *[0.1] * 20, 1.01, *[0.1] * 20)) == [(21, 1_010_000_000)]
+    assert GapFinder().gaps(steps(0, *[0.1] * 20, 0.99, *[0.1] * 20)) == []
+    assert GapFinder().gaps(steps(0, *[0.01] * 20, 0.45, *[0.01] * 20)) == []
+
+
+def test_parts_are_measured_as_the_whole_and_a_gap_between_two_parts_is_found() -> None:
+    stamps = steps(0, *[0.1] * 50, 3, *[0.1] * 50, 5, 0.1)
+    for size in (1, 2, 51, 60, 200):
+        finder = GapFinder()
+        parts = [(begin, finder.gaps(stamps[begin : begin + size])) for begin in range(0, len(stamps), size)]
+        if size >= 51:
+            assert [(begin + row, gap) for begin, gaps in parts for row, gap in gaps] == [(51, 3 * S), (102, 5 * S)]
+    assert finder.gaps(np.zeros(0, np.int64)) == []
+
+
+def test_a_short_last_part_is_measured_by_what_was_usual_before() -> None:
+    finder = GapFinder()
+    assert finder.gaps(steps(0, *[0.1] * 30)) == []
+    assert finder.gaps(3 * S + steps(0.1, 2)) == [(1, 2 * S)]
+
+
+def test_times_that_run_back_are_no_gaps_and_do_not_tell_what_is_usual() -> None:
+    assert GapFinder().gaps(steps(5, -4, 1, 1, 1)) == []
+    assert GapFinder().gaps(steps(0)) == []

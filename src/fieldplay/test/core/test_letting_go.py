@@ -1,0 +1,104 @@
+"""What ends a program bounds its end."""
+
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fieldplay.core.ends import DONE, ExitTimer, letting_go
+
+LAUNCHED = """
+import signal
+from fieldplay.core.ends import end_with_launch
+end_with_launch()
+print("begins", flush=True)
+signal.pause()
+"""
+LAUNCH = """
+import os, subprocess, sys
+os.environ["FIELDPLAY_ENDS_WITH"] = str(os.getpid())
+started = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+print(started.pid, started.stdout.readline(), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+STUCK = """
+from threading import Lock
+from fieldplay.core.ends import ExitTimer, letting_go
+def wait_for_ever():
+    lock = Lock()
+    lock.acquire()
+    lock.acquire()
+with letting_go(0.2):
+    wait_for_ever()
+"""
+
+
+def run(program: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_an_end_that_does_not_come_is_told_and_ended() -> None:
+    ended = run(STUCK)
+    assert ended.returncode == DONE
+    assert "in wait_for_ever" in ended.stderr
+
+
+def test_an_error_on_its_way_is_not_told_as_well_done() -> None:
+    program = STUCK.replace("with letting_go", "try:\n    raise ValueError\nfinally:\n  with letting_go")
+    ended = run(program.replace("    wait_for_ever()\n", "      wait_for_ever()\n"))
+    assert (ended.returncode, "in wait_for_ever" in ended.stderr) == (1, True)
+
+
+def test_an_end_in_the_middle_of_the_work_is_not_told_as_well_done() -> None:
+    assert run(STUCK.replace("0.2", "0.2, is_last=False")).returncode == 1
+
+
+def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
+    ended = run(STUCK.replace("with letting_go", "ExitTimer._create = lambda self: -1\nwith letting_go"))
+    assert ended.returncode == 1
+    assert "in wait_for_ever" in ended.stderr
+
+
+def test_an_end_comes_while_a_foreign_call_holds_the_lock_of_python() -> None:
+    held = STUCK.replace("wait_for_ever()\n", "ctypes.PyDLL(None).sleep(30)\n", 1).replace(
+        "    wait_for_ever()", "    ctypes.PyDLL(None).sleep(30)"
+    )
+    assert run(f"import ctypes\n{held}").returncode == DONE
+
+
+def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds: list[object] = []
+    monkeypatch.setattr(
+        faulthandler, "dump_traceback_later", lambda seconds, **how: bounds.append((seconds, how["exit"]))
+    )
+    monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: bounds.append("none"))
+    monkeypatch.setattr(ExitTimer, "start", lambda timer, seconds: bounds.append(seconds))
+    monkeypatch.setattr(ExitTimer, "stop", lambda timer: bounds.append("stopped"))
+    with pytest.raises(ValueError, match="no node"), letting_go(5.0):
+        raise ValueError("no node")
+    assert bounds == [(5.0, False), 5.2, "stopped", "none"]
+
+
+def test_what_a_launch_has_started_ends_with_it_though_it_is_killed() -> None:
+    launch = [sys.executable, "-c", LAUNCH, LAUNCHED]
+    ended = subprocess.run(launch, capture_output=True, text=True, timeout=60, check=False)  # not before all who write
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stdout.split()[1:] == ["begins"]
+    assert "KeyboardInterrupt" in ended.stderr
+
+
+def test_what_begins_when_its_launch_is_gone_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    monkeypatch.setenv("FIELDPLAY_ENDS_WITH", gone.stdout.decode().strip())
+    assert "KeyboardInterrupt" in run(LAUNCHED).stderr
+
+
+def test_a_launch_that_was_killed_and_that_nobody_has_asked_for_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-Sc", ""]) as killed:
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+        monkeypatch.setenv("FIELDPLAY_ENDS_WITH", str(killed.pid))
+        assert "KeyboardInterrupt" in run(LAUNCHED).stderr

@@ -1,0 +1,220 @@
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fieldplay.core.errors import (
+    Defect,
+    FaultPlace,
+    UsageError,
+    UserError,
+)
+from fieldplay.datasets.archive import (
+    KEPT_PER_KIND,
+    Archive,
+    DefectLog,
+    chosen_parameters,
+    note_leftovers,
+    open_tables,
+)
+from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, TableFiles
+from fieldplay.io.containers import Files, open_files
+from fieldplay.messages.stream_spec import StreamSpec
+
+START = 1656931512
+SPEC = DatasetSpec(
+    name="rover",
+    title="",
+    status="",
+    reader="",
+    namespace="rover",
+    detect=(),
+    plausible_years=(2000, 2100),
+    streams=(StreamSpec(id="imu", topic="imu", type="x"),),
+    tables={
+        "imu": TableFiles(
+            files=r"imu.*\.csv",
+            layouts=(("time", "x", "code"),),
+            header={"time": ("t",), "x": ("x",), "code": ("code",)},
+            ranges={"code": (0, 7)},
+        ),
+        "spare": TableFiles(files=r"spare\.csv", layouts=(("time", "y"),), optional=True),
+    },
+    leftovers={r".*\.mp4": "not played"},
+    parameters={
+        "sign": DatasetParameter(default=1, help="", choices=(1, -1)),
+        "std": DatasetParameter(default=0.05, help=""),
+        "count": DatasetParameter(default=3, help=""),
+        "flag": DatasetParameter(default=False, help=""),
+        "word": DatasetParameter(default="a", help=""),
+    },
+)
+
+
+class Opened:
+    """An archive in a folder of the test."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.archive = Archive(root=root, spec=SPEC, parameters={})
+
+    def write(self, **files: str) -> Files:
+        for name, text in files.items():
+            (self.root / name.replace("__", ".")).write_text(text)
+        return self.archive.on_close.enter_context(open_files(self.root, self.archive.defects))
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    made = Opened(tmp_path)
+    with made.archive:
+        yield made
+
+
+def found(archive: Archive) -> list[tuple[str, int | None, str]]:
+    return [(defect.file, defect.row, defect.kind) for defect in archive.defects.kept]
+
+
+def rows(count: int, code: int = 1, delimiter: str = ",") -> str:
+    return "".join(f"{START + k}{delimiter}{k}{delimiter}{code}\n" for k in range(count))
+
+
+def test_tables_of_one_kind_are_one_whatever_the_order_of_their_columns(opened: Opened) -> None:
+    files = opened.write(imu_1__csv=rows(3), imu_2__csv=f"code,x,t\n5,10,{START + 10}\n5,11,{START + 11}\n")
+    tables = open_tables(opened.archive, files)["imu"]
+    assert found(opened.archive) == []
+    all_rows = tables.rows_between(0, 2**62)
+    assert all_rows.columns("x", "code").tolist() == [[0, 1], [1, 1], [2, 1], [10, 5], [11, 5]]
+    assert opened.archive.notes[-2:] == ["columns by header: imu_2.csv", "columns by position: imu_1.csv"]
+
+
+def test_a_table_that_cannot_be_read_is_reported_and_the_others_serve(opened: Opened) -> None:
+    files = opened.write(imu_1__csv="1,2\n", imu_2__csv=rows(3))
+    (opened.root / "imu_3.csv").symlink_to("gone")
+    files = open_files(opened.root, opened.archive.defects)
+    assert open_tables(opened.archive, files)["imu"].count == 3
+    assert found(opened.archive) == [("imu_1.csv", None, "unreadable_table"), ("imu_3.csv", None, "unreadable_table")]
+    assert opened.archive.defects.kept[1].message == "cannot be read: No such file or directory"
+
+
+def test_a_table_that_is_missing_is_noted_and_no_defect(opened: Opened) -> None:
+    assert open_tables(opened.archive, opened.write()) == {}
+    assert found(opened.archive) == []
+    assert [(each.file, each.kind) for each in opened.archive.missing] == [("imu*.csv", "missing_file")]
+    noted = ["imu*.csv: expected files for 'imu' of this name, got none; the rest plays", "no file for 'spare'"]
+    assert sorted(opened.archive.notes) == noted
+
+
+def test_numbers_out_of_their_range_are_reported_and_kept(opened: Opened) -> None:
+    files = opened.write(imu__csv=rows(2) + f"{START + 2},2,9\n")
+    assert open_tables(opened.archive, files)["imu"].count == 3
+    (defect,) = opened.archive.defects.kept
+    assert str(defect) == "imu.csv:3: column code: expected 0 to 7, got 9; the row is kept"
+
+
+def test_a_gap_is_reported_at_the_row_behind_it(opened: Opened) -> None:
+    later = "".join(f"{START + 100 + k},0,0\n" for k in range(3))
+    open_tables(opened.archive, opened.write(imu__csv=rows(30) + later))
+    (defect,) = opened.archive.defects.kept
+    assert str(defect) == f"imu.csv:31: no row for 71.000 s before this one, at {START + 100} s"
+
+
+def test_files_that_are_left_aside_are_named(opened: Opened) -> None:
+    files = opened.write(imu__csv=rows(1), feed__mp4="", **{f"other{k}__txt": "" for k in range(7)})
+    note_leftovers(opened.archive, files)
+    others = "other0.txt, other1.txt, other2.txt, other3.txt, other4.txt, ..."
+    assert opened.archive.notes == [
+        "feed.mp4: not played",
+        f"files of other names, which are not read: 7 ({others})",
+    ]
+
+
+def test_a_pipe_is_never_waited_for(opened: Opened) -> None:
+    os.mkfifo(opened.root / "imu.csv")
+    assert open_tables(opened.archive, opened.write()) == {}
+    assert "got a pipe, a socket or a device" in opened.archive.defects.kept[0].message
+
+
+def test_a_folder_that_cannot_be_read_is_reported(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    (opened.root / "locked").mkdir()
+    scandir = os.scandir
+
+    def refuse(path: Path) -> Any:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert opened.write(imu__csv=rows(1)).names == ["imu.csv"]
+    assert [str(defect) for defect in opened.archive.defects.kept] == [
+        "locked: the folder cannot be read: Permission denied"
+    ]
+
+
+def test_all_defects_are_counted_and_the_first_of_each_kind_and_file_kept() -> None:
+    log = DefectLog()
+    for k in range(KEPT_PER_KIND + 5):
+        log(Defect(file="a", kind="short_row", message="", row=k))
+    log(Defect(file="b", kind="short_row", message=""))
+    assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 6, KEPT_PER_KIND + 1)
+    assert log.counts["a", "short_row"] == KEPT_PER_KIND + 5
+    assert log.dropped == {("a", "short_row"): 5}
+
+
+def test_files_that_are_rows_of_a_stream_share_one_bound_however_many_are_defective() -> None:
+    log = DefectLog()
+    for k in range(KEPT_PER_KIND + 7):
+        log(Defect(file=f"cam_{k}.jpg", kind="picture_size", message="too small", stream="cam"))
+    assert (log.total, len(log.kept)) == (KEPT_PER_KIND + 7, KEPT_PER_KIND)
+    assert log.dropped == {("cam", "picture_size"): 7}
+    first, second, *_, last = lines = log.in_short()
+    assert (first, second) == ("1007 defects: 1007 picture_size", "  cam_0.jpg: too small")
+    assert last == "  and 7 more: fieldplay check lists them" and len(lines) == KEPT_PER_KIND + 2
+
+
+def test_each_file_has_a_line_however_many_defects_another_has() -> None:
+    log = DefectLog()
+    for k in range(300):
+        log(Defect(file="a.csv", kind="short_row", message="", row=k))
+    for file in ("b.csv", "c.csv", *(f"{k}.msg" for k in range(25))):
+        log(Defect(file=file, kind="damaged_sample", message="cut", stream="x", sample=3))
+    lines = log.in_short()[1:]
+    assert {line.split(":")[0].strip() for line in lines[:-1]} == {defect.file for defect in log.kept}
+    assert lines[-1] == "  and 299 more: fieldplay check lists them"
+
+
+def test_the_parts_of_a_place_are_fields_of_a_defect() -> None:
+    place = FaultPlace("a.msg", "sample 1 of /cam.frame at byte 4988", sample=1, byte=4988)
+    defect = Defect.at(place, kind="damaged_picture", message="cut", stream="cam")
+    assert (defect.file, defect.stream, defect.sample, defect.byte, defect.row) == ("a.msg", "cam", 1, 4988, None)
+    assert str(defect) == "a.msg: sample 1 of /cam.frame at byte 4988: cut"
+    assert Defect.at("a.jpg", kind="damaged_picture", message="cut") == Defect(
+        file="a.jpg", kind="damaged_picture", message="cut"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [("sign", -1, -1), ("sign", -1.0, -1), ("std", 2, 2.0), ("std", "1e-3", 0.001), ("count", 5, 5), ("word", "b", "b"),
+     ("flag", True, True)],
+)  # fmt: skip
+def test_a_parameter_takes_what_its_default_is_like(name: str, value: Any, taken: Any) -> None:
+    chosen = chosen_parameters(SPEC, {name: value})[name]
+    assert chosen == taken
+    assert type(chosen) is type(taken)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("angle", 1, "rover has no parameter 'angle'; it has count, flag, sign, std, word"),
+     ("sign", 2, r"parameter sign: expected one of \[1, -1\], got 2"), ("sign", True, "got True"),
+     ("std", "much", "parameter std: expected a value such as 0.05, got 'much'"), ("std", float("inf"), "got inf"),
+     ("std", None, "got None"), ("std", True, "got True"), ("std", 10**400, "got 1000"), ("count", 2.5, "got 2.5"),
+     ("flag", 1, "got 1"), ("word", 7, "got 7")],
+)  # fmt: skip
+def test_a_parameter_refuses_what_is_not(name: str, value: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        chosen_parameters(SPEC, {name: value})
+    assert issubclass(UsageError, UserError)

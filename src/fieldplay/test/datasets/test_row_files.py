@@ -1,0 +1,276 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.row_files import (
+    Fraction,
+    cloud_stream,
+    picture_stream,
+    shares_a_second,
+    stamps_from_names,
+    timed_files,
+)
+from fieldplay.datasets.spec import DatasetSpec, RowFiles
+from fieldplay.io.containers import open_files
+from fieldplay.messages.records import Clouds, Pictures
+from fieldplay.streams.streams import FileStream
+
+START = 1656931512
+S = 10**9
+SPEC = DatasetSpec(
+    name="rover", title="", status="", reader="", namespace="", detect=(), plausible_years=(2000, 2100), streams=(),
+    rows={"cam": RowFiles(files=r"cam_.*\.jpg")},
+)  # fmt: skip
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Archive:
+    return Archive(root=tmp_path, spec=SPEC, parameters={})
+
+
+@pytest.fixture
+def timed(archive: Archive) -> Callable[..., tuple[list[str], list[int], list[tuple[str, str]]]]:
+    """The names and times of files, and the defects: their files and kinds."""
+
+    def of(*names: str) -> tuple[list[str], list[int], list[tuple[str, str]]]:
+        for name in names:
+            (archive.root / name).parent.mkdir(exist_ok=True)
+            (archive.root / name).write_bytes(b"picture")
+        with open_files(archive.root, archive.defects) as files:
+            found, stamps = timed_files(archive, files, "cam")
+        return found, stamps.tolist(), [(defect.file, defect.kind) for defect in archive.defects.kept]
+
+    return of
+
+
+Timed = Callable[..., tuple[list[str], list[int], list[tuple[str, str]]]]
+
+
+def test_times_are_exact_nanoseconds_of_the_names(timed: Timed) -> None:
+    names = [f"a/cam_{START}.000000001.jpg", f"a/cam_{START}.5.jpg"]
+    assert timed(*names) == (names, [START * S + 1, START * S + S // 2], [])
+
+
+def test_names_without_a_time_that_can_be_are_reported(timed: Timed) -> None:
+    good = f"cam_{START}.jpg"
+    names, stamps, defects = timed(good, "cam_x.jpg", "cam_0000000007.jpg")
+    assert (names, stamps) == ([good], [START * S])
+    assert sorted(defects) == [("cam_0000000007.jpg", "no_time_in_name"), ("cam_x.jpg", "no_time_in_name")]
+
+
+def test_a_time_that_no_message_can_hold_is_none(timed: Timed) -> None:
+    last, beyond = f"cam_{2**31 - 1}.jpg", f"cam_{2**31}.jpg"
+    assert timed(last, beyond) == ([last], [(2**31 - 1) * S], [(beyond, "no_time_in_name")])
+
+
+def test_a_name_that_is_no_text_is_reported_like_any_other(timed: Timed) -> None:
+    name = b"cam_\xff.jpg".decode("utf-8", "surrogateescape")
+    assert timed(name) == ([], [], [(name, "no_time_in_name")])
+
+
+def test_one_whole_second_for_two_files_is_no_time_for_either(timed: Timed) -> None:
+    names = [f"a/cam_{START}.jpg", f"b/cam_{START}.jpg"]
+    assert timed(*names) == ([], [], [(name, "time_not_unique") for name in names])
+
+
+def test_the_same_time_twice_in_a_folder_is_reported_and_both_serve(timed: Timed) -> None:
+    names = [f"a/cam_{START}.5.jpg", f"a/cam_{START}.50.jpg", f"b/cam_{START}.500.jpg"]
+    found, _, defects = timed(*names)
+    assert sorted(found) == sorted(names)
+    assert [kind for _, kind in defects] == ["duplicate_time"]
+
+
+def test_a_gap_is_reported_within_a_folder_but_not_between_two(timed: Timed) -> None:
+    first = [f"a/cam_{START}.{k:02}.jpg" for k in range(30)]
+    second = [f"b/cam_{START + 900}.{k:02}.jpg" for k in range(30)]
+    late = f"b/cam_{START + 905}.00.jpg"
+    assert timed(*first, *second, late)[2] == [(late, "gap")]
+
+
+def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archive) -> None:
+    names = [f"cam_{START + k}.0.jpg" for k in (2, 0, 1)]
+    for name in names:
+        (archive.root / name).write_bytes(name.encode())
+    with open_files(archive.root, archive.defects) as files:
+        stream = picture_stream(files, names, np.array([2, 0, 1]) * S)
+        pictures = stream.load(0)
+        assert isinstance(pictures, Pictures)
+        assert pictures.stamp_ns.tolist() == [0, S, 2 * S]
+        assert [pictures.load(row).decode() for row in range(3)] == sorted(names)
+        (archive.root / names[0]).unlink()
+        with pytest.raises(ArchiveError, match="cannot be read: No such file"):
+            pictures.load(2)
+
+
+def test_clouds_are_decoded_one_by_one(archive: Archive) -> None:
+    (archive.root / "a.pcd").write_bytes(b"\x01\x02")
+    with open_files(archive.root, archive.defects) as files:
+        clouds = cloud_stream(
+            files, ["a.pcd"], np.array([5]), lambda data, name: np.frombuffer(data, [("x", "u1")])
+        ).load(0)
+        assert isinstance(clouds, Clouds)
+        assert clouds.load(0)["x"].tolist() == [1, 2]
+
+
+def test_spans_cover_all_files_and_overlap_in_nothing() -> None:
+    count = 2 * FileStream.SPAN + 5
+    stamps = np.random.default_rng(1).permutation(count)
+    stream = FileStream([str(stamp) for stamp in stamps], stamps, lambda names, ns: Pictures(
+        stamp_ns=ns, names=names, load=lambda row: b""))  # fmt: skip
+    assert [span.count for span in stream.spans] == [FileStream.SPAN, FileStream.SPAN, 5]
+    assert [(span.first_ns, span.last_ns) for span in stream.spans] == [(0, 63), (64, 127), (128, count - 1)]
+    loaded = stream.load(2)
+    assert isinstance(loaded, Pictures)
+    assert loaded.names == tuple(str(stamp) for stamp in range(128, count))
+
+
+def stamp_of(name: str, fraction: Fraction = "auto") -> int | None:
+    stamp_ns, good = stamps_from_names([name], fraction=fraction)
+    return int(stamp_ns[0]) if good[0] else None
+
+
+@pytest.mark.parametrize(
+    ("name", "ns"),
+    [
+        ("MainCam_1656931512.jpg", 1656931512_000000000),
+        ("MainCam_1656931512.123456.jpg", 1656931512_123456000),
+        ("MainCam_1656931512_123456789.jpg", 1656931512_123456789),
+        ("Cam2_1656931512_5.jpg", 1656931512_500000000),
+        ("Cam2_1656931512.jpg", 1656931512_000000000),
+        ("Cam_2_1656931512.jpg", 1656931512_000000000),
+        ("Cam-1656931512.jpg", 1656931512_000000000),
+        ("1656931512.pcd", 1656931512_000000000),
+        ("1656931512.000000001", 1656931512_000000001),
+        ("1656931512.0000000016.pcd.gz", 1656931512_000000002),
+        ("915148800.5.png", 915148800_500000000),
+        ("1656931512123.jpg", 1656931512_123000000),
+        ("1656931512123456.jpg", 1656931512_123456000),
+        ("left/1656931512123456789.png", 1656931512_123456789),
+        ("traverse 5/2022.07.04/1600000000/MainCam_1656931512_05.jpg", 1656931512_050000000),
+        ("C:\\data\\1600000000\\1656931512.jpg", 1656931512_000000000),
+        ("Cam_819312070123_1656931512.jpg", 1656931512_000000000),  # a serial number in front
+        ("Cam_1600000000_1656931512.jpg", 1656931512_000000000),
+        ("Caméra1656931512.jpg", 1656931512_000000000),
+    ],
+)
+def test_the_time_is_the_numeric_tail_of_the_name_to_the_nanosecond(name: str, ns: int) -> None:
+    assert stamp_of(name) == ns
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".jpg",
+        "MainCam.jpg",
+        "Cam2.jpg",
+        "frame_000123.jpg",
+        "2022_0704.jpg",
+        "12.5.png",
+        "1656931512/MainCam.jpg",
+        "MainCam_1656931512_left.jpg",
+        "MainCam_16569315121.jpg",
+        "MainCam_9999999999.jpg",  # does not fit 64 bits of nanoseconds
+        "9999999999999999999.jpg",
+        "1656931512.123456 (copy).jpg",
+        "1656931512\n.jpg",
+        "١٦٥٦٩٣١٥١٢.jpg",
+    ],
+)
+def test_a_name_without_a_time_is_marked_and_the_others_are_read(name: str) -> None:
+    stamp_ns, good = stamps_from_names(["a_1656931512.25.jpg", name])
+    assert stamp_ns.tolist() == [1656931512_250000000, 0]
+    assert good.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "fraction", "ns"),
+    [
+        ("a_1656931512_5.jpg", "decimal", 1656931512_500000000),
+        ("a_1656931512_5.jpg", "nanoseconds", 1656931512_000000005),
+        ("a_1656931512.5.jpg", "decimal", 1656931512_500000000),
+        ("a_1656931512.5.jpg", "nanoseconds", 1656931512_000000005),
+        ("a_1656931512.0000000005.jpg", "nanoseconds", None),
+        ("a_1656931512.jpg", "nanoseconds", 1656931512_000000000),
+        ("1656931512123.jpg", "nanoseconds", 1656931512_123000000),
+    ],
+)
+def test_what_the_fraction_is_can_be_said(name: str, fraction: Fraction, ns: int | None) -> None:
+    assert stamp_of(name, fraction) == ns
+
+
+@pytest.mark.parametrize(
+    ("digits", "ns"),
+    [
+        (["05", "50", "99"], [50_000000, 500_000000, 990_000000]),
+        (["000123456", "123456789"], [123456, 123456789]),
+        (["5", "99999999", "123456789"], [5, 99999999, 123456789]),
+        (["05", "5", "123456789"], [50_000000, 500_000000, 123456789]),  # no count begins with a zero
+        (["0", "123456789"], [0, 123456789]),
+    ],
+)
+def test_the_names_of_a_stream_tell_what_follows_the_line(digits: list[str], ns: list[int]) -> None:
+    names = [f"Cam_1656931512_{text}.jpg" for text in digits]
+    stamp_ns, good = stamps_from_names([*names, "Cam_1656931512.jpg", "Cam.jpg"])
+    assert good.tolist() == [True] * (len(names) + 1) + [False]
+    assert (stamp_ns[: len(names)] - 1656931512_000000000).tolist() == ns
+
+
+def test_digits_after_the_line_that_tell_nothing_are_an_error() -> None:
+    names = ["a_1656931512_25.jpg", "a_1656931512_5.jpg"]
+    with pytest.raises(ArchiveError, match="got '_5' and '_25': say whether they are decimal or nanoseconds"):
+        stamps_from_names(names)
+    stamp_ns, good = stamps_from_names(names, fraction="decimal")
+    assert good.all()
+    assert stamp_ns.tolist() == [1656931512_250000000, 1656931512_500000000]
+
+
+def test_an_unknown_fraction_is_refused() -> None:
+    with pytest.raises(ValueError, match=re.escape("expected fraction to be one of auto, decimal, nanoseconds, got")):
+        stamps_from_names([], fraction="float")
+
+
+TIMES = st.lists(st.integers(10**17, 9_223_372_035 * 10**9), min_size=1, max_size=30)
+
+
+@given(TIMES, st.sampled_from("._"))
+def test_padded_times_come_back_exactly(times: list[int], mark: str) -> None:
+    stamp_ns, good = stamps_from_names([f"Cam2_{ns // 10**9}{mark}{ns % 10**9:09d}.jpg" for ns in times])
+    assert good.all()
+    assert stamp_ns.tolist() == times
+
+
+@given(TIMES)
+def test_counts_of_nanoseconds_come_back_exactly(times: list[int]) -> None:
+    times = [*times, 1656931512_123456789, 1656931512_000000007]
+    stamp_ns, good = stamps_from_names([f"{ns // 10**9}_{ns % 10**9}.pcd" for ns in times])
+    assert good.all()
+    assert stamp_ns.tolist() == times
+
+
+@given(st.lists(st.text(max_size=30), max_size=10))
+def test_any_names_have_times_or_none_and_never_a_crash(names: list[str]) -> None:
+    stamp_ns, good = stamps_from_names(names, fraction="decimal")
+    assert stamp_ns.dtype == np.int64
+    assert len(stamp_ns) == len(good) == len(names)
+    assert not stamp_ns[~good].any()
+
+
+def test_whole_seconds_that_names_share_are_found() -> None:
+    names = ["a_1656931512.jpg", "a_1656931513.jpg", "b_1656931512.jpg", "a_1656931513.5.jpg", "a_1656931513_5.jpg"]
+    names += ["a_1656931514.25.jpg", "b_1656931514.25.jpg", "1656931515000.jpg", "a.jpg", "b.jpg"]
+    assert shares_a_second(names).tolist() == [True, False, True] + 7 * [False]
+
+
+def test_no_names_give_no_times() -> None:
+    stamp_ns, good = stamps_from_names([])
+    assert stamp_ns.shape == good.shape == shares_a_second([]).shape == (0,)
+    assert stamp_ns.dtype == np.int64
+    assert good.dtype == shares_a_second([]).dtype == np.bool_

@@ -1,0 +1,122 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.datasets.registry import dataset_files
+from fieldplay.datasets.spec import (
+    DatasetSpec,
+    build,
+    name_from_patterns,
+    spec_from_file,
+)
+
+GOOD: dict[str, Any] = {
+    "name": "rover",
+    "title": "A rover",
+    "status": "invented",
+    "reader": "somewhere.rover",
+    "namespace": "rover",
+    "detect": [r"imu.*\.csv"],
+    "plausible_years": [2000, 2100],
+    "streams": [{"id": "imu", "topic": "imu/data_raw", "type": "sensor_msgs/msg/Imu", "frame": "imu_link"}],
+    "tables": {"imu": {"files": r"imu.*\.csv", "layouts": [["time", "x"]], "ranges": {"x": [0, 7]}}},
+    "parameters": {"unit": {"default": "deg", "choices": ["deg", "rad"], "help": "of the angles"}},
+}
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    path = folder / "rover.yaml"
+    path.write_text(yaml.safe_dump({**GOOD, **changes}))
+    return path
+
+
+def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
+    spec = spec_from_file(written(tmp_path))
+    assert (spec.name, spec.plausible_years, spec.streams[0].frame) == ("rover", (2000, 2100), "imu_link")
+    assert spec.streams[0].child_frame == ""
+    assert spec.tables["imu"].rows_spec().ranges == {"x": (0.0, 7.0)}
+    assert spec.cameras == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "other"}, r"rover\.yaml\.name: expected 'rover', as the file is called, got 'other'"),
+        ({"colour": "red"}, r"rover\.yaml\.colour: there is no such entry; expected one of cameras,"),
+        ({"title": 7}, r"rover\.yaml\.title: expected str, got int 7"),
+        ({"plausible_years": [2000]}, r"plausible_years: expected 2 entries, got 1"),
+        ({"streams": [{"id": "imu"}]}, r"streams\[0\]: expected an entry 'topic', got none"),
+        ({"detect": ["imu("]}, r"rover\.yaml: detect: expected a regular expression, got 'imu\('"),
+        ({"tables": {"imu": {"files": "[", "layouts": []}}}, r"\.imu: files: expected a regular expression, got '\['"),
+        ({"detect": ["a{99999999999999}"]}, r"detect: expected a regular expression, got 'a\{9+\}': the repetition"),
+        ({"truth_max_std_m": 10**400}, r"rover\.yaml\.truth_max_std_m: expected float, got int 10000"),
+        ({"leftovers": {"a(": ""}}, r"rover\.yaml: leftovers: expected a regular expression, got 'a\('"),
+        ({"rows": {"cam": {"files": "*"}}}, r"rows\.cam: files: expected a regular expression, got '\*'"),
+        (
+            {"tables": {"imu": {"files": "a", "layouts": [["time", "x"], ["time"]], "ranges": {"x": [0, 1]}}}},
+            r"tables\.imu: ranges: expected a column of all layouts, got 'x'",
+        ),
+        ({"parameters": {"unit": {"default": "gon", "choices": ["deg"], "help": ""}}}, "'gon' is not among"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_description_is_said_with_its_place(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ArchiveError, match=message):
+        spec_from_file(written(tmp_path, **changes))
+
+
+@pytest.mark.parametrize("data", [b"name: [", b"\xff\xfe\x00", b"- a list\n", b""])
+def test_a_file_that_is_no_description_is_an_error_with_its_path(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "rover.yaml"
+    path.write_bytes(data)
+    with pytest.raises(ArchiveError, match=r"rover\.yaml"):
+        spec_from_file(path)
+
+
+def test_the_user_s_own_descriptions_come_before_those_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "prefix" / "share" / "fieldplay_bringup" / "config" / "datasets"
+    own = tmp_path / "own"
+    for folder, names in ((installed, ("rover", "boat")), (own, ("rover",))):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.yaml").write_text("")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    monkeypatch.setenv("FIELDPLAY_DATASETS", str(own))
+    found = dataset_files()
+    assert (found["rover"], found["boat"]) == (own / "rover.yaml", installed / "boat.yaml")
+    assert "ameds" in found
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+TREES = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
+
+
+@given(TREES)
+def test_any_data_are_a_description_or_refused_with_their_place(data: object) -> None:
+    with pytest.raises(ArchiveError, match=r"^here"):
+        build(DatasetSpec, data, "here")
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "name"),
+    [
+        (r"GnssImu.*\.csv", "", "GnssImu*.csv"),
+        (r"MainCam_.*\.jpe?g", "", "MainCam_*.jpg"),
+        (r"odometry.*\.(log|txt)", "", "odometry*.log"),
+        (r"(sequence_?\d+_)?(gt|ground_?truth)\.txt", "", "gt.txt"),
+        (r"ida_sc_coordinates\.\w+", "", "ida_sc_coordinates.*"),
+        (r".*_?012\.txt", "", "*012.txt"),
+        (r"RangeBearingQAsciiData\.txt|matlab.*Laser_?H.*\.txt", "LaserHorizontal|matlabAsciiLaserData",
+         "LaserHorizontal/RangeBearingQAsciiData.txt"),
+    ],
+)  # fmt: skip
+def test_a_pattern_is_shown_as_the_first_name_that_it_stands_for(files: str, folder: str, name: str) -> None:
+    assert name_from_patterns(files, folder) == name

@@ -1,0 +1,165 @@
+"""Laser returns judged in a yard that is drawn by hand: what is solid stays, what is in the air is found and named."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fieldplay.dust.outcomes import (
+    IN_FRONT,
+    ISOLATED,
+    NO_RETURN,
+    OK,
+    UNKNOWN,
+)
+from fieldplay.dust.radar import (
+    RadarViews,
+    mounting_from_base,
+    nearest_from_returns,
+    no_views,
+)
+from fieldplay.dust.scans import Flags, Scans
+from fieldplay.dust.settings import IntegritySettings, integrity_from_settings
+from fieldplay.dust.verdicts import Integrity, filtered_ranges, integrity_from_scans
+from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
+
+SETTINGS = IntegritySettings()
+SETTLED = 80  # scans after which there is something to remember
+UNSEEN = ((8.0, 0.8, 0.06, 2.0), (9.0, -1.0, 0.2, 1.5))
+
+
+def views_of(yard: Yard, seconds: float) -> RadarViews:
+    stamps, turns = turns_of(yard, seconds)
+    return RadarViews(stamp_ns=stamps, nearest_m=np.stack([nearest_from_returns(SETTINGS, turn) for turn in turns]))
+
+
+def judged(yard: Yard, seconds: float = 4.0, laser: Array = LASER) -> tuple[Integrity, Scans, Flags]:
+    scans, airborne = scans_of(yard, seconds, laser)
+    mounting = mounting_from_base(laser, RADAR)
+    found = integrity_from_scans(SETTINGS, None, scans, views=views_of(yard, seconds), mounting=mounting)
+    return found, scans, airborne
+
+
+def flagged(found: Integrity) -> Flags:
+    return np.asarray((found.outcomes == IN_FRONT) | (found.outcomes == ISOLATED), bool)
+
+
+@pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
+def test_in_clear_air_nothing_is_flagged_and_most_is_judged(laser: Array) -> None:
+    found, scans, _ = judged(Yard(), laser=laser)
+    assert not flagged(found).any()
+    returns = np.isfinite(scans.ranges_m)[SETTLED:].sum()
+    assert (found.outcomes[SETTLED:] == OK).sum() > 0.85 * returns
+    assert {report.verdict for report in found.reports} == {"clear"}
+    assert len(found.reports) == 3
+
+
+@pytest.mark.parametrize("laser", [LASER, PORT], ids=["horizontal", "port"])
+@pytest.mark.parametrize(("per_m", "least_found"), [(0.03, 0.75), (0.3, 0.9), (1.0, 0.97)])
+def test_dust_before_what_the_radar_sees_is_found(laser: Array, per_m: float, least_found: float) -> None:
+    found, _, airborne = judged(Yard(air=Air(dust_per_m=per_m)), laser=laser)
+    hits = flagged(found) & airborne
+    assert hits[SETTLED:].sum() > least_found * airborne[SETTLED:].sum()
+    assert not (flagged(found) & ~airborne).any()
+    assert [report.verdict for report in found.reports[1:]] == ["dust or smoke"] * 2
+    if per_m > 0.1:
+        shares = [report.in_front for report in found.reports]
+        assert (found.outcomes[SETTLED:] == IN_FRONT).sum() > 10 * (found.outcomes[SETTLED:] == ISOLATED).sum()
+        assert min(shares) > 5 * SETTINGS.dust_share
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03])
+def test_drops_of_rain_stand_alone(share: float) -> None:
+    found, _, airborne = judged(Yard(air=Air(rain_share=share)))
+    late = found.outcomes[SETTLED:]
+    assert (late == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
+    assert not (flagged(found) & ~airborne).any()
+    assert (late == IN_FRONT).sum() < 0.03 * (late == ISOLATED).sum()
+    assert found.reports[-1].verdict == "rain"
+    assert found.reports[-1].isolated == pytest.approx(share, rel=0.25)
+
+
+def test_posts_that_the_radar_misses_stay_while_the_vehicle_stands() -> None:
+    found, scans, _ = judged(Yard(unseen_posts=UNSEEN))
+    empty, _ = scans_of(Yard(), 4.0)
+    on_posts = scans.ranges_m < empty.ranges_m - 1.0
+    assert on_posts[SETTLED:].sum() > 700
+    assert not flagged(found).any()
+    assert (found.outcomes[SETTLED:][on_posts[SETTLED:]] == OK).mean() > 0.95
+
+
+@pytest.mark.parametrize(("posts", "most"), [((), 0.001), (UNSEEN, 0.002)], ids=["seen", "missed"])
+def test_few_solid_returns_are_lost_while_the_vehicle_drives(
+    posts: tuple[tuple[float, float, float, float], ...], most: float
+) -> None:
+    found, scans, _ = judged(Yard(speed_m_s=1.0, unseen_posts=posts))
+    assert flagged(found).sum() < most * np.isfinite(scans.ranges_m).sum()
+    assert found.reports[-1].verdict == "clear"
+
+
+def test_dust_is_found_from_a_vehicle_that_drives() -> None:
+    found, scans, airborne = judged(Yard(speed_m_s=1.0, air=Air(dust_per_m=0.3)))
+    hits, false = flagged(found) & airborne, flagged(found) & ~airborne
+    assert hits[SETTLED:].sum() > 0.8 * airborne[SETTLED:].sum()
+    assert false.sum() < 0.001 * np.isfinite(scans.ranges_m).sum()
+    assert found.reports[-1].verdict == "dust or smoke"
+
+
+def test_somebody_whom_the_radar_sees_too_stays_though_he_is_new() -> None:
+    """He stands at 5 m from the third second on; the radar meets him as well."""
+    alone, somebody = Yard(), Yard(posts=(*Yard().posts, (5.0, 0.5, 0.25, 1.8)))
+    (before, _), (after, _) = scans_of(alone, 4.0), scans_of(somebody, 4.0)
+    late = (np.arange(len(before)) > len(before) // 2)[:, None]
+    scans = replace(before, ranges_m=np.where(late, after.ranges_m, before.ranges_m))
+    early_views, late_views = views_of(alone, 4.0), views_of(somebody, 4.0)
+    is_late = (np.arange(len(early_views.stamp_ns)) > len(early_views.stamp_ns) // 2)[:, None]
+    views = replace(early_views, nearest_m=np.where(is_late, late_views.nearest_m, early_views.nearest_m))
+    found = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting_from_base(LASER, RADAR))
+    on_him = late & (after.ranges_m < before.ranges_m - 1.0)
+    assert on_him.sum() > 500
+    settled = late[:, 0].argmax() + 45  # the radar's last turns without him count for 0.55 s
+    assert not flagged(found)[settled:].any()
+    assert (found.outcomes[settled:][on_him[settled:]] == OK).all()
+
+
+def test_without_a_radar_nothing_is_in_front_and_drops_are_still_found() -> None:
+    scans, airborne = scans_of(Yard(air=Air(rain_share=0.02)), 3.0)
+    mounting = mounting_from_base(LASER, RADAR)
+    found = integrity_from_scans(SETTINGS, None, scans, views=no_views(), mounting=mounting)
+    assert set(np.unique(found.outcomes).tolist()) == {NO_RETURN, ISOLATED, UNKNOWN}
+    assert (found.outcomes[SETTLED:] == ISOLATED)[airborne[SETTLED:]].mean() > 0.88
+    clear, _ = scans_of(Yard(), 3.0)
+    found = integrity_from_scans(SETTINGS, None, clear, views=no_views(), mounting=mounting)
+    assert [report.verdict for report in found.reports] == ["not judged"] * 2
+
+
+@pytest.mark.parametrize("cuts", [(1,), (37, 38, 150), tuple(range(1, 40))])
+def test_scans_may_come_in_any_pieces(cuts: tuple[int, ...]) -> None:
+    yard = Yard(air=Air(dust_per_m=0.2, rain_share=0.01))
+    scans, _ = scans_of(yard, 3.0)
+    mounting, views = mounting_from_base(LASER, RADAR), views_of(yard, 3.0)
+    whole = integrity_from_scans(SETTINGS, None, scans, views=views, mounting=mounting)
+    state, parts = None, []
+    for begin, end in zip((0, *cuts), (*cuts, len(scans)), strict=True):
+        part = scans.only(slice(begin, end))
+        parts.append(integrity_from_scans(SETTINGS, state, part, views=views, mounting=mounting))
+        state = parts[-1].last
+    assert np.array_equal(np.concatenate([part.outcomes for part in parts]), whole.outcomes)
+    assert [report for part in parts for report in part.reports] == whole.reports
+    for name in ("suspect", "in_front", "isolated", "unknown", "no_return"):
+        joined = np.concatenate([getattr(part.shares, name) for part in parts])
+        assert np.array_equal(joined, getattr(whole.shares, name), equal_nan=True)
+
+
+def test_a_flagged_range_is_no_number_and_all_others_are_as_they_were() -> None:
+    ranges = np.array([[1.0, 2.0, np.inf, np.nan, 3.0]])
+    outcomes = np.array([[OK, IN_FRONT, NO_RETURN, NO_RETURN, ISOLATED]], np.uint8)
+    assert np.array_equal(filtered_ranges(ranges, outcomes), [[1, np.nan, np.inf, np.nan, np.nan]], equal_nan=True)
+
+
+def test_settings_come_by_their_names_and_are_checked() -> None:
+    assert integrity_from_settings({"tolerance_m": 0.7, "lasers": ["a"]}) == IntegritySettings(tolerance_m=0.7)
+    with pytest.raises(ValueError, match="window_s: expected more than 0"):
+        integrity_from_settings({"window_s": 0.0})
+    with pytest.raises(ValueError, match="dust_share: expected a number from 0 on, got -1"):
+        integrity_from_settings({"dust_share": -1})

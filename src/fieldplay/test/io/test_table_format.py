@@ -1,0 +1,217 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.dialect import Dialect
+from fieldplay.io.table_format import (
+    ExpectedUnit,
+    TableSpec,
+    format_from_head,
+    normal_title,
+    units_of_titles,
+)
+
+SPEC = TableSpec(
+    layouts=[["time", "x", "y"], ["time", "x", "y", "_note"]],
+    header={"time": ["(unix_)?time(stamp)?"], "x": ["pos_x", "x"], "y": ["pos_y", "y"]},
+)
+ROWS = b"1656931512.25,1,2\n1656931512.50,3,4\n"
+
+
+def test_rows_without_a_header_are_read_by_position() -> None:
+    found = format_from_head(ROWS, SPEC)
+    assert found.dialect.columns == ("time", "x", "y")
+    assert (found.first_byte, found.first_line, found.mapping) == (0, 1, "position")
+
+
+def test_a_header_decides_the_order_and_unknown_columns_are_passed_over() -> None:
+    head = b"pos_y [m],comment,Timestamp (s),Pos X\n2,7,1656931512.25,1\n"
+    found = format_from_head(head, SPEC)
+    assert found.dialect.columns == ("y", "_1", "time", "x")
+    assert found.dialect.numbers == ("y", "x")
+    assert (found.first_byte, found.first_line, found.mapping) == (head.index(b"\n") + 1, 2, "header")
+
+
+def test_a_header_that_ends_in_a_lone_carriage_return_is_in_the_line_of_the_first_row() -> None:
+    head = b"time,x\r1656931512.5,1\n1656931513.5,2\n"
+    found = format_from_head(head, TableSpec(layouts=[["time", "x"]]))
+    assert (found.first_byte, found.first_line) == (head.index(b"\r") + 1, 1)
+
+
+def test_a_header_in_other_words_is_said_and_the_position_decides() -> None:
+    found = format_from_head(b"zeit,rechts,hoch\n" + ROWS, SPEC)
+    assert found.dialect.columns == ("time", "x", "y")
+    assert found.mapping == "position, its header is not understood"
+
+
+def test_comments_blank_lines_and_a_byte_order_mark_come_before_the_header() -> None:
+    head = b"\xef\xbb\xbf# made by hand\n\ntime,x,y\r\n" + ROWS
+    found = format_from_head(head, SPEC)
+    assert head[found.first_byte :] == ROWS
+    assert (found.first_line, found.mapping) == (4, "header")
+
+
+def test_a_header_behind_a_comment_sign_counts() -> None:
+    assert format_from_head(b"# time, y, x\n" + ROWS, SPEC).dialect.columns == ("time", "y", "x")
+
+
+@pytest.mark.parametrize(
+    ("row", "delimiter", "decimal_comma"),
+    [
+        ("1656931512.25,1,2", ",", False),
+        ("1656931512.25;1;2", ";", False),
+        ("1656931512,25;1,5;2,5", ";", True),
+        ("1656931512.25\t1\t2", "\t", False),
+        ("1656931512,25\t1\t2", "\t", True),
+        ('"1656931512.25","1","2"', ",", False),
+    ],
+)
+def test_the_delimiter_and_the_decimal_sign_are_found(row: str, delimiter: str, decimal_comma: bool) -> None:
+    found = format_from_head(f"{row}\n{row}\n".encode(), SPEC)
+    assert found.dialect == Dialect(("time", "x", "y"), delimiter, decimal_comma)
+
+
+def test_the_number_of_columns_is_what_most_rows_have() -> None:
+    found = format_from_head(b"1,2\n" + ROWS + b"1,2,3,4\n", SPEC)
+    assert found.dialect.columns == ("time", "x", "y")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"", "expected rows of numbers, got none"),
+        (b"time,x,y\n", "expected rows of numbers, got none"),
+        (b"1,2\n3,4\n", "expected 3 or 4 columns, got 2"),
+        (b"5\n6\n", "expected 3 or 4 columns, got 1"),
+        ("1,2,3\n".encode("utf-16"), "got UTF-16"),
+    ],
+)
+def test_what_has_no_known_layout_is_refused_with_expected_and_got(head: bytes, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
+        format_from_head(head, SPEC)
+
+
+def test_titles_lose_units_case_and_signs() -> None:
+    assert normal_title('" Drive-1 Velocity (m/s) [raw]"') == "drive_1_velocity"
+
+
+@given(st.binary(max_size=300))
+def test_any_beginning_has_a_format_or_is_refused(head: bytes) -> None:
+    try:
+        found = format_from_head(head, SPEC)
+    except ArchiveError:
+        return
+    assert 0 <= found.first_byte <= len(head)
+    assert "time" in found.dialect.columns
+
+
+def test_the_layout_of_a_log_with_blanks_is_told_by_the_number_of_its_fields() -> None:
+    spec = TableSpec(layouts=[["time", "x"], ["time", "_label", "x"]], blanks=True, extract={"x": r"(\d)"})
+    found = format_from_head(b"# begun\n  1656931512.25 imu 5)\r\n1656931512.50 imu 6)\r\n", spec)
+    assert found.dialect == Dialect(("time", "_label", "x"), ",", blanks=True, extract={"x": r"(\d)"})
+    assert (found.first_line, found.first_byte) == (2, 8)
+    assert found.rows_of([b"1656931512.25 imu 5)\n"])[0].values.tolist() == [[5]]
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "mapping"),
+    [
+        (b"1656931512.25,1,2,\n1656931512.50,3,4,\n", ("time", "x", "y", "_end"), "position"),
+        (b"1656931512,25;1;2;\n1656931512,50;3,5;4;\n", ("time", "x", "y", "_end"), "position"),
+        (b"1656931512.25\t1\t2\t\n", ("time", "x", "y", "_end"), "position"),
+        (b"y,x,time\n1,2,1656931512.25,\n", ("y", "x", "time", "_end"), "header"),
+        (b"y,x,time,\n1,2,1656931512.25,\n", ("y", "x", "time", "_end"), "header"),
+        (b"y,x,time,\n1,2,1656931512.25\n", ("y", "x", "time"), "header"),
+        (b"time,x,y,note\n1656931512.25,1,2,\n", ("time", "x", "y", "_3"), "header"),
+        (b"0,1656931512.25,1,2\n1,1656931512.50,3,4\n", ("_index", "time", "x", "y"), "position, behind an index"),
+        (b",y,x,time\n0,1,2,1656931512.25\n", ("_0", "y", "x", "time"), "header"),
+        (b"time,x,y\n7,1656931512.25,1,2\n", ("_index", "time", "x", "y"), "header, behind an index"),
+        (b"1656931512,1,2\n1656931513,3,4\n", ("time", "x", "y"), "position"),
+        (b"0,1656931512.25,1,2,\n", ("_index", "time", "x", "y", "_end"), "position, behind an index"),
+        (b"0,1656931512,2\n1,1656931513,4\n", ("time", "x", "y"), "position"),
+    ],
+)
+def test_an_index_and_what_a_last_delimiter_leaves_are_passed_over(
+    head: bytes, columns: tuple[str, ...], mapping: str
+) -> None:
+    found = format_from_head(head, SPEC)
+    assert (found.dialect.columns, found.mapping) == (columns, mapping)
+    assert len(found.rows_of([head[found.first_byte :]])[0].stamp_ns) == head[found.first_byte :].count(b"\n")
+
+
+@pytest.mark.parametrize("head", [b"time x y\n1656931512.25 1 2\n", b"  1656931512.25   1\t2  \r\n"])
+def test_blanks_part_fields_where_nothing_else_does(head: bytes) -> None:
+    found = format_from_head(head, SPEC)
+    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[1, 2]]
+
+
+def test_a_layout_may_have_any_number_of_columns_to_pass_over() -> None:
+    spec = TableSpec(layouts=[["time", "_*", "x", "y"]], blanks=True)
+    for labels in ("", "imu ", "imu: 17,3 x "):
+        text = f"1656931512.25 {labels}1 2\n".encode()
+        assert format_from_head(text, spec).rows_of([text])[0].values.tolist() == [[1, 2]]
+    with pytest.raises(ArchiveError, match="expected 3 and more columns, got 2"):
+        format_from_head(b"1656931512.25 1\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("times", "digits"),
+    [
+        (("1656931512.25", "1656931512.50"), {}),
+        (("1656931512250", "1656931512500"), {"time": 3}),
+        (("1656931512250000", "1656931512500000.5"), {"time": 6}),
+        (("1.65693151225e18", "1656931512500000000"), {"time": 9}),
+        (("0", "17"), {}),
+    ],
+)
+def test_the_unit_of_times_is_told_by_how_large_they_are(times: tuple[str, str], digits: dict[str, int]) -> None:
+    head = "".join(f"{time},1,2\n" for time in times).encode()
+    assert format_from_head(head, SPEC).dialect.digits == digits
+
+
+@pytest.mark.parametrize("titles", ["time,x [deg],y", "time,x_deg,y", "time,x (°),y", "time,x,y\ns,deg,m"])
+def test_a_unit_in_a_header_is_proof_unless_another_was_chosen(titles: str) -> None:
+    head = f"{titles}\n1656931512.25,180,2\n".encode()
+    layouts = [["time", "x", "y"]]
+    found = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad")}))
+    assert found.rows_of([head[found.first_byte :]])[0].values.tolist() == [[pytest.approx(np.pi), 2]]
+    assert "; x in deg by the header, made rad" in found.mapping
+    chosen = format_from_head(head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("rad", is_chosen=True)}))
+    assert chosen.rows_of([head[chosen.first_byte :]])[0].values.tolist() == [[180, 2]]
+    assert "; x in deg by the header, taken for rad, as chosen" in chosen.mapping
+    same = format_from_head(
+        head, TableSpec(layouts=layouts, units={"x": ExpectedUnit("deg"), "y": ExpectedUnit("rad")})
+    )
+    assert (same.dialect.factors, "made" in same.mapping) == ({}, False)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected", "factor"),
+    [
+        ("mag_x [mG]", "G", 1e-3),
+        ("mag_x_mg", "G", 1e-3),
+        ("mag_x (µT)", "G", 1e-2),
+        ("mag_x [G]", "mG", 1e3),
+        ("gyro_y_rad_s", "deg/s", math.degrees(1)),
+        ("gyro_y [°/s]", "rad/s", math.radians(1)),
+        ("gyro y (dps)", "rad/s", math.radians(1)),
+        ("Lat [degrees]", "rad", math.radians(1)),
+        ("pressure (hPa)", "Pa", 100),
+    ],
+)
+def test_a_title_s_unit_gives_the_factor_to_the_one_expected(title: str, expected: str, factor: float) -> None:
+    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit(expected)})
+    assert found.factors == {"x": pytest.approx(factor, rel=1e-12)}
+    assert found.told.startswith("; x in ") and found.told.endswith(f" by the header, made {expected}")
+
+
+@pytest.mark.parametrize(
+    "title", ["gyro_y", "gyro_y [deg/s]", "gyro_y_deg_s", "gyro_y [m/s]", "gyro_y [raw]", "", "[]"]
+)
+def test_the_unit_expected_another_kind_or_none_change_nothing(title: str) -> None:
+    found = units_of_titles(("time", "x"), [["time", title]], {"x": ExpectedUnit("deg/s")})
+    assert (dict(found.factors), found.told) == ({}, "")

@@ -1,0 +1,247 @@
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.io import scratch, table
+from fieldplay.io.containers import open_files
+from fieldplay.io.rows import KeptRows, TableRows
+from fieldplay.io.table import Table
+from fieldplay.io.table_format import TableSpec
+
+SPEC = TableSpec(layouts=[["time", "x"]])
+START = 1656931512
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "BLOCK_SIZE", 1000)
+
+
+class Opened:
+    """Opens tables in a folder of the test."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.path = folder / "archive"
+        self._stack = stack
+
+    def write(self, text: str, *, zipped: bool = False) -> None:
+        if zipped:
+            with zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("a.csv", text)
+        else:
+            self.path.mkdir()
+            (self.path / "a.csv").write_text(text)
+
+    def write_again(self, text: str) -> None:
+        self.path.mkdir(exist_ok=True)
+        (self.path / "a.csv").write_text(text)
+
+    def table(
+        self, text: str | None = None, *, zipped: bool = False, kept: KeptRows | None = None
+    ) -> tuple[Table, list[Defect]]:
+        if text is not None:
+            self.write(text, zipped=zipped)
+        defects: list[Defect] = []
+        files = self._stack.enter_context(open_files(self.path, defects.append))
+        plausible = (946684800 * 10**9, 4102444800 * 10**9)
+        table = Table(files, "a.csv", SPEC, defects.append, plausible_ns=plausible, kept=kept)
+        return table, defects
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    with ExitStack() as stack:
+        yield Opened(tmp_path, stack)
+
+
+def text_of(times: list[float]) -> str:
+    return "".join(f"{START + time:.3f},{index}\n" for index, time in enumerate(times))
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_the_blocks_together_are_the_whole_table(opened: Opened, zipped: bool) -> None:
+    table, defects = opened.table("time,x\n" + text_of([i / 100 for i in range(500)]), zipped=zipped)
+    assert table.count == 500
+    assert len(table.blocks) > 5
+    indices = list(range(len(table.blocks)))
+    parts = {index: table.rows(index) for index in reversed(indices)}
+    assert np.concatenate([parts[index].values[:, 0] for index in indices]).tolist() == list(range(500))
+    assert np.concatenate([parts[index].line for index in indices]).tolist() == list(range(2, 502))
+    assert np.concatenate([parts[index].stamp_ns for index in indices]).tolist() == [
+        START * 10**9 + i * 10**7 for i in range(500)
+    ]
+    assert defects == []
+
+
+def test_rows_between_two_times_are_found_across_blocks(opened: Opened) -> None:
+    table, _ = opened.table(text_of([i / 100 for i in range(500)]))
+    found = table.rows_between(START * 10**9 + 1_000000000, START * 10**9 + 3_005000000)
+    assert found.values[:, 0].tolist() == list(range(100, 301))
+    assert len(table.rows_between(0, 5)) == 0
+
+
+def test_times_that_run_back_or_stand_still_are_reported_and_their_rows_kept_in_order(opened: Opened) -> None:
+    table, defects = opened.table(text_of([0, 1, 0.5, 2, 2, 3]))
+    assert table.rows(0).values[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
+    assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 3), ("duplicate_time", 5)]
+    assert "runs back by 0.500000000 s" in str(defects[0])
+
+
+def test_a_time_that_runs_back_at_the_border_of_two_blocks_is_reported(opened: Opened) -> None:
+    table, defects = opened.table(text_of([*range(300), *range(100)]))
+    assert [(defect.kind, defect.row) for defect in defects] == [("backward_time", 301)]
+    assert table.count == 400
+
+
+def test_impossible_times_are_left_out_and_reported(opened: Opened) -> None:
+    table, defects = opened.table(f"0,7\n{START},8\n9000000000,9\n")
+    assert table.rows(0).values.tolist() == [[8]]
+    assert [(defect.kind, defect.row) for defect in defects] == [("implausible_time", 1), ("implausible_time", 3)]
+
+
+def test_bad_lines_are_reported_with_the_line_of_the_file(opened: Opened) -> None:
+    lines = text_of([float(i) for i in range(200)]).splitlines()
+    lines[150] = "oops"
+    table, defects = opened.table("# comment\ntime,x\n" + "\n".join(lines))
+    assert table.count == 199
+    assert [str(defect) for defect in defects] == ["a.csv:153: expected 2 columns, got 1: 'oops'"]
+
+
+def test_a_zip_that_breaks_off_gives_the_rows_before_the_break(opened: Opened) -> None:
+    opened.write(text_of([i / 7 for i in range(50_000)]), zipped=True)
+    content = bytearray(opened.path.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 2000] = b"\xff" * 2000
+    opened.path.write_bytes(content)
+    table, defects = opened.table()
+    assert 10_000 < table.count < 50_000
+    assert "damaged_file" in {defect.kind for defect in defects}
+    assert all(len(table.rows(index)) == block.count for index, block in enumerate(table.blocks))
+
+
+def test_a_table_of_unknown_layout_is_refused(opened: Opened) -> None:
+    with pytest.raises(ArchiveError, match="expected 2 columns, got 3"):
+        opened.table("1,2,3\n")
+
+
+def test_where_rows_may_share_a_time_they_are_counted_and_no_defect(opened: Opened) -> None:
+    opened.write(text_of([index // 4 for index in range(400)]))
+    defects: list[Defect] = []
+    with open_files(opened.path, defects.append) as files:
+        spec = TableSpec(layouts=[["time", "x"]], repeated_times=True)
+        table = Table(files, "a.csv", spec, defects.append, plausible_ns=(0, 2**62))
+    assert (table.count, table.repeated, defects) == (400, 300, [])
+    assert opened.table()[0].repeated == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "last", "is_cut"),
+    [
+        ("1.25 -2.50 3.75", "-4.00", False),
+        ("1.25 -2.50 3.75", "-4.0", True),
+        ("1.25 -2.50 3.75", "-4", True),
+        ("1.25 -2.5 3", "-4", False),
+        ("12034 -12050", "-1206", True),
+        ("12034 -12050", "12060", False),
+        ("9.8e-01 1.1e+00", "9.8e-0", True),
+        ("", "4", False),
+    ],
+)
+@pytest.mark.parametrize("many", [1, 300])
+def test_a_last_number_that_may_be_cut_costs_its_row_and_a_whole_one_does_not(
+    opened: Opened, rows: str, last: str, *, is_cut: bool, many: int
+) -> None:
+    before = rows.split() * many
+    text = "".join(f"{START + row},{number}\n" for row, number in enumerate(before))
+    table, defects = opened.table(f"{text}{START + len(before)},{last}")
+    assert table.count == len(before) + (not is_cut)
+    assert sum(len(table.rows(index)) for index in range(len(table.blocks))) == table.count
+    assert [(defect.kind, defect.row) for defect in defects] == [("cut_off_line", len(before) + 1)] * is_cut
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_last_line_with_its_end_is_whole(opened: Opened, end: str) -> None:
+    table, defects = opened.table(f"{START},1.25\n{START + 1},4{end}")
+    assert (table.count, defects) == (2, [])
+
+
+def test_what_is_expected_of_a_cut_line_is_told(opened: Opened) -> None:
+    _, defects = opened.table(text_of([0, 1]).replace(",", ",-425.961") + f"{START + 2},-4")
+    expected = "expected 4 decimals or more, as in the rows before, got '-4'; the file ends here, without a line end"
+    assert [str(defect) for defect in defects] == [f"a.csv:3: column x: {expected}"]
+
+
+def rows_of(table: Table) -> list[TableRows]:
+    return [table.rows(index) for index in range(len(table.blocks))]
+
+
+def test_rows_are_parsed_once_and_kept(opened: Opened) -> None:
+    table, _ = opened.table(text_of([1, 2]))
+    opened.write_again(text_of([7, 8]))
+    assert table.rows(0)["x"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("numbers", ["1,-0,16777216", "1e300,0.1,3", "inf,1,2"])
+def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(opened: Opened, numbers: str) -> None:
+    values = numbers.split(",") * 400
+    text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
+    held, defects = opened.table(text)
+    kept = KeptRows(most_held=2000)
+    table, _ = opened.table(kept=kept)
+    for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
+        assert rows.dialect == wanted.dialect
+        for name in ("stamp_ns", "clock_ns", "values", "line", "lists"):
+            column, expected = getattr(rows, name), getattr(wanted, name)
+            assert (column.dtype, column.shape, column.tobytes()) == (
+                expected.dtype,
+                expected.shape,
+                expected.tobytes(),
+            )
+    assert "inf" in numbers or defects == []
+
+
+def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow_it(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(scratch, "scratch_folder", lambda: str(folder))
+    sizes = []
+    for number in ("1.5", "0.1"):
+        opened.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
+        kept = KeptRows(most_held=0)
+        opened.table(kept=kept)
+        sizes.append(kept.file.size)
+    assert list(folder.iterdir()) == []
+    assert sizes == [1000 * (8 + 8 + 4), 1000 * (8 + 8 + 8)]
+
+
+def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, _ = opened.table(text_of([*range(200), 150, *range(200, 300)]))
+    for problem in ("no room", "no folder"):
+        kept = KeptRows(most_held=1000)
+        if problem == "no room":
+            kept.file = scratch.ScratchFile(share=0)
+        else:
+            monkeypatch.setattr(scratch, "scratch_folder", lambda: "/nowhere")
+        table, _ = opened.table(kept=kept)
+        for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
+            assert rows["x"].tolist() == wanted["x"].tolist()
+            assert rows.line.tolist() == wanted.line.tolist()
+    opened.write_again(text_of([0, 1]))
+    assert table.rows(0)["x"].tolist() != table.rows(len(table.blocks) - 1)["x"].tolist()
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_lines(opened: Opened) -> None:
+    lines = text_of([float(i) for i in range(200)]).splitlines()
+    lines[3], lines[120], lines[-1] = "oops", "x,1", f"{START + 200},"
+    _, defects = opened.table("\n".join(lines))
+    assert [(defect.row, defect.kind) for defect in defects] == [
+        (4, "short_row"),
+        (121, "not_a_number"),
+        (200, "cut_off_line"),
+    ]

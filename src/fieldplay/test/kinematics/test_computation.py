@@ -1,0 +1,170 @@
+"""What computations share: settings, rows that belong together, states, and going on in time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.kinematics.computation import (
+    JUMPED_BACK,
+    Computation,
+    FrameNames,
+    Made,
+    Output,
+    Pairs,
+    Setting,
+    States,
+)
+from fieldplay.messages.records import (
+    Clouds,
+    Code,
+    Diagnostics,
+    Joints,
+    Record,
+    Scalars,
+    State,
+    Values,
+    joined,
+)
+
+
+def joints(*stamps: int) -> Joints:
+    """One joint that stands at its time."""
+    stamp_ns = np.array(stamps, np.int64)
+    return Joints(stamp_ns=stamp_ns, names=("a",), position=stamp_ns[:, None].astype(float))
+
+
+def stamps_of(pairs: list[tuple[Any, Any]]) -> list[tuple[list[int], list[int]]]:
+    return [(one.stamp_ns.tolist(), other.stamp_ns.tolist()) for one, other in pairs]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_rows_of_one_time_belong_together_whichever_come_first(side: int) -> None:
+    pairs = Pairs()
+    assert pairs.add(side, joints(1, 2, 3)) == []
+    ((one, other),) = pairs.add(1 - side, joints(2, 3, 4))
+    assert (one.stamp_ns.tolist(), other.position[:, 0].tolist()) == ([2, 3], [2.0, 3.0])
+    assert stamps_of(pairs.add(side, joints(3, 4))) == [([4], [4])]
+
+
+def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> None:
+    pairs = Pairs()
+    for stamp in (1, 2, 3):
+        assert pairs.add(0, joints(stamp)) == []
+    assert stamps_of(pairs.add(1, joints(1, 3))) == [([1], [1]), ([3], [3])]
+    assert stamps_of(pairs.add(1, joints(2))) == [([2], [2])]
+
+
+def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> None:
+    pairs, met = Pairs(), []
+    heard = [(0, 1), (0, 2), (0, 3), (1, 3), (0, 8), (0, 9), (0, 1), (1, 8), (1, 9), (1, 1), (1, 2), (0, 2)]
+    for side, stamp in heard:  # the first heard of the second is 3
+        met += [one.stamp_ns[0] for one, _ in pairs.add(side, joints(stamp))]
+    assert met == [3, 8, 9, 1, 2]
+
+
+def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgotten() -> None:
+    pairs = Pairs()
+    for stamp in range(600):
+        pairs.add(0, joints(stamp))
+    assert pairs.add(1, joints(99)) == [] and stamps_of(pairs.add(1, joints(100))) == [([100], [100])]
+    pairs.add(0, joints(*range(1000, 3000)))
+    assert len(pairs.add(1, joints(1000))) == 1
+    pairs.forget()
+    assert pairs.add(1, joints(2000)) == []
+
+
+def test_a_state_holds_for_what_leaves_after_it() -> None:
+    states = States()
+    states.hear(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
+    states.hear(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
+    places = states.places(np.array([9, 10, 14, 15, 20, 99]))
+    assert places.tolist() == [-1, 0, 0, 1, 2, 2]
+    assert [states.values[place] for place in places[1:]] == [1, 1, 7, 2, 2]
+    with pytest.raises(TypeError, match="expected a state, got Scalars"):
+        states.hear(Scalars(stamp_ns=np.array([1]), values=np.array([1.0])))
+
+
+def test_lists_of_several_lengths_may_be_states() -> None:
+    states = States()
+    for count in (2, 3):
+        states.hear(Values(stamp_ns=np.array([count]), values=np.ones((1, count))))
+    assert [len(value) for value in states.values] == [2, 3]
+
+
+class Sum(Computation):
+    """Adds up."""
+
+    name = "sum"
+    each = "parts"
+    settings = (
+        Setting("frame_prefix", "", ""),
+        Setting("parts", ["left"], ""),
+        Setting("frame", "{frame_prefix}base", ""),
+        Setting("child_frames", ["tip"], ""),
+    )
+    outputs = (Output(topic="sum", type="std_msgs/msg/Float64"),)
+    total = 0.0
+
+    def step(self, name: str, record: Record) -> Made:
+        assert isinstance(record, Scalars)
+        self.follow(record.stamp_ns)
+        values = self.total + np.cumsum(record.values)
+        self.total = float(values[-1])
+        yield self.outputs[0], Scalars(stamp_ns=record.stamp_ns, values=values)
+
+    def reset(self) -> None:
+        super().reset()
+        self.total = 0.0
+
+
+def summed(computation: Computation, *stamps: int) -> float:
+    ((_, made),) = computation.step("numbers", Scalars(stamp_ns=np.array(stamps), values=np.ones(len(stamps))))
+    assert isinstance(made, Scalars)
+    return float(made.values[-1])
+
+
+def test_a_setting_may_follow_from_another_and_each_of_a_list_is_a_computation() -> None:
+    made = Sum.several({"frame_prefix": "r/", "parts": ["left", "right"]})
+    assert [one.given["parts"] for one in made] == [["left"], ["right"]]
+    assert (made[0].given["frame"], made[0].children) == ("r/base", ["r/tip"])
+
+
+def test_rows_go_on_until_time_runs_back_or_is_forgotten() -> None:
+    computation, warnings = Sum({}), list[str]()
+    computation.warn = warnings.append
+    assert (summed(computation, 10, 20), summed(computation, 20, 30)) == (2.0, 4.0)
+    computation.forget(30)
+    assert summed(computation, 40) == 5.0 and warnings == []
+    assert (summed(computation, 39), warnings) == (1.0, [JUMPED_BACK])
+    computation.forget(38)
+    assert (summed(computation, 50), len(warnings)) == (1.0, 1)
+
+
+def test_an_output_may_be_in_the_frame_of_an_input() -> None:
+    output = Output(topic="a", type="b", frame_of="scan")
+    assert output.framed({"scan": FrameNames("laser")}).frame == "laser"
+    assert Output(topic="a", type="b", frame="odom").framed({"scan": FrameNames("laser")}).frame == "odom"
+
+
+def test_records_are_joined_with_all_that_belongs_to_their_rows() -> None:
+    whole = joined([joints(1, 2), joints(3)])
+    assert whole.names == ("a",) and whole.stamp_ns.tolist() == [1, 2, 3]
+    told = [
+        Diagnostics(stamp_ns=np.array([i]), states=((State("a", i, str(i)),),), place=np.zeros(1, np.int64))
+        for i in (1, 2)
+    ]
+    assert [joined(told).states[place][0].message for place in joined(told).place] == ["1", "2"]
+
+
+def test_clouds_are_joined_and_chosen_without_being_read() -> None:
+    def clouds(*rows: int) -> Clouds:
+        def load(row: int) -> np.ndarray[Any, np.dtype[np.void]]:
+            return np.array([(float(rows[row]),)], [("x", "<f4")])
+
+        return Clouds(stamp_ns=np.array(rows), names=tuple(map(str, rows)), load=load)
+
+    whole = joined([clouds(1, 2), clouds(3)])
+    chosen = whole.only(whole.stamp_ns > 1)
+    assert (whole.names, chosen.names) == (("1", "2", "3"), ("2", "3"))
+    assert [float(chosen.load(row)["x"][0]) for row in (0, 1)] == [2.0, 3.0]

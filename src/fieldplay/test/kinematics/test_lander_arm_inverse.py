@@ -1,0 +1,71 @@
+"""Joints of InSight's arm from places of its tools, and back."""
+
+import numpy as np
+import pytest
+
+from fieldplay.kinematics.lander_arm import approach_angle, lander_arm_from_settings
+from fieldplay.kinematics.lander_arm_closed import (
+    Elbow,
+    joints_from_tool,
+    nearest_turns,
+    tool_place_from_joints,
+    within_limits,
+)
+from fieldplay.kinematics.lander_arm_settings import HANGING, RIGID
+from fieldplay_testing.lander_arm_settings import arm_settings, described
+
+ARM = lander_arm_from_settings(arm_settings())
+LIMITS = described()["constants"]["arm_limits"]
+LEAST, MOST = LIMITS["q_min_rad"], LIMITS["q_max_rad"]
+ON_HAND = [tool for tool in (*RIGID, *HANGING) if tool != "idc"]
+
+
+def postures(elbow: Elbow) -> np.ndarray:
+    """Joints within their limits, with the arm stretched away from the yaw axis and the elbow bent that way."""
+    angles = np.random.default_rng(7).uniform(LEAST, MOST, (4000, 4))
+    bend = np.sin(angles[:, 2])  # beyond half a turn it is down
+    is_bent = bend > 0.05 if elbow == "up" else bend < -0.05
+    reach = 0.9753 * np.cos(angles[:, 1]) + 0.8568 * np.cos(angles[:, 1] + angles[:, 2])
+    return angles[is_bent & (reach > 0.5)]
+
+
+@pytest.mark.parametrize("elbow", ["up", "down"])
+@pytest.mark.parametrize("tool", ON_HAND)
+def test_joints_come_back_from_the_place_of_a_tool(tool: str, elbow: Elbow) -> None:
+    angles = postures(elbow)
+    assert len(angles) > 50
+    approach = approach_angle(ARM, "grapple_attach" if tool in HANGING else tool, angles)
+    found = joints_from_tool(ARM, tool, tool_place_from_joints(ARM, tool, angles), approach=approach, elbow=elbow)
+    np.testing.assert_allclose(nearest_turns(found, LEAST, MOST), nearest_turns(angles, LEAST, MOST), atol=1e-9)
+    assert within_limits(found, LEAST, MOST).all()
+
+
+def test_the_camera_s_place_gives_the_first_three_joints() -> None:
+    angles = postures("up")
+    angles[:, 3] = 0.0
+    found = joints_from_tool(ARM, "idc", tool_place_from_joints(ARM, "idc", angles), approach=np.zeros(len(angles)))
+    np.testing.assert_allclose(tool_place_from_joints(ARM, "idc", found), tool_place_from_joints(ARM, "idc", angles))
+    same = np.abs(found[:, 2] - angles[:, 2]) < 1e-9
+    assert same.mean() > 0.8  # the camera stands off the forearm: near the stretched arm there is the other bend
+
+
+def test_elbow_up_and_down_reach_the_same_place() -> None:
+    place = [1.3, 0.2, 0.4]
+    up, down = (joints_from_tool(ARM, "scoop", place, approach=1.2, elbow=elbow) for elbow in ("up", "down"))
+    assert up[2] > 0 > down[2]
+    for angles in (up, down):
+        np.testing.assert_allclose(tool_place_from_joints(ARM, "scoop", angles), place, atol=1e-12)
+        np.testing.assert_allclose(approach_angle(ARM, "scoop", angles), 1.2, atol=1e-12)
+
+
+def test_what_is_out_of_reach_has_no_joints_and_stands_within_no_limits() -> None:
+    places = [[1.3, 0.2, 0.4], [2.6, 0.2, 0.4], [0.05, 0.0, 0.4]]
+    found = joints_from_tool(ARM, "blade_1", places, approach=0.3)
+    assert np.isfinite(found[0]).all()
+    assert np.isnan(found[1:]).any(axis=-1).all()
+    assert within_limits(found, LEAST, MOST).tolist() == [True, False, False]
+
+
+def test_a_joint_beyond_its_stop_is_seen_and_full_turns_are_not_counted() -> None:
+    beyond = [[0.0, 0.0, 1.0, 0.0], [1.6, 0.0, 1.0, 0.0], [1.6 - 2 * np.pi, 0, 1, 0], [2 * np.pi, 0.0, 1.0, 0.0]]
+    assert within_limits(beyond, LEAST, MOST).tolist() == [True, False, False, True]

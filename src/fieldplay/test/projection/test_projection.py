@@ -1,0 +1,125 @@
+"""Times as people write them, rows nearest to a time, and frames that do not move."""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+import numpy as np
+import pytest
+
+from fieldplay.core.dates import distance_text, time_of_text, time_text
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.datasets.registry import dataset_files
+from fieldplay.datasets.spec import spec_from_file
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.records import Record, Temperature
+from fieldplay.projection.choice import nearest_rows
+from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
+from fieldplay.projection.projection import overlay_parameters
+from fieldplay.streams.streams import Span
+
+BEGIN_NS = 1_224_050_945_437_000_000
+STILL = [0.0, 0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ns"),
+    [
+        ("0", BEGIN_NS),
+        ("12.000000001", BEGIN_NS + 12_000_000_001),
+        ("-1.5", BEGIN_NS - 1_500_000_000),
+        ("1224050945.437", BEGIN_NS),
+        ("2008-10-15T06:09:05.437Z", BEGIN_NS),
+        ("2008-10-15 06:09:05,437", BEGIN_NS),
+        ("2008-10-15t06:09:05.437000000+00:00", BEGIN_NS),
+        ("2008-10-15T06:09", BEGIN_NS - 5_437_000_000),
+    ],
+)
+def test_times_are_exact_in_every_form(text: str, expected_ns: int) -> None:
+    assert time_of_text(text, BEGIN_NS) == expected_ns
+
+
+@pytest.mark.parametrize(
+    "text", ["noon", "", "2008-10-15", "2008-10-15T06:09:05+11:00", "2008-02-30T00:00:00", "nan", "1e99"]
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        time_of_text(text, BEGIN_NS)
+
+
+def test_times_are_told_exactly() -> None:
+    seconds = datetime(2008, 10, 15, 6, 9, 5, tzinfo=timezone.utc).timestamp()
+    assert time_text(BEGIN_NS) == f"2008-10-15T06:09:05.437000000Z ({seconds:.0f}.437000000)"
+    assert distance_text(3_000_000, 1_000_000, "it") == "0.002000 s after it"
+    assert distance_text(0, 1_500_000_000, "it") == "1.500000 s before it"
+    assert distance_text(7, 7, "it") == "at it"
+
+
+class Spans:
+    """A stream whose spans overlap, and that counts what is loaded."""
+
+    def __init__(self, stamps: Sequence[Sequence[int]]) -> None:
+        self._stamps = stamps
+        self.spans = [Span(part[0], part[-1], len(part)) for part in stamps]
+        self.loaded: list[int] = []
+
+    def load(self, index: int) -> Record:
+        self.loaded.append(index)
+        stamp_ns = np.array(self._stamps[index], np.int64)
+        return Temperature(stamp_ns=stamp_ns, temperature_deg_c=np.zeros(len(stamp_ns)))
+
+
+def test_the_nearest_rows_come_from_all_spans_and_no_more_is_loaded_than_it_takes() -> None:
+    stream = Spans([[0, 10, 20], [100, 110, 125], [15, 40, 95], [500, 600]])
+    stamps = [row.stamp_ns for row in nearest_rows(stream, 97, 3)]
+    assert stamps == [95, 100, 110]
+    assert sorted(stream.loaded) == [1, 2]
+    assert [row.stamp_ns for row in nearest_rows(stream, 15, 1)] == [15]
+    assert [row.stamp_ns for row in nearest_rows(stream, 105, 1)] == [100]  # of two as near the earlier
+    assert len(nearest_rows(stream, 0, 99)) == 11
+
+
+def tree() -> Frames:
+    """A base that goes forward by 1 m/s in odom, a laser on it, and a camera on an arm that nobody has moved."""
+    frames = Frames()
+    times = np.arange(0, 2_000_000_000, 100_000_000)
+    values = np.tile(STILL, (len(times), 1))
+    values[:, 0] = times / 1e9
+    frames.add("odom", "base_link", is_static=False, stamp_ns=times, values=values)
+    frames.add("base_link", "laser", is_static=True, stamp_ns=times[:1], values=np.array([STILL]))
+    frames.add("hand", "camera", is_static=True, stamp_ns=times[:1], values=np.array([STILL]))
+    return frames
+
+
+def test_motion_is_followed_in_the_root_unless_none_is_wanted() -> None:
+    frames, then_ns = tree(), np.array([1_000_000_000, 1_250_000_000])
+    motion = motion_of_sensor(frames, "laser", 1_500_000_000, then_ns=then_ns, fixed="auto")
+    np.testing.assert_allclose(motion.now_t_then[:, 0, 3], [-0.5, -0.25])
+    assert (motion.frame, motion.moved_m) == ("odom", pytest.approx(0.5))
+    still = motion_of_sensor(frames, "laser", 1_500_000_000, then_ns=then_ns, fixed="none")
+    np.testing.assert_array_equal(still.now_t_then, np.tile(np.eye(4), (2, 1, 1)))
+    assert fixed_frame(frames, "camera", "auto") == ""  # which does not move in its root
+
+
+def test_motion_that_is_not_known_is_left_out_or_refused_if_it_was_asked_for() -> None:
+    then_ns = np.array([9_000_000_000])
+    assert motion_of_sensor(tree(), "laser", 9_100_000_000, then_ns=then_ns, fixed="auto").frame == ""
+    with pytest.raises(ArchiveError, match="where laser was in odom is not known"):
+        motion_of_sensor(tree(), "laser", 9_100_000_000, then_ns=then_ns, fixed="odom")
+    with pytest.raises(UsageError, match="there is no frame 'moon'; there are base_link, camera,"):
+        fixed_frame(tree(), "laser", "moon")
+
+
+def test_frames_that_nothing_joins_are_named() -> None:
+    with pytest.raises(ArchiveError, match=r"nothing joins laser \(below odom\) and camera \(below hand\)"):
+        transform_at(tree(), "camera", "laser", 0)
+
+
+def test_the_live_node_is_told_the_topics_and_the_dataset_s_own_row() -> None:
+    acfr, ameds = (spec_from_file(dataset_files()[name]) for name in ("acfr", "ameds"))
+    told = overlay_parameters(acfr, "laser_port, visual_camera", images="raw")
+    assert (told["scan"], told["image"]) == ("laser_port/scan", "visual_camera/image_raw")
+    assert len(told["camera_t_sensor"]) == 16
+    told = overlay_parameters(ameds, "lidar,main_cam", images="compressed")
+    assert told == {"cloud": "lidar/points", "image": "main_cam/image_raw/compressed"}
+    with pytest.raises(UsageError, match="expected LASER,CAMERA, got 'lidar'"):
+        overlay_parameters(ameds, "lidar", images="raw")

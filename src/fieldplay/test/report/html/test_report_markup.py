@@ -1,0 +1,171 @@
+"""Markup, numbers and axes of a page."""
+
+import html.parser
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core import ticks
+from fieldplay.core.dates import utc_text
+from fieldplay.core.ticks import number_axis, time_axis
+from fieldplay.report.html.charts import Curve, line_chart
+from fieldplay.report.html.markup import element, path_text, text, void
+from fieldplay.report.html.page import Section, page_of_sections
+from fieldplay.report.html.plane import plane_of_points
+
+
+class Reader(html.parser.HTMLParser):
+    """Hears the elements and texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def read(markup: str) -> Reader:
+    reader = Reader()
+    reader.feed(markup)
+    reader.close()
+    return reader
+
+
+@given(st.text())
+def test_no_text_becomes_markup(name: str) -> None:
+    found = read(element("p", element("b", name), path_text(name), title=name))
+    assert set(found.tags) <= {"p", "b", "wbr"}
+    assert [key for key, _ in found.attributes] == ["title"]
+
+
+def test_what_files_hold_is_shown_as_it_is() -> None:
+    found = read(element("b", "<script>alert('x')</script> & \"co\""))
+    assert found.tags == ["b"]
+    assert "".join(found.texts) == "<script>alert('x')</script> & \"co\""
+
+
+def test_what_no_page_can_hold_is_replaced_and_what_is_endless_is_cut() -> None:
+    assert text("a\x00b\udcff\x1bc") == "a\ufffdb\ufffd\ufffdc"
+    assert len(text("x" * 10_000)) < 1100
+
+
+def test_names_may_break_after_a_slash_only() -> None:
+    assert path_text("/stereo/left<1>") == "/stereo/<wbr>left&lt;1&gt;"
+
+
+def test_an_attribute_that_is_none_is_left_out() -> None:
+    assert element("a", "x", class_="k", href=None, aria_label="y") == '<a class="k" aria-label="y">x</a>'
+    assert void("meta", name="viewport") == '<meta name="viewport">'
+
+
+def test_a_page_asks_for_nothing_and_runs_nothing() -> None:
+    page = page_of_sections("a <b>", element("h1", "t"), [Section("one", "One", element("p", "x"), "lead")])
+    found = read(page)
+    assert "script" not in found.tags
+    assert ("content", "default-src 'none'; img-src data:; style-src 'unsafe-inline'") in found.attributes
+    assert ("href", "#one") in found.attributes and ("id", "one") in found.attributes
+    addresses = [value for key, value in found.attributes if key in ("href", "src")]
+    assert all(value is not None and value.startswith(("#", "data:")) for value in addresses)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (0.0, 1.0, ["0", "0.5", "1.0"]),
+        (-3.0, 2.0, ["\u22122", "0", "2"]),
+        (73999.9, 74000.1, ["73999.9", "74000.0", "74000.1"]),
+        (-2e-5, 4e-5, ["\u22122e-5", "0", "2e-5", "4e-5"]),
+        (5.0, 5.0, ["4.8", "5.0", "5.2"]),
+        (0.0, 0.0, ["\u22121", "0", "1"]),
+        (math.nan, math.nan, ["0", "0.25", "0.50", "0.75", "1.00"]),
+    ],
+)
+def test_axes_have_round_numbers_with_the_decimals_they_need(low: float, high: float, labels: list[str]) -> None:
+    assert [label for _, label in number_axis(low, high).ticks] == labels
+
+
+@given(st.floats(-1e12, 1e12), st.floats(1e-9, 1e12))
+def test_every_axis_has_a_few_labels_that_differ_and_lie_on_it(low: float, length: float) -> None:
+    axis = number_axis(low, low + length)
+    assert 1 <= len(axis.ticks) <= 6
+    assert all(-1e-9 <= axis.share(value) <= 1 + 1e-9 for value, _ in axis.ticks)
+    assert axis.low <= low <= low + length <= axis.high
+
+
+@pytest.mark.parametrize(
+    ("seconds", "labels"),
+    [
+        (4.0, ["0 s", "1 s", "2 s", "3 s", "4 s"]),
+        (0.3, ["0 s", "0.1 s", "0.2 s", "0.3 s"]),
+        (571.0, ["0 min", "5 min"]),
+        (1502.0, ["0 min", "10 min", "20 min"]),
+        (40_000.0, ["0 h", "6 h"]),
+        (0.0, ["0 s"]),
+    ],
+)
+def test_times_along_an_axis_are_round_in_their_own_unit(seconds: float, labels: list[str]) -> None:
+    found = [label for _, label in time_axis(seconds).ticks]
+    assert found[: len(labels)] == labels
+    assert len(found) <= 6
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (134.1, "134"),
+        (0.0333333, "0.0333"),
+        (-2.5, "\u22122.5"),
+        (1e9, "1e+09"),
+        (100.0, "100"),
+    ],
+)
+def test_numbers_are_short(value: float, shown: str) -> None:
+    assert ticks.number_text(value) == shown
+
+
+def test_counts_sizes_and_times_are_written_as_one_says_them() -> None:
+    assert ticks.count_text(1234567) == "1\u202f234\u202f567"
+    assert [ticks.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
+    assert [ticks.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
+    assert [ticks.size_text(n) for n in (0, 999, 12_300, 4_000_000_000)] == ["0 B", "999 B", "12.3 kB", "4 GB"]
+    assert [ticks.duration_text(s) for s in (0.5, 59.0, 571.0, 7500.0)] == ["0.5 s", "59 s", "9 min 31 s", "2 h 05 min"]
+    assert ticks.duration_text(35_334_000.0) == "408 d 23 h"
+    assert utc_text(1656931512 * 10**9) == "2022-07-04 10:45:12"
+    assert utc_text(10**30) == f"{10**30} ns"
+
+
+def test_a_curve_breaks_where_it_has_no_values_for_long() -> None:
+    x = np.r_[0.0:1.0:0.1, 5.0:6.0:0.1]
+    chart = line_chart("c", [Curve("", x, np.sin(x))], unit="m", x_axis=time_axis(6.0))
+    assert chart.count('class="line s0"') == 2
+
+
+def test_more_curves_than_one_can_tell_apart_are_told_and_not_drawn() -> None:
+    x = np.arange(3.0)
+    curves = [Curve(f"joint_{k}", x, x * k) for k in range(11)]
+    chart = line_chart("c", curves, unit="rad", x_axis=time_axis(2.0))
+    assert "3 more not drawn" in chart
+    assert "joint_7" in chart and "joint_8" not in chart
+
+
+@pytest.mark.parametrize(
+    "points", [[[0.0, 0.0]], [[0.0, 0.0], [100.0, 0.0]], [[0.0, 0.0], [0.0, 80.0]], [[1.0, 2.0], [3.0, 9.0]]]
+)
+def test_a_plane_holds_its_points_and_is_neither_a_line_nor_a_tower(points: list[list[float]]) -> None:
+    plane = plane_of_points(np.array(points))
+    assert all(plane.holds(x, y) for x, y in points)
+    assert 0.7 < plane.ratio < 2.0
+    assert plane.units(np.array([[plane.x_low, plane.y_high]])).tolist() == [[0.0, 0.0]]
+    assert plane.style(plane.x_low, plane.y_high) == "left:0%;top:0%"

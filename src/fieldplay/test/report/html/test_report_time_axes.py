@@ -1,0 +1,263 @@
+"""Axes of time that pass over gaps: which gaps, where each time lies, what the labels say, and what is not drawn."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core.gaps import joined_intervals, length_within, pieces_of_intervals
+from fieldplay.core.ticks import time_axis
+from fieldplay.messages.batches import Topic
+from fieldplay.recording.source import Subject
+from fieldplay.report.html.charts import Curve, held, line_chart
+from fieldplay.report.html.cut_axis import break_labels, cut_time_axis, gap_text
+from fieldplay.report.panels.overview import Overview, StreamTimes
+from fieldplay.report.panels.signals import SignalPanel
+from fieldplay.report.panels.streams import stream_sections, told_of
+from fieldplay_testing.messages_by_hand import START_NS, make
+from fieldplay_testing.records_by_hand import batch
+
+SECOND = 10**9
+DAY_S = 86_400.0
+DAY = 86_400 * SECOND
+NOON_NS = 1_545_220_800 * SECOND  # 2018-12-19 12:00:00
+SESSIONS = np.array([[0.0, 20.0], [190 * DAY_S, 190 * DAY_S + 20], [400 * DAY_S, 400 * DAY_S + 40]])
+
+
+def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **notes: str) -> Overview:
+    """A recording with topics of numbers at these times."""
+    subject = Subject(title="", name="", kind="", size_bytes=0, skip_gaps_s=skip_gaps_s, notes=notes)
+    overview = Overview(subject=subject)
+    for name, stamp_ns in stamps.items():
+        times = overview.streams.setdefault(Topic(name, "std_msgs/msg/Float64"), StreamTimes())
+        times.add(NOON_NS + stamp_ns.astype(np.int64))
+        times.take_in()
+    return overview
+
+
+def sessions(*begins_s: float, seconds: float = 20.0, rate_hz: float = 10.0) -> np.ndarray:
+    """Times (n,) in ns of several sessions."""
+    steps = np.arange(round(seconds * rate_hz)) / rate_hz
+    return np.rint((np.array(begins_s)[:, None] + steps).reshape(-1) * SECOND).astype(np.int64)
+
+
+def text_of(body: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
+
+
+def test_each_piece_has_as_much_of_the_axis_as_of_the_time() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    begins, ends = axis.shares(SESSIONS[:, 0]), axis.shares(SESSIONS[:, 1])
+    assert (begins[0], ends[-1]) == (0.0, 1.0)
+    lengths = ends - begins
+    assert lengths / lengths[0] == pytest.approx([1.0, 1.0, 2.0])
+    assert 0.9 < lengths.sum() < 1.0  # the marks take the rest
+    assert axis.share(10.0) == pytest.approx(lengths[0] / 2)
+
+
+def test_the_marks_of_gaps_say_how_long_they_are() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    assert [each.label for each in axis.breaks] == ["190 d", "210 d"]
+    assert [gap_text(s) for s in (45.0, 738.0, 19_440.0, 1_062_720.0)] == ["45 s", "12.3 min", "5.4 h", "12.3 d"]
+
+
+def test_labels_are_dates_and_times_of_day_and_the_lines_between_are_round() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS + SECOND // 4, most=8)
+    labels = [label for _, label in axis.ticks if label]
+    assert labels[:2] == ["2018-12-19\n12:00:00", "2019-06-27\n12:00:00"]
+    seconds = [(NOON_NS / SECOND + 0.25 + value) % 10.0 for value, label in axis.ticks if not label]
+    assert np.minimum(seconds, 10.0 - np.array(seconds)) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_time_of_the_same_day_has_no_second_date() -> None:
+    pieces = np.array([[0.0, 3600.0], [6 * 3600.0, 7 * 3600.0]])
+    labels = [label for _, label in cut_time_axis(pieces, start_ns=NOON_NS, most=5).ticks if label]
+    assert labels[0] == "2018-12-19\n12:00" and "18:00" in labels
+    assert not any("\n" in label for label in labels[1:])
+
+
+@pytest.mark.parametrize("start_ns", [NOON_NS, 0])
+def test_a_short_recording_has_seconds_since_its_start(start_ns: int) -> None:
+    pieces = np.array([[0.0, 20.0], [1830.0, 1850.0]])
+    labels = [label for _, label in cut_time_axis(pieces, start_ns=start_ns).ticks if label]
+    assert labels == ["0 s", "1830 s"]
+
+
+def test_a_clock_that_was_never_set_has_no_dates() -> None:
+    labels = [label for _, label in cut_time_axis(SESSIONS, start_ns=0).ticks if label]
+    assert labels and not any("1970" in label for label in labels)
+
+
+LENGTHS = st.lists(st.tuples(st.integers(0, 10**14), st.integers(SECOND, 10**17)), min_size=2, max_size=40)
+
+
+@given(LENGTHS, st.integers(0, 2 * 10**18))
+def test_every_cut_axis_runs_forwards_and_its_labels_have_room(lengths: list[tuple[int, int]], start: int) -> None:
+    ends = np.cumsum([part / SECOND for pair in lengths for part in pair])
+    borders = np.append(0.0, ends)[:-1].reshape(-1, 2)
+    axis = cut_time_axis(borders, start_ns=start, most=4)
+    shares = axis.shares(np.sort(borders.reshape(-1)))
+    assert (np.diff(shares) >= -1e-12).all() and shares[0] >= 0 and shares[-1] <= 1 + 1e-9
+    labelled = axis.shares(np.array([value for value, label in axis.ticks if label]))
+    assert len(labelled) >= 1 and (np.diff(labelled) >= 0.29).all()
+    inner = np.linspace(0.0, 1.0, 101)
+    values = axis.values(inner)
+    there = np.isfinite(values)
+    assert np.diff(values[there]).min(initial=0.0) >= 0
+    if ends[-1] < 1e6 and (borders[:, 1] - borders[:, 0]).min() > 1:
+        assert axis.shares(values[there]) == pytest.approx(inner[there], abs=1e-6)
+
+
+def test_an_axis_turned_round_has_its_marks_in_the_same_gaps() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    times = np.array([0.0, 5.0, 190 * DAY_S, 400 * DAY_S + 40])
+    assert axis.turned().shares(times) == pytest.approx(1.0 - axis.shares(times))
+    middle = np.mean(axis.breaks[0].shares)
+    assert np.isnan(axis.turned().values(np.array([1.0 - middle, 0.5]))).tolist() == [True, False]
+
+
+def test_times_within_a_gap_are_put_at_its_begin() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    assert axis.share(100 * DAY_S) == axis.share(20.0)
+    assert axis.pieces_of(np.array([20.0, 100 * DAY_S, 190 * DAY_S])).tolist() == [0, 0, 1]
+
+
+def test_of_many_gaps_the_longest_are_told() -> None:
+    pieces = np.cumsum(np.tile([5.0, DAY_S], 30)).reshape(-1, 2)
+    pieces = np.stack([np.append(0.0, pieces[:-1, 1]), pieces[:, 0]], axis=-1)
+    pieces[20:] += 9 * DAY_S
+    axis = cut_time_axis(pieces, start_ns=NOON_NS)
+    labels = re.findall(r">([\d.]+ \w+)</span>", break_labels(axis))
+    assert len(axis.breaks) == 29 and "10 d" in labels and len(labels) < 8
+
+
+def test_no_line_crosses_a_gap() -> None:
+    x = np.concatenate([begin + np.arange(0.0, 20.0, 0.5) for begin in SESSIONS[:, 0]])
+    curve = Curve("", x, np.sin(x % 1000))
+    chart = line_chart("c", [curve], unit="m", x_axis=cut_time_axis(SESSIONS, start_ns=NOON_NS))
+    lines = [np.array(path.split(), float)[::2] for path in re.findall(r'd="M([^"]*)" class="line s0"', chart)]
+    assert len(lines) == 3
+    assert lines[0].max() < lines[1].min() and lines[1].max() < lines[2].min()
+    assert chart.count('class="break"') == 1 and "190 d" in chart
+
+
+def test_few_far_values_of_other_pieces_do_not_hide_where_a_curve_breaks() -> None:
+    """Pieces of one value each are points, which can be seen."""
+    curve = Curve("", SESSIONS[:, 0], np.arange(3.0))
+    chart = line_chart("c", [curve], unit="", x_axis=cut_time_axis(SESSIONS, start_ns=NOON_NS))
+    assert chart.count('class="point s0"') == 3
+
+
+def test_a_state_holds_until_the_next_message_and_in_all_pieces() -> None:
+    axis = cut_time_axis(SESSIONS, start_ns=NOON_NS)
+    found = held(Curve("", np.array([5.0, 190 * DAY_S + 8]), np.array([2.0, 7.0])), axis)
+    rows = [(round(axis.share(x), 3), y) for x, y in zip(found.x.tolist(), found.y.tolist(), strict=True)]
+    change = round(axis.share(190 * DAY_S + 8), 3)
+    assert rows[0] == (round(axis.share(5.0), 3), 2.0) and rows[-1] == (1.0, 7.0)
+    assert (round(axis.share(20.0), 3), 2.0) in rows and (round(axis.share(190 * DAY_S), 3), 2.0) in rows
+    assert [y for share, y in rows if share == change] == [2.0, 7.0]
+
+
+def test_intervals_are_joined_where_they_overlap_or_lie_near() -> None:
+    intervals = np.array([[50, 60], [0, 10], [12, 20], [5, 14], [61, 61]])
+    assert joined_intervals(intervals, 5).tolist() == [[0, 20], [50, 61]]
+    assert length_within(np.array([[0, 20], [50, 61]]), 15, 55) == 10
+
+
+def test_gaps_are_passed_over_from_the_length_on_that_the_dataset_says() -> None:
+    intervals = np.array([[0, 20], [32, 52], [57, 77]]) * SECOND
+    assert len(pieces_of_intervals(intervals, skip_gaps_ns=10 * SECOND, usual_ns=SECOND / 10)) == 2
+    assert len(pieces_of_intervals(intervals, skip_gaps_ns=15 * SECOND, usual_ns=SECOND / 10)) == 1
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "recorded_s", "pieces"),
+    [
+        (40.0, 20.0, 1),  # shorter than a minute
+        (90.0, 20.0, 2),
+        (90.0, 600.0, 1),  # less than a fifth of the whole
+        (400.0, 600.0, 2),
+    ],
+)
+def test_where_nothing_is_said_only_gaps_that_make_up_much_are_passed_over(
+    gap_s: float, recorded_s: float, pieces: int
+) -> None:
+    intervals = np.array([[0.0, recorded_s / 2], [recorded_s / 2 + gap_s, recorded_s + gap_s]]) * SECOND
+    found = pieces_of_intervals(intervals.astype(np.int64), skip_gaps_ns=0, usual_ns=SECOND / 10)
+    assert len(found) == pieces
+
+
+def test_rare_messages_at_even_times_are_no_gaps() -> None:
+    overview = recording_of({"/pressure": np.arange(60) * 600 * SECOND})
+    assert len(overview.pieces_ns) == 1
+    assert not overview.time_axis().breaks
+
+
+def test_gaps_that_do_not_show_are_left_in() -> None:
+    """A day of driving with a pause of two minutes, and a week without anything."""
+    long = sessions(0.0, 8 * 3600 + 120.0, 7 * DAY_S, seconds=8 * 3600.0, rate_hz=1.0)
+    overview = recording_of({"/imu": long}, skip_gaps_s=10.0)
+    assert [each.label for each in overview.time_axis().breaks] == ["6.33 d"]
+
+
+def test_a_recording_without_gaps_has_the_axis_that_it_always_had() -> None:
+    overview = recording_of({"/imu": sessions(0.0, seconds=20.0)})
+    assert overview.time_axis() == time_axis(overview.duration_s)
+
+
+def test_a_topic_of_few_messages_does_not_fill_the_gap() -> None:
+    overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S), "/tool": np.array([0, 190 * DAY])})
+    assert np.diff(overview.pieces_ns)[:, 0].tolist() == [199 * SECOND // 10] * 2
+    assert overview.recorded_s == pytest.approx(39.8)
+
+
+def test_rates_and_pauses_are_those_of_the_time_that_was_recorded() -> None:
+    imu = sessions(0.0, 190 * DAY_S)
+    late = np.delete(imu, np.arange(50, 90))
+    overview = recording_of({"/imu": imu, "/late": late, "/tool": np.array([0, 8 * SECOND, 190 * DAY])})
+    told = {topic.name: told_of(overview, times) for topic, times in overview.streams.items()}
+    assert told["/imu"].rate_hz == pytest.approx(10.0)
+    assert (told["/imu"].pauses, told["/imu"].longest_gap_s) == (0, pytest.approx(0.1))
+    assert (told["/late"].pauses, told["/late"].longest_gap_s) == (1, pytest.approx(4.1))
+    # by exact times: 8 s to the second message, the rest of that session to the third
+    assert told["/tool"].longest_gap_s == pytest.approx(19.9 - 8)
+
+
+def test_the_time_line_has_the_gaps_lengths_and_dates_and_no_pause_for_them() -> None:
+    overview = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
+    line, table = stream_sections(overview)
+    told = text_of(line.body)
+    assert "190 d" in told and "2018-12-19 12:00:00" in told and "2019-06-27 12:00:00" in told
+    assert "No topic pauses." in line.lead and "pass over 1 stretch" in line.lead
+    assert 'class="pause"' not in line.body
+    assert "/imu std_msgs/msg/Float64 400 10 Hz 0.1 s" in text_of(table.body)
+
+
+def numbers(*values: float) -> list[tuple[int, Any]]:
+    return [(START_NS + k * 30 * SECOND, make("std_msgs/msg/UInt8", data=int(v))) for k, v in enumerate(values)]
+
+
+def test_rare_whole_numbers_are_drawn_as_states_with_what_is_known_of_them() -> None:
+    panel = SignalPanel()
+    heard = batch("/tool", numbers(1, 4, 2))
+    overview = recording_of({}, **{"/tool": "the archive's own number"})
+    overview.streams[heard.topic] = StreamTimes()
+    overview.streams[heard.topic].add(heard.stamp_ns)
+    overview.streams[heard.topic].take_in()
+    panel.add(heard)
+    (section,) = panel.sections(overview)
+    assert "(the archive's own number)" in text_of(section.body).replace("&#x27;", "'")
+    (path,) = re.findall(r'd="M([^"]*)" class="line s0"', section.body)
+    points = np.array(path.split(), float).reshape(-1, 2)
+    assert all(np.diff(points, axis=0).min(axis=1) * np.diff(points, axis=0).max(axis=1) == 0)  # across or upright
+
+
+def test_a_moment_is_told_as_its_axis_tells_times() -> None:
+    far = recording_of({"/imu": sessions(0.0, 190 * DAY_S)})
+    assert far.moment_text(NOON_NS + 190 * DAY) == "2019-06-27 12:00:00 UTC"
+    near = recording_of({"/imu": sessions(0.0)})
+    assert near.moment_text(NOON_NS + 406_000) == "0 s"
+    assert near.moment_text(NOON_NS + 12_840_000_000) == "12.84 s"

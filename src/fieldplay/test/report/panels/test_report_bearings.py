@@ -1,0 +1,259 @@
+"""Figures of planar range sensors from hand-made messages: what is counted where, what is left out, what is told."""
+
+import base64
+import re
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from fieldplay.recording.source import RecordBatch, Subject
+from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
+from fieldplay.report.panels.bearings import BearingPanel
+from fieldplay.report.panels.overview import Overview, StreamTimes
+from fieldplay.report.panels.transforms import TransformPanel
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
+
+SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
+STEP_NS = 50_000_000
+UPSIDE_DOWN = (1.0, 0.0, 0.0, 0.0)
+ON_ITS_EDGE = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
+FLAGGED_RGB = (213, 94, 0)
+Ranges = Callable[[int, np.ndarray], np.ndarray]
+
+
+def scans(ranges: Ranges, count: int = 20, beams: int = 181) -> list[tuple[int, Any]]:
+    """Scans from the right to the left whose ranges are a function of the row and of the bearings in degrees."""
+    bearings = np.arange(beams) - 90.0
+    return [
+        (START_NS + row * STEP_NS, stamped(
+            SCAN, START_NS + row * STEP_NS, "laser", angle_min=-np.pi / 2, angle_increment=np.radians(1.0),
+            range_min=0.1, range_max=80.0, ranges=ranges(row, bearings).astype(np.float32),
+        ))
+        for row in range(count)
+    ]  # fmt: skip
+
+
+def clouds(points: np.ndarray, count: int = 20) -> list[tuple[int, Any]]:
+    """Revolutions of a radar, all alike."""
+    fields = [
+        make("sensor_msgs/msg/PointField", name=axis, offset=4 * place, datatype=7, count=1)
+        for place, axis in enumerate("xyz")
+    ]
+    size = {"height": 1, "width": len(points), "point_step": 12, "row_step": 12 * len(points)}
+    data = np.frombuffer(points.astype("<f4").tobytes(), np.uint8)
+    return [
+        (START_NS + row * STEP_NS, stamped(CLOUD, START_NS + row * STEP_NS, "radar", fields=fields, data=data, **size))
+        for row in range(count)
+    ]
+
+
+def around(ranges: np.ndarray) -> np.ndarray:
+    """Points at the ranges, evenly around, from the bearing 0 on."""
+    bearings = np.arange(len(ranges)) * 2 * np.pi / len(ranges)
+    return np.stack([ranges * np.cos(bearings), ranges * np.sin(bearings), 0 * ranges], axis=-1)
+
+
+def section_of(*batches: RecordBatch, tf: tuple[Any, ...] = ()) -> str:
+    """The body of the section, the empty text where there is none."""
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = BearingPanel(overview.frames)
+    if tf:
+        TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, transforms(*tf))]))
+    for each in batches:
+        overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
+        overview.streams[each.topic].take_in()
+        if each.topic.msgtype in panel.msgtypes:
+            panel.add(each)
+    panel.tell(overview.findings)
+    assert overview.findings.total == 0
+    sections = panel.sections(overview)
+    return str(sections[0].body) if sections else ""
+
+
+def figure(body: str, title: str) -> np.ndarray:
+    """The cells (rows, columns, 4) in RGBA of the figure whose picture has this name."""
+    (data,) = re.findall(rf'src="data:image/webp;base64,([^"]*)" alt="{re.escape(title)}', body)
+    pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_UNCHANGED)
+    assert pixels is not None
+    opaque = np.full((*pixels.shape[:2], 1), 255)
+    return np.concatenate([pixels[..., 2::-1], pixels[..., 3:], opaque], axis=-1)[..., :4].astype(float)
+
+
+def at(pixels: np.ndarray, across: float, up: float) -> np.ndarray:
+    """The colour at a share of the width and of the height from below."""
+    row, column = int((1 - up) * pixels.shape[0]), int(across * pixels.shape[1])
+    return np.asarray(pixels[row, column])
+
+
+def text_of(body: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.replace("<wbr>", "")))
+
+
+def left_and_right(_: int, bearings: np.ndarray) -> np.ndarray:
+    """Something at 4 m to the left, a wall at 8 m ahead and to the right, nothing between."""
+    return np.where(bearings > 45, 4.1, np.where(bearings < 20, 8.1, np.inf))
+
+
+def test_returns_are_drawn_at_their_bearing_and_range_the_left_on_the_left() -> None:
+    body = section_of(batch("/laser/scan", scans(left_and_right)))
+    pixels = figure(body, "/laser/scan, 3")
+    places = {
+        "left near": (0.1, 0.415),
+        "left far": (0.1, 0.815),
+        "right near": (0.9, 0.415),
+        "right far": (0.9, 0.815),
+    }
+    assert [name for name, place in places.items() if at(pixels, *place)[3] > 200] == ["left near", "right far"]
+    assert at(pixels, 0.32, 0.415)[3] == at(pixels, 0.32, 0.815)[3] == 0
+    assert "3 100 returns" in text_of(body).replace("\u202f", " ")
+
+
+def marker(name: str, x: float, y: float, *, alpha: float = 1.0) -> Any:
+    places = {"pose__position__x": x, "pose__position__y": y, "pose__orientation__w": 1.0, "color__a": alpha}
+    return stamped("visualization_msgs/msg/Marker", START_NS, "map", ns=name, type=3, **places)
+
+
+def test_reference_objects_are_numbered_at_their_bearing_and_range_with_a_legend() -> None:
+    """The laser stands at (1, 0) in the map and looks along its x."""
+    markers = [marker("tree", 6.0, 0.0), marker("gone", 3.0, 0.0, alpha=0.2), marker("far pole", 100.0, 0.0)]
+    markers.append(marker("pole", 1.0, 4.0))
+    array = make("visualization_msgs/msg/MarkerArray", markers=markers)
+    laser = transform(START_NS, "map", "laser", (1.0, 0.0, 0.0))
+    named = batch("/acfr/reference_objects", [(START_NS, array)])
+    body = section_of(named, batch("/laser/scan", scans(left_and_right)), tf=(laser,))
+    found = re.findall(r'class="object" style="left:([\d.]+)%;top:([\d.]+)%">(\d+)<', body)
+    assert [number for *_, number in found] == ["1", "3"]
+    (ahead, five_m), (left, four_m) = ((float(x), float(y)) for x, y, _ in found)
+    assert ahead == pytest.approx(50, abs=1) and left == pytest.approx(0.3, abs=1)
+    assert five_m == pytest.approx(100 * (1 - 5 / 10)) and four_m == pytest.approx(100 * (1 - 4 / 10))
+    assert "1 tree" in text_of(body) and "3 pole" in text_of(body)
+    assert "gone" not in body and "far pole" not in body
+
+
+def test_over_time_the_colours_follow_the_ranges_from_the_top_down() -> None:
+    """A wall at 20 m, before which something comes at half of the time, on the left alone."""
+
+    def ranges(row: int, bearings: np.ndarray) -> np.ndarray:
+        return np.where((row >= 10) & (bearings > 0), 3.0, 20.0)
+
+    pixels = figure(section_of(batch("/laser/scan", scans(ranges))), "/laser/scan, ranges")
+    early, late, right = at(pixels, 0.2, 0.8), at(pixels, 0.2, 0.2), at(pixels, 0.8, 0.2)
+    assert early == pytest.approx(right)
+    assert early[:3].sum() > late[:3].sum() + 100  # dark is near
+
+
+def test_over_time_a_gap_of_days_is_a_strip_and_no_empty_field() -> None:
+    """Two sessions of 20 scans: above and below the strip, what is 3 m and what is 20 m away."""
+    after = 5 * 86_400 * 10**9
+
+    def later(messages: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        for _, message in messages:
+            message.header.stamp.sec += after // 10**9
+        return [(stamp_ns + after, message) for stamp_ns, message in messages]
+
+    near = scans(lambda row, bearings: np.full(len(bearings), 3.0))
+    body = section_of(batch("/laser/scan", near + later(scans(lambda row, bearings: np.full(len(bearings), 20.0)))))
+    pixels = figure(body, "/laser/scan, ranges")
+    assert 'class="break"' in body and ">5 d</span>" in body
+    early, late = at(pixels, 0.5, 0.8), at(pixels, 0.5, 0.2)
+    assert late[:3].sum() > early[:3].sum() + 100  # dark is near
+    assert (pixels[..., 3] > 0).mean() > 0.9
+
+
+def test_what_a_filter_took_out_stands_out() -> None:
+    def filtered(row: int, bearings: np.ndarray) -> np.ndarray:
+        return np.where(bearings > 45, np.nan, left_and_right(row, bearings))
+
+    body = section_of(batch("/laser/scan", scans(left_and_right)), batch("/laser/scan_filtered", scans(filtered)))
+    pixels = figure(body, "/laser/scan, 3")
+    assert at(pixels, 0.1, 0.415)[:3].tolist() == list(FLAGGED_RGB)
+    assert at(pixels, 0.9, 0.815)[:3].tolist() != list(FLAGGED_RGB)
+    assert "taken out" in body and "scan_filtered" not in body
+
+
+def test_a_radar_that_hangs_upside_down_has_the_bearings_of_the_lasers() -> None:
+    """It meets something at 4 m to the left of the base, which is to the right of its own."""
+    own = np.where(np.arange(120) * 3 > 180, 4.1, 8.1)
+    hung = transform(START_NS, "base", "radar", (0, 0, 1), UPSIDE_DOWN)
+    level = transform(START_NS, "base", "laser", (0, 0, 1))
+    messages = batch("/laser/scan", scans(left_and_right)), batch("/radar/points", clouds(around(own)))
+    pixels = figure(section_of(*messages, tf=(level, hung)), "/radar/points, 2\u202f")
+    near, far = (pixels[int((1 - up) * len(pixels)), :, 3] > 0 for up in (0.415, 0.815))
+    half = len(near) // 2
+    assert (near[:half].sum(), far[half:].sum()) == (59, 60)
+    assert near[half + 6 :].sum() == far[6 : half - 6].sum() == 0  # straight behind is at either end
+    assert "radar: median" in section_of(*messages, tf=(level, hung))
+
+
+def test_a_laser_on_its_edge_has_angles_of_its_own_and_no_radar_over_it() -> None:
+    upright = transform(START_NS, "base", "laser", (0, 0, 1), ON_ITS_EDGE)
+    level = transform(START_NS, "base", "radar", (0, 0, 1))
+    radar = batch("/radar/points", clouds(around(np.full(120, 6.0))))
+    body = section_of(batch("/laser/scan", scans(left_and_right)), radar, tf=(upright, level))
+    assert "in its own plane" in body
+    assert "radar: median" not in body
+
+
+def test_the_distance_of_a_laser_before_the_radar_is_drawn_where_tf_is_known() -> None:
+    def near(_: int, bearings: np.ndarray) -> np.ndarray:
+        return np.where(bearings > 0, 4.0, 10.0)
+
+    frames = tuple(transform(START_NS, "base", name, (0, 0, 1)) for name in ("laser", "radar"))
+    messages = batch("/laser/scan", scans(near)), batch("/radar/points", clouds(around(np.full(120, 10.1))))
+    body = section_of(*messages, tf=frames)
+    (line,) = re.findall(r'aria-label="laser minus radar"[^>]*>(.*?)</svg>', body)
+    (curve,) = re.findall(r'<path d="M([^"]*)" class="line s0">', line)
+    points = np.array(curve.split(), float).reshape(-1, 2)
+    high = points[points[:, 1] < points[:, 1].max() - 300][:, 0] / 1000 * (30 * 1.12) - 15 * 1.12
+    assert high == pytest.approx([-6.25, -0.25], abs=0.2)
+    assert "laser minus radar" not in section_of(*messages)
+
+
+def test_shares_and_reports_are_told_for_each_sensor() -> None:
+    shares = [(START_NS + k * STEP_NS, make("std_msgs/msg/Float32", data=0.1 * k)) for k in range(5)]
+    status = make("diagnostic_msgs/msg/DiagnosticStatus", name="front", message="dust or smoke", level=1)
+    report = stamped("diagnostic_msgs/msg/DiagnosticArray", START_NS, "", status=[status])
+    other = make("std_msgs/msg/Float32", data=5.0)
+    body = section_of(
+        batch("/front/scan", scans(left_and_right)),
+        batch("/front/suspect_ratio", shares),
+        batch("/front/integrity", [(START_NS, report), (START_NS + STEP_NS, report)]),
+        batch("/temperature", [(START_NS, other)]),
+        batch("/diagnostics", [(START_NS, report)]),
+    )
+    assert "suspect returns share of all returns front" in text_of(body)
+    assert "/front dust or smoke: 2" in text_of(body)
+    assert "temperature" not in body
+
+
+def test_clouds_that_are_not_flat_or_large_are_no_radar_s() -> None:
+    bent = around(np.full(60, 5.0)) + np.array([0, 0, 0.5])
+    large = around(np.full(20_000, 5.0))
+    assert section_of(batch("/lidar/points", clouds(bent)), batch("/other/points", clouds(large, 2))) == ""
+    assert section_of(batch("/radar/points", clouds(around(np.full(60, 5.0)))))
+
+
+def test_what_is_kept_does_not_grow_with_the_length() -> None:
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel = BearingPanel(overview.frames)
+    for begin in range(0, 2000, 100):
+        part = [(s + begin * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + begin % 200 // 100)]
+        panel.add(batch("/laser/scan", part))
+    (seen,) = panel.__dict__["_lasers"].values()
+    assert isinstance(seen, LaserSeen) and seen.rows is not None
+    assert seen.rows.seen == 2000 and KEPT_ROWS <= len(seen.rows.rows()[0]) <= 2 * KEPT_ROWS + 1
+    assert seen.grid.counts[:, int(4.1 / CELL_M)].sum() == 2000 * 44 + 1000
+    assert seen.grid.counts[int((180 + 60) * PER_DEG), int(4.1 / CELL_M)] > 0
+
+
+def test_scans_of_nonsense_are_no_obstacle() -> None:
+    def wild(row: int, bearings: np.ndarray) -> np.ndarray:
+        return np.where(bearings > 0, np.nan, [-5.0, 1e30, 5.0][row % 3])
+
+    strange = stamped(SCAN, START_NS, "laser", angle_min=np.nan, angle_increment=0.0, ranges=np.ones(5, np.float32))
+    assert section_of(batch("/laser/scan", [*scans(wild), (START_NS, strange)]))
+    assert section_of(batch("/laser/scan", [(START_NS, strange)])) == ""

@@ -1,0 +1,119 @@
+"""The tf tree of a recording, beside SciPy and by hand."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation, Slerp
+
+from fieldplay.geometry.frames import Frames
+from fieldplay.recording.source import Findings, Subject
+from fieldplay.report.panels.overview import Overview
+from fieldplay.report.panels.transforms import TransformPanel, roots_of
+from fieldplay_testing.messages_by_hand import START_NS, transform, transforms
+from fieldplay_testing.records_by_hand import batch
+
+SECOND = 10**9
+LEVEL = (0.0, 0.0, 0.0, 1.0)
+
+
+def add(
+    frames: Frames, parent: str, child: str, rows: list[tuple[int, list[float]]], *, is_static: bool = True
+) -> None:
+    stamp_ns = np.array([stamp for stamp, _ in rows], np.int64)
+    frames.add(parent, child, is_static=is_static, stamp_ns=stamp_ns, values=np.array([row for _, row in rows]))
+
+
+def recording_of(frames: Frames) -> Overview:
+    return Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames)
+
+
+def test_a_moving_frame_is_between_its_two_transforms_as_scipy_has_it() -> None:
+    turns = Rotation.from_euler("zyx", [[0.1, 0.2, 0.3], [0.5, 0.1, -0.2]])
+    places = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 3.5]])
+    rows = [(k * SECOND, [*places[k], *turns.as_quat()[k]]) for k in range(2)]
+    rows[1] = (rows[1][0], [*places[1], *(-turns.as_quat()[1])])  # the same turn, told by the other quaternion
+    frames = Frames()
+    add(frames, "odom", "base", rows=rows, is_static=False)
+    found = frames.transform("odom", "base", np.array([SECOND // 4]))
+    assert found is not None
+    transforms_found, known = found
+    assert known.all()
+    assert transforms_found[0, :3, 3] == pytest.approx([1.25, 2.5, 3.125])
+    expected = Slerp([0, 1], turns)([0.25]).as_matrix()[0]
+    assert transforms_found[0, :3, :3] == pytest.approx(expected, abs=2e-3)  # a normalised mean of near quaternions
+
+
+def test_a_chain_up_and_down_the_tree_is_the_product_of_its_transforms() -> None:
+    turn = Rotation.from_euler("z", 90, degrees=True).as_quat().tolist()
+    frames = Frames()
+    add(frames, "base", "mast", rows=[(0, [0.0, 0.0, 2.0, *turn])])
+    add(frames, "base", "arm", rows=[(0, [1.0, 0.0, 0.0, *LEVEL])])
+    found = frames.transform("mast", "arm", np.array([5]))
+    assert found is not None
+    # the arm lies 1 m before the base and 2 m below the mast, which is turned to the left: so to its right
+    assert found[0][0, :3, 3] == pytest.approx([0.0, -1.0, -2.0])
+
+
+def test_a_moving_frame_is_unknown_long_before_and_after_its_transforms() -> None:
+    frames = Frames()
+    add(frames, "odom", "base", rows=[(k * SECOND // 10, [k, 0.0, 0.0, *LEVEL]) for k in range(11)], is_static=False)
+    found = frames.transform("odom", "base", np.array([-5 * SECOND, 0, SECOND + SECOND // 2, 9 * SECOND]))
+    assert found is not None
+    assert found[1].tolist() == [False, True, True, False]
+    assert frames.transform("odom", "moon", np.array([0])) is None
+
+
+def test_frames_that_hang_on_each_other_in_a_ring_do_not_end_in_a_loop() -> None:
+    frames = Frames()
+    for parent, child in (("a", "b"), ("b", "c"), ("c", "a")):
+        add(frames, parent, child, rows=[(0, [0.0, 0.0, 0.0, *LEVEL])])
+    assert roots_of(frames)
+    (section,) = TransformPanel(frames).sections(recording_of(frames))
+    assert all(f"<b>{name}</b>" in section.body for name in "abc")
+
+
+def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
+    frames, findings = Frames(), Findings()
+    panel = TransformPanel(frames)
+    panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "body", "eye", (0, 0, 1))))]))
+    panel.add(
+        batch(
+            "/tf", [(START_NS + k, transforms(transform(START_NS + k, "/head", "/eye", (k, 0, 0)))) for k in range(3)]
+        )
+    )
+    panel.tell(findings)
+    assert [(f.place, f.message) for f in findings.kept["frame_with_several_parents"]] == [
+        ("eye", "expected one parent, got body, head")
+    ]
+    assert frames.parents["eye"].parent == "head"
+    (section,) = panel.sections(recording_of(frames))
+    assert section.body.count("<b>eye</b>") == 1
+
+
+def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
+    frames, findings = Frames(), Findings()
+    panel = TransformPanel(frames)
+    bad = [
+        transforms(transform(START_NS, "map", "odom", (0, 0, 0), (0, 0, 0, 0))),
+        transforms(transform(START_NS, "map", "odom", (np.nan, 0, 0))),
+        transforms(transform(START_NS, "map", "odom", (1, 0, 0))),
+    ]
+    panel.add(batch("/tf", [(START_NS + k, message) for k, message in enumerate(bad)]))
+    panel.tell(findings)
+    assert findings.counts == {"unusable_transform": 2}
+    assert frames.edges["map", "odom"].rows.seen == 1
+
+
+def test_the_tree_says_what_moves_and_what_does_not() -> None:
+    frames = Frames()
+    panel = TransformPanel(frames)
+    panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "base_link", "imu", (0.1, 0, 0.25))))]))
+    moving = [
+        (START_NS + k * 10**8, transforms(transform(START_NS + k * 10**8, "odom", "base_link", (k, 0, 0))))
+        for k in range(11)
+    ]
+    panel.add(batch("/tf", moving))
+    (section,) = panel.sections(recording_of(frames))
+    assert "3 frames, 1 of them moving" in section.lead
+    assert "0.1 0 0.25" in section.body
+    assert "0 0 0 · 10 Hz" in section.body
+    assert section.body.count('class="row"') == 3

@@ -1,0 +1,45 @@
+"""Maps of keyframes from hand-made messages: what is drawn, and what is no map."""
+
+from typing import Any
+
+import numpy as np
+
+from fieldplay.recording.source import Findings, Subject
+from fieldplay.report.panels.keyframes import KeyframePanel
+from fieldplay.report.panels.overview import Overview
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped
+from fieldplay_testing.records_by_hand import batch
+
+ARRAY = "geometry_msgs/msg/PoseArray"
+LAP = [(3 * np.sin(turn), 0.1 * turn, 3 * np.cos(turn)) for turn in np.linspace(0, 6, 30)]
+
+
+def poses(places: list[tuple[float, float, float]]) -> list[tuple[int, Any]]:
+    names = ("position__x", "position__y", "position__z")
+    made = [
+        make("geometry_msgs/msg/Pose", orientation__w=1.0, **dict(zip(names, place, strict=True))) for place in places
+    ]
+    return [(START_NS, stamped(ARRAY, START_NS, "slam/scene", poses=made))]
+
+
+def shown(**topics: list[tuple[float, float, float]]) -> str:
+    panel = KeyframePanel()
+    for name, places in topics.items():
+        panel.add(batch(f"/rig/stereo_slam/{name}", poses(places)))
+    findings = Findings()
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    panel.tell(findings)
+    assert not findings.total
+    return "".join(str(section.body) for section in panel.sections(overview))
+
+
+def test_a_map_is_drawn_from_above_with_its_closures() -> None:
+    text = shown(keyframes=LAP, closures=[LAP[0], LAP[28], LAP[1], LAP[29]])
+    assert "30 keyframes, 2 closures; x to the right, z up" in text
+    assert text.count('class="line s1"') == 1 and text.split('class="line s1"')[0].count("M") >= 3
+    assert "0 closures" in shown(keyframes=LAP)
+
+
+def test_other_arrays_of_poses_are_no_map() -> None:
+    assert shown(wheels=LAP) == "" and shown(closures=LAP[:2]) == "" and shown(keyframes=LAP[:1]) == ""
+    assert shown(keyframes=[(np.nan, 0.0, 0.0), *LAP]) == ""

@@ -1,0 +1,257 @@
+"""Pictures of any encoding as a page shows them, and frames as a camera sees them."""
+
+import base64
+import re
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.picture_pixels import pixels_from_compressed, pixels_from_image
+from fieldplay.messages.record_decoder import camera_of_info
+from fieldplay.recording.source import Findings, Subject
+from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera, overlay
+from fieldplay.report.panels.cameras import CameraPanel
+from fieldplay.report.panels.image_lines import ImageLinePanel
+from fieldplay.report.panels.overview import Overview, StreamTimes
+from fieldplay.report.panels.transforms import TransformPanel
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
+
+IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
+COMPRESSED = "sensor_msgs/msg/CompressedImage"
+RANDOM = np.random.default_rng(3)
+BGR = RANDOM.integers(0, 256, (4, 6, 3), np.uint8)
+
+
+def image(values: np.ndarray, encoding: str, *, padding: int = 0, big: bool = False) -> Any:
+    rows = np.ascontiguousarray(values).reshape(len(values), -1).view(np.uint8)
+    data = np.pad(rows, ((0, 0), (0, padding)))
+    return make(
+        IMAGE,
+        height=values.shape[0],
+        width=values.shape[1],
+        encoding=encoding,
+        step=data.shape[1],
+        data=data.reshape(-1),
+        is_bigendian=int(big),
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (image(BGR, "bgr8"), BGR),
+        (image(BGR, "bgr8", padding=5), BGR),
+        (image(BGR[:, :, ::-1], "rgb8"), BGR),
+        (image(np.dstack([BGR, BGR[:, :, 0]]), "bgra8"), BGR),
+        (image(np.dstack([BGR[:, :, ::-1], BGR[:, :, 0]]), "rgba8"), BGR),
+        (image(BGR[:, :, 0], "mono8"), np.repeat(BGR[:, :, :1], 3, axis=2)),
+        (image(BGR.astype(np.uint16) << 8, "bgr16"), BGR),
+        (image((BGR.astype(np.uint16) << 8).byteswap(), "bgr16", big=True), BGR),
+    ],
+)
+def test_colours_come_out_as_they_went_in(message: Any, expected: np.ndarray) -> None:
+    assert pixels_from_image(message).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("pattern", ["rggb", "bggr", "gbrg", "grbg"])
+def test_a_bayer_pattern_of_one_colour_is_that_colour(pattern: str) -> None:
+    levels = {"r": 200, "g": 120, "b": 40}
+    tile = np.array([levels[letter] for letter in pattern], np.uint8).reshape(2, 2)
+    pixels = pixels_from_image(image(np.tile(tile, (4, 4)), f"bayer_{pattern}8"))
+    assert pixels[2:-2, 2:-2].reshape(-1, 3).tolist() == [[40, 120, 200]] * 16
+
+
+def test_yuv_is_decoded_as_opencv_would() -> None:
+    grey = np.full((2, 4, 2), 128, np.uint8)
+    assert np.abs(pixels_from_image(image(grey, "yuv422_yuy2")).astype(int) - 130).max() <= 2
+    with pytest.raises(ArchiveError, match="expected an even width of uyvy, got 3"):
+        pixels_from_image(image(grey[:, :3], "uyvy"))
+
+
+def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() -> None:
+    depth = np.linspace(1, 5, 24, dtype=np.float32).reshape(4, 6)
+    depth[0, 0] = np.nan
+    pixels = pixels_from_image(image(depth, "32FC1"))
+    assert pixels[0, 0].tolist() == [0, 0, 0]
+    assert pixels[-1, -1].sum() > pixels[0, 1].sum()  # bright is far
+    assert pixels_from_image(image(np.zeros((2, 2), np.uint16), "16UC1")).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        (image(BGR, "nv21"), "its encoding 'nv21' is not known here"),
+        (make(IMAGE, height=4, width=6, encoding="bgr8", step=18), "6 x 4 pixels of bgr8 in steps of 18, got 0 bytes"),
+        (make(IMAGE, encoding="mono8"), "expected 0 x 0 pixels"),
+        (make(IMAGE, height=2**31, width=2**31, encoding="mono8", step=9), "expected 2147483648 x"),
+    ],
+)  # fmt: skip
+def test_a_picture_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
+    with pytest.raises(ArchiveError, match=fault):
+        pixels_from_image(message)
+
+
+def test_compressed_pictures_are_decoded_depth_too() -> None:
+    good, png = cv2.imencode(".png", BGR)
+    assert good
+    assert pixels_from_compressed(make(COMPRESSED, format="png", data=png)).tolist() == BGR.tolist()
+    good, png = cv2.imencode(".png", BGR[:, :, 0].astype(np.uint16) * 9)
+    depth = make(COMPRESSED, format="16UC1; compressedDepth png", data=np.r_[np.zeros(12, np.uint8), png])
+    assert pixels_from_compressed(depth).shape == BGR.shape
+    with pytest.raises(ArchiveError, match="its 3 bytes do not decode as a picture"):
+        pixels_from_compressed(make(COMPRESSED, format="jpeg", data=np.zeros(3, np.uint8)))
+
+
+def camera(**more: Any) -> Any:
+    members = {"width": 640, "height": 480, "d": np.zeros(0), "distortion_model": "plumb_bob"}
+    return make(INFO, **{"k": np.array([400.0, 0, 320, 0, 410, 240, 0, 0, 1]), **members, **more})
+
+
+def frames_before_a_camera() -> Frames:
+    """`ahead` 2 m before the camera and 0.5 m to its right, `behind` at its back, `aside` out of sight."""
+    frames = Frames()
+    looks_forward = Rotation.from_matrix([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]).as_quat().tolist()
+    message = transforms(
+        transform(START_NS, "base", "camera", (0, 0, 1), looks_forward),
+        transform(START_NS, "base", "ahead", (2, -0.5, 1)),
+        transform(START_NS, "base", "behind", (-2, 0, 1)),
+        transform(START_NS, "base", "aside", (1, 5, 1)),
+    )
+    TransformPanel(frames).add(batch("/tf_static", [(START_NS, message)]))
+    return frames
+
+
+def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInPicture | None:
+    lens = lens_from_camera(camera_of_info(info), is_rectified=is_rectified)
+    return frames_in_picture(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
+
+
+def test_a_frame_before_the_camera_is_where_the_pinhole_puts_it() -> None:
+    seen = seen_by(camera())
+    assert seen is not None
+    assert seen.names == ["ahead"]
+    u, v = 320 + 400 * 0.5 / 2, 240.0
+    assert seen.origins[0] == pytest.approx([u / 640, v / 480])
+    length = 0.055 * 640 / 400 * 2  # so that an axis seen from the side takes 5.5 % of the width
+    x, y, z = (tip - seen.origins[0] for tip in seen.tips[0])
+    assert x == pytest.approx([(400 * 0.5 / (2 + length) - 100) / 640, 0.0])  # x leads away from the camera
+    assert y == pytest.approx([-0.055, 0.0])  # y to the left
+    assert z == pytest.approx([0.0, -length / 2 * 410 / 480])  # z up
+
+
+def test_a_lens_moves_it_as_its_distortion_says() -> None:
+    info = camera(d=np.array([0.2, 0, 0, 0, 0]))
+    seen = seen_by(info)
+    assert seen is not None
+    radius = 0.25
+    assert seen.origins[0, 0] * 640 == pytest.approx(320 + 400 * radius * (1 + 0.2 * radius**2))
+    fisheye = camera(d=np.array([0.1, 0.0, 0.0, 0.0]), distortion_model="equidistant")
+    seen = seen_by(fisheye)
+    assert seen is not None
+    angle = np.arctan(radius)
+    assert seen.origins[0, 0] * 640 == pytest.approx(320 + 400 * (angle + 0.1 * angle**3))
+
+
+def test_on_a_rectified_picture_the_new_matrix_holds() -> None:
+    info = camera(d=np.array([0.2, 0, 0, 0, 0]), p=np.array([300.0, 0, 310, 0, 0, 300, 240, 0, 0, 0, 1, 0]))
+    seen = seen_by(info, is_rectified=True)
+    assert seen is not None
+    assert seen.origins[0, 0] * 640 == pytest.approx(310 + 300 * 0.25)
+
+
+@pytest.mark.parametrize("k", [np.zeros(9), np.full(9, np.nan)])
+def test_a_camera_without_numbers_sees_no_frame(k: np.ndarray) -> None:
+    assert seen_by(camera(k=k)) is None
+
+
+def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
+    places = np.array([[0.5, 0.5], [0.5005, 0.5], [0.52, 0.5], [0.9, 0.1]])
+    seen = SimpleNamespace(
+        names=["a", "b", "c_with_a_long_name", "d<e>"],
+        origins=places,
+        tips=places[:, None] + np.eye(3)[None, :, :2] / 20,
+    )
+    drawn = overlay(seen, 4 / 3)
+    assert "a +1" in drawn and ">b<" not in drawn
+    assert "d&lt;e&gt;" in drawn
+    assert drawn.count("<span") == 3
+
+
+def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
+    panel, findings = CameraPanel(), Findings()
+    times = [START_NS + k * 10**9 for k in range(21)]
+    panel.add(batch("/cam/image_raw", [(t, stamped(IMAGE, t, "camera", **vars_of(image(BGR, "bgr8")))) for t in times]))
+    panel.add(batch("/bad/image_raw", [(times[0], stamped(IMAGE, times[0], "x", encoding="nv21"))]))
+    panel.add(
+        batch("/cam/camera_info", [(times[0], camera(width=6, height=4, k=np.array([4.0, 0, 3, 0, 4, 2, 0, 0, 1])))])
+    )
+    panel.tell(findings)
+    assert [(f.place, f.message) for f in findings.kept["unreadable_picture"]] == [
+        ("/bad/image_raw", "its encoding 'nv21' is not known here")
+    ]
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames_before_a_camera())
+    (section,) = panel.sections(overview)
+    assert section.body.count("<img") == 3
+    assert "/bad/" not in section.body
+    assert "6 × 4, in camera" in section.body
+    assert "ahead" in section.body
+
+
+def vars_of(message: Any) -> dict[str, Any]:
+    return {name: getattr(message, name) for name in ("height", "width", "encoding", "step", "data")}
+
+
+def lines_section(*batches: Any) -> str:
+    """The body of the section of lines over time, empty where there is none."""
+    overview, panel = Overview(subject=Subject(title="", name="", kind="", size_bytes=0)), ImageLinePanel()
+    for each in batches:
+        overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
+        overview.streams[each.topic].take_in()
+        panel.add(each)
+    sections = panel.sections(overview)
+    return str(sections[0].body) if sections else ""
+
+
+def series(make_image: Callable[[int], np.ndarray], encoding: str, count: int = 200) -> list[tuple[int, Any]]:
+    return [(START_NS + row * 100_000_000, image(make_image(row), encoding)) for row in range(count)]
+
+
+def coloured(row: int) -> np.ndarray:
+    """Blue above and below; the line in the middle is red on its left, and green on its right from the half on."""
+    values = np.zeros((7, 40, 3), np.uint8)
+    values[..., 0] = 255
+    values[2] = values[3] = 0
+    values[2, :20, 2], values[2, 20:, 1] = 200, 200 * (row >= 100)
+    return values
+
+
+def test_the_middle_line_of_a_camera_is_drawn_over_time_with_its_means() -> None:
+    body = lines_section(batch("/camera/image_raw", series(coloured, "bgr8")))
+    (data,) = re.findall(r'src="data:image/webp;base64,([^"]*)" alt="/camera/image_raw, the middle line', body)
+    pixels = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)
+    rows, columns = pixels.shape[:2]
+    early, late = rows // 4, 3 * rows // 4
+    assert pixels[early, columns // 4].tolist() == pixels[late, columns // 4].tolist() == [0, 0, 200]
+    assert pixels[early, 3 * columns // 4].tolist() == [0, 0, 0]
+    assert pixels[late, 3 * columns // 4].tolist() == [0, 200, 0]
+    assert "of 200 images" in body and all(name in body for name in ("red", "green", "blue"))
+
+
+def test_greys_have_one_curve_files_are_read_and_what_is_no_image_is_left_out() -> None:
+    grey = series(lambda row: np.full((5, 6), row, np.uint8), "mono8", count=20)
+    body = lines_section(batch("/ir/image_raw", grey))
+    assert "brightness" in body and "green" not in body
+    bytes_of = cv2.imencode(".jpg", np.full((32, 64, 3), (10, 200, 60), np.uint8))[1].reshape(-1)
+    packed = [(START_NS + row, make(COMPRESSED, format="jpeg", data=bytes_of)) for row in (0, 10**9)]
+    assert "of 2 images" in lines_section(batch("/camera/image_raw/compressed", packed))
+    depth = series(lambda row: np.ones((5, 6), np.float32), "32FC1", count=20)
+    damaged = [(stamp_ns, make(COMPRESSED, format="jpeg", data=bytes_of[:20])) for stamp_ns, _ in packed]
+    assert lines_section(batch("/depth", depth), batch("/torn", damaged), batch("/one", grey[:1])) == ""

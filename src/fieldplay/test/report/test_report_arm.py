@@ -1,0 +1,109 @@
+"""The arm's two views in a report: postures from tf, the way of the tool, and forces at it."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from fieldplay.recording.source import Subject
+from fieldplay.report.page import sections_of
+from fieldplay.report.panels.arms import ArmPanel
+from fieldplay.report.panels.overview import Overview
+from fieldplay.report.panels.transforms import TransformPanel
+from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
+from fieldplay_testing.records_by_hand import batch
+
+SECOND = 10**9
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+
+
+def arm_at(stamp_ns: int, yaw: float, prefix: str = "") -> Any:
+    """An arm with links of 1 m up and 1 m out, turned by a yaw, its tool 0.5 m below the end. z is down."""
+    turn, out = (0, 0, np.sin(yaw / 2), np.cos(yaw / 2)), np.array([np.cos(yaw), np.sin(yaw), 0.0])
+    edges = [
+        ("payload", "link_1", (0, 0, -0.1), turn), ("link_1", "link_2", (0, 0, -1)),
+        ("link_2", "link_3", (1, 0, 0)), ("link_3", "effector", (0, 0, 0)),
+        ("payload", "tool_cylindrical", (*out[:2], -0.6), turn),
+    ]  # fmt: skip
+    return transforms(*(transform(stamp_ns, prefix + parent, prefix + child, *pose) for parent, child, *pose in edges))
+
+
+def force(stamp_ns: int, xyz: tuple[float, float, float], frame: str = "tool_cylindrical") -> Any:
+    values = {f"wrench__force__{axis}": value for axis, value in zip("xyz", xyz, strict=True)}
+    return stamp_ns, stamped(WRENCH, stamp_ns, frame, **values)
+
+
+def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    moved = [(int(t), arm_at(int(t), 0.1 * k, prefix)) for k, t in enumerate(times)]
+    TransformPanel(overview.frames).add(batch("/tf", moved))
+    panel = ArmPanel(overview.frames)
+    if forces:
+        panel.add(batch("/wrench", forces))
+    return overview, panel
+
+
+def lines(figure: str, place: str) -> list[np.ndarray]:
+    found = re.findall(rf'<path d="M([^"]*)" class="line {place}">', figure)
+    return [np.array(path.split(), float).reshape(-1, 2) for path in found]
+
+
+def figures(body: str) -> list[str]:
+    return body.split("<figure")[1:]
+
+
+TENTHS = START_NS + np.arange(11) * SECOND // 10
+
+
+def test_the_postures_stand_upright_from_the_side_and_turn_from_above() -> None:
+    overview, panel = heard(TENTHS)
+    (section,) = panel.sections(overview)
+    side, above = figures(section.body)
+    postures = [line for place in range(6) for line in lines(side, f"s{place}")]
+    assert len(postures) == 6
+    for posture in postures:  # in its own plane it looks the same whichever way it is turned
+        np.testing.assert_allclose(posture, postures[0], atol=1)
+        steps = np.diff(posture, axis=0) / 1000
+        unit = -steps[1, 1]  # 1 m up
+        np.testing.assert_allclose(steps / unit, [[0, -0.1], [0, -1], [1, 0], [0, 0.5]], atol=0.01)
+    seen = [line[-1] - line[0] for place in range(6) for line in lines(above, f"s{place}")]
+    angles = [np.arctan2(y, x) for x, y in seen]  # a drawing's y is down, as payload's y is on the right
+    np.testing.assert_allclose(angles, 0.1 * np.array([0, 2, 4, 6, 8, 10]), atol=0.01)
+    assert len(lines(above, "s7")) == 1  # the way of the tool
+
+
+def test_forces_are_drawn_at_the_tool_along_the_frame_s_axes() -> None:
+    forces = [force(int(t), (5.0, 0.0, -20.0)) for t in TENTHS]
+    overview, panel = heard(TENTHS, forces=[*forces, force(START_NS, (9e9, 0, 0), "elsewhere")])
+    (section,) = panel.sections(overview)
+    side, above = figures(section.body)
+    assert "the longest force is 20.6 N" in side
+    arrows = lines(side, "s6")
+    assert len(arrows) == 11
+    for arrow in arrows:
+        shaft = arrow[1] - arrow[0]
+        assert shaft[1] < 0  # up
+        np.testing.assert_allclose(shaft[0] / -shaft[1], 5 / 20, atol=0.02)
+    turned = [arrow[1] - arrow[0] for arrow in lines(above, "s6")]
+    angles = [np.arctan2(y, x) for x, y in turned]
+    np.testing.assert_allclose(angles, 0.1 * np.arange(11), atol=0.05)
+
+
+def test_after_a_long_pause_it_is_another_motion_and_the_longest_ones_are_shown() -> None:
+    times = np.concatenate([TENTHS[: 3 + k] + k * 86400 * SECOND for k in range(6)])
+    overview, panel = heard(times)
+    (section,) = panel.sections(overview)
+    assert len(figures(section.body)) == 8
+    assert "2 shorter motions are not shown" in section.body
+    days = re.findall(r"From the side, ([0-9-]+)", section.body)
+    assert days == sorted(days) and len(set(days)) == 4
+
+
+def test_frames_may_have_a_prefix_and_other_trees_have_no_such_view() -> None:
+    overview, panel = heard(TENTHS, prefix="nsyt/")
+    (section,) = panel.sections(overview)
+    assert "in nsyt/payload" in section.body
+    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    lonely = transforms(transform(START_NS, "payload", "tool_cylindrical", (1, 0, 0)))
+    TransformPanel(overview.frames).add(batch("/tf", [(START_NS, lonely)]))
+    assert sections_of(overview, [ArmPanel(overview.frames)])[0].key != "arm"

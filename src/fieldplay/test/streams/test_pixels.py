@@ -1,0 +1,143 @@
+"""Pictures that an archive holds as pixels: passed on, packed when asked for, and told where they are none."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import Defect
+from fieldplay.messages.layout import typestore
+from fieldplay.messages.records import Pictures, Pixels
+from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.streams.picture_feeds import (
+    COMPRESSED,
+    INFO,
+    RAW,
+    feeds_of_pictures,
+    images_of,
+    natural_images,
+)
+from fieldplay.streams.streams import Span
+
+SPEC = StreamSpec(id="eye", topic="eye/image_raw", type=RAW, frame="eye")
+COLOURS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+BGR = Pixels(height=4, width=6, encoding="bgr8", step=18, data=COLOURS.tobytes())
+
+
+class Stream:
+    """One picture."""
+
+    spans = (Span(5, 5, 1),)
+
+    def __init__(self, pixels: Pixels) -> None:
+        self.pixels = pixels
+
+    def load(self, _: int) -> Pictures:
+        stamp_ns = np.array([5], np.int64)
+        return Pictures(stamp_ns=stamp_ns, names=("eye 1",), load=lambda row: self.pixels, packed=False)
+
+
+Sent = Callable[[Pixels], dict[str, Any]]
+
+
+@pytest.fixture
+def defects() -> list[Defect]:
+    return []
+
+
+@pytest.fixture
+def sent(defects: list[Defect]) -> Sent:
+    """The messages of one picture by their type, without those that were refused."""
+
+    def send(pixels: Pixels, camera: Camera | None = None) -> dict[str, Any]:
+        found = {}
+        feeds = feeds_of_pictures(
+            Stream(pixels), SPEC, "/eye/image_raw", camera=camera, images="both", report=defects.append, ranks=(0, 1)
+        )
+        for feed in feeds:
+            payloads, kept = feed.load(0)[1].payloads(np.array([0]))
+            if kept.all():
+                buffer = np.zeros(int(payloads.size[0]), np.uint8)
+                payloads.place(buffer, np.zeros(1, np.int64))
+                found[feed.msgtype] = typestore().deserialize_cdr(buffer.tobytes(), feed.msgtype)
+        return found
+
+    return send
+
+
+def test_pixels_are_sent_as_they_are_and_packed_without_loss(sent: Sent, defects: list[Defect]) -> None:
+    found = sent(BGR)
+    image = found[RAW]
+    assert (image.height, image.width, image.encoding, image.step, image.is_bigendian) == (4, 6, "bgr8", 18, 0)
+    assert image.data.tobytes() == BGR.data
+    assert found[COMPRESSED].format == "png"
+    assert (cv2.imdecode(found[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == COLOURS).all()
+    assert defects == []
+
+
+def test_filled_up_rows_and_other_encodings_are_packed_too(sent: Sent) -> None:
+    depth = np.arange(24, dtype=">u2").reshape(4, 6)
+    rows = b"".join(row.tobytes() + b"fill" for row in depth)
+    pixels = Pixels(height=4, width=6, encoding="mono16", step=16, data=rows, is_bigendian=True)
+    found = sent(pixels)
+    assert (cv2.imdecode(found[COMPRESSED].data, cv2.IMREAD_UNCHANGED) == depth).all()
+    assert (found[RAW].is_bigendian, found[RAW].data.tobytes()) == (1, rows)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message", "left"),
+    [
+        ({"data": BGR.data[:-1]}, "expected 4 rows of 18 bytes, got 71 bytes", set()),
+        ({"width": 0}, "expected a picture of at least 1 x 1 pixels, got 0 x 4", set()),
+        ({"encoding": "yuv422"}, "expected pixels that a PNG can hold", {RAW}),
+        ({"step": 9, "data": BGR.data[:36]}, "got bgr8 in rows of 9 bytes", {RAW}),
+    ],
+)
+def test_what_is_no_picture_is_told_once(
+    sent: Sent, defects: list[Defect], changed: dict[str, Any], message: str, left: set[str]
+) -> None:
+    assert set(sent(replace(BGR, **changed))) == left
+    (defect,) = defects
+    assert (defect.file, defect.kind, defect.stream) == ("eye 1", "damaged_picture", "eye")
+    assert message in defect.message
+
+
+def test_pixels_are_naturally_sent_raw() -> None:
+    assert natural_images(Stream(BGR)) == "raw"
+
+
+def test_camera_info_has_the_rectified_pair_where_there_is_one(sent: Any) -> None:
+    numbers = {"width": 6, "height": 4, "fx": 5.0, "fy": 5.0, "cx": 3.0, "cy": 2.0}
+    camera = Camera(**numbers, distortion_model="plumb_bob", distortion=(0.0,) * 5)
+    alone = sent(BGR, camera)[INFO]
+    assert alone.r.tolist() == np.eye(3).reshape(-1).tolist()
+    assert alone.p.tolist() == [5, 0, 3, 0, 0, 5, 2, 0, 0, 0, 1, 0]
+    turn, projection = tuple(map(float, range(9))), tuple(map(float, range(12)))
+    paired = sent(BGR, replace(camera, rectification=turn, projection=projection))[INFO]
+    assert (paired.r.tolist(), paired.p.tolist(), paired.k.tolist()) == (list(turn), list(projection), alone.k.tolist())
+
+
+def test_a_rectification_of_another_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a rectification of 9 numbers"):
+        Camera(
+            width=6, height=4, fx=5.0, fy=5.0, cx=3.0, cy=2.0, distortion_model="plumb_bob", distortion=(),
+            rectification=(1.0,),
+        )  # fmt: skip
+
+
+def test_a_mosaic_is_packed_as_it_is_and_its_kind_told_as_image_transport_does(sent: Sent) -> None:
+    message = sent(Pixels(height=4, width=18, encoding="bayer_gbrg8", step=18, data=COLOURS.tobytes()))[COMPRESSED]
+    assert message.format == "bayer_gbrg8; png compressed "
+    np.testing.assert_array_equal(cv2.imdecode(message.data, cv2.IMREAD_UNCHANGED), COLOURS.reshape(4, 18))
+
+
+def test_pixels_that_cannot_be_packed_go_out_as_they_are_whatever_is_wanted() -> None:
+    class Floats(Stream):
+        def load(self, index: int) -> Pictures:
+            return replace(super().load(index), packable=False)
+
+    assert [images_of(Floats(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw"] * 3
+    assert [images_of(Stream(BGR), wanted) for wanted in (None, "compressed", "both")] == ["raw", "compressed", "both"]

@@ -1,0 +1,109 @@
+"""Poses of all types that can be compared, and what counts as a pose."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import UsageError
+from fieldplay.evaluation.ways import frames_of_word, records_of_poses
+from fieldplay.messages.batches import Topic
+from fieldplay.trajectories.pose_topics import TYPES, PoseRows, Way
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform
+from fieldplay_testing.records_by_hand import batch
+
+HALF = float(np.sqrt(0.5))
+ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"
+UNKNOWN, PARTLY = np.zeros(36), np.zeros(36)
+UNKNOWN[[21, 28, 35]], PARTLY[[21, 28]] = 1e6, 1e6
+
+
+def way_of(messages: list[Any], *more: list[Any]) -> Way:
+    msgtype = messages[0].__msgtype__
+    rows = PoseRows("/topic")
+    for count, each in enumerate((messages, *more)):
+        begin_ns = START_NS + count * 10**9
+        made = batch("/topic", [(begin_ns + number, message) for number, message in enumerate(each)])
+        for framed in records_of_poses(made):
+            rows.add(*framed)
+    assert Topic("/topic", msgtype).msgtype in TYPES
+    return rows.way()
+
+
+def turned(path: str, place: tuple[float, ...] = (1.0, 2.0, 3.0)) -> dict[str, float]:
+    """A pose at a place, a quarter turned to the left."""
+    return {
+        **{f"{path}position__{axis}": value for axis, value in zip("xyz", place, strict=True)},
+        f"{path}orientation__z": HALF, f"{path}orientation__w": HALF,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("message", "frames"),
+    [
+        (stamped(ODOMETRY, START_NS, "/odom", child_frame_id="base", **turned("pose__pose__")), ("odom", "base")),
+        (stamped("geometry_msgs/msg/PoseStamped", START_NS, "map", **turned("pose__")), ("map", "")),
+        (
+            stamped("geometry_msgs/msg/PoseWithCovarianceStamped", START_NS, "map", **turned("pose__pose__")),
+            ("map", ""),
+        ),
+        (transform(START_NS, "map", "base", (1, 2, 3), (0, 0, HALF, HALF)), ("map", "base")),
+    ],
+)
+def test_each_type_of_pose_becomes_a_way(message: Any, frames: tuple[str, str]) -> None:
+    way = way_of([message])
+    assert (way.parent, way.child) == frames
+    assert way.trajectory.stamp_ns.tolist() == [START_NS] and way.trajectory.has_orientation
+    assert way.trajectory.poses[0] == pytest.approx(
+        np.array([[0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]]), abs=1e-12
+    )
+
+
+def test_the_newest_path_tells_all_of_the_way() -> None:
+    poses = [
+        stamped("geometry_msgs/msg/PoseStamped", START_NS + k, "map", **turned("pose__", (k, 0, 0))) for k in range(3)
+    ]
+    way = way_of([stamped(PATH, START_NS, "map", poses=poses[:1])], [stamped(PATH, START_NS, "map", poses=poses)])
+    assert way.trajectory.positions_m[:, 0].tolist() == [0, 1, 2]
+    assert (way.parent, way.trajectory.stamp_ns[-1]) == ("map", START_NS + 2)
+
+
+def test_points_and_fixes_have_no_orientation() -> None:
+    point = way_of([stamped("geometry_msgs/msg/PointStamped", START_NS, "map", point__x=4.0)])
+    assert point.trajectory.positions_m.tolist() == [[4, 0, 0]] and not point.trajectory.has_orientation
+    fixes = [
+        stamped(
+            FIX, START_NS + number, "antenna", latitude=45.0 + north, longitude=7.0, altitude=100.0, status__status=ok
+        )
+        for number, (north, ok) in enumerate([(0.0, 0), (0.5, -1), (1e-5, 0)])
+    ]
+    way = way_of(fixes)
+    assert (way.parent, way.child, way.trajectory.has_orientation) == ("", "antenna", False)
+    assert way.trajectory.positions_m == pytest.approx(np.array([[0, 0, 0], [0, 1.1113, 0]]), abs=1e-3)
+
+
+def test_a_rotation_counts_unless_nothing_of_it_is_known() -> None:
+    def odometry(covariance: np.ndarray) -> Any:
+        return stamped(ODOMETRY, START_NS, "odom", pose__covariance=covariance, **turned("pose__pose__"))
+
+    assert way_of([odometry(PARTLY)]).trajectory.has_orientation
+    assert not way_of([odometry(UNKNOWN)]).trajectory.has_orientation
+
+
+def test_what_is_no_position_is_left_out() -> None:
+    places = [(0.0, 0.0, 0.0), (float("nan"), 0.0, 0.0), (1e30, 0.0, 0.0), (5.0, 0.0, 0.0)]
+    messages = [
+        stamped("geometry_msgs/msg/PoseStamped", START_NS + number, "map", **turned("pose__", place))
+        for number, place in enumerate(places)
+    ]
+    assert way_of(messages).trajectory.positions_m[:, 0].tolist() == [0, 5]
+
+
+def test_a_path_without_poses_is_no_way() -> None:
+    assert len(way_of([make(PATH)]).trajectory) == 0
+
+
+@pytest.mark.parametrize("word", ["tf:", "tf:map", "tf:map.", "tf:.base_link"])
+def test_a_transform_needs_two_names(word: str) -> None:
+    with pytest.raises(UsageError, match=r"tf:PARENT\.CHILD"):
+        frames_of_word(word)

@@ -1,0 +1,123 @@
+"""Our errors against those that evo finds of the same trajectories."""
+
+import numpy as np
+import pytest
+from evo.core import metrics, sync
+from evo.core.trajectory import PoseTrajectory3D
+
+from fieldplay.trajectories.alignment import alignment_of_pairs
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.pairs import NEAREST, PosePairs, associated
+from fieldplay.trajectories.pose_errors import (
+    Errors,
+    absolute_errors,
+    relative_pose_errors,
+    statistics_of,
+    steps_over_distance,
+    steps_over_frames,
+)
+from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay_testing.walks import drifted, wander
+
+START_S = 1_543_311_000
+TRUTH = wander(400)
+ESTIMATE = drifted(TRUTH)
+STAMPS = np.arange(400) * 50_000_000
+TOLERANCE = 1e-9
+TRANSLATION, ANGLE = metrics.PoseRelation.translation_part, metrics.PoseRelation.rotation_angle_rad
+
+
+def pairs() -> PosePairs:
+    return PosePairs(stamp_ns=STAMPS, estimate=ESTIMATE, truth=TRUTH)
+
+
+def evos(poses: np.ndarray, stamps_ns: np.ndarray = STAMPS) -> PoseTrajectory3D:
+    return PoseTrajectory3D(poses_se3=list(poses), timestamps=stamps_ns * 1e-9)
+
+
+def evo_errors(metric: metrics.PE, estimate: PoseTrajectory3D, truth: PoseTrajectory3D) -> np.ndarray:
+    metric.process_data((truth, estimate))
+    return np.asarray(metric.error)
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("se3", False), ("sim3", True)])
+def test_a_trajectory_is_laid_upon_another_as_by_evo(kind: str, scale: bool) -> None:
+    estimate, truth = evos(ESTIMATE.copy()), evos(TRUTH.copy())
+    rotation, translation, factor = estimate.align(truth, correct_scale=scale)
+    found = alignment_of_pairs(kind, pairs())
+    assert found.transform[:3, :3] == pytest.approx(rotation, abs=TOLERANCE)
+    assert found.transform[:3, 3] == pytest.approx(translation, abs=TOLERANCE)
+    assert found.scale == pytest.approx(factor, abs=TOLERANCE)
+    assert found.of_poses(ESTIMATE)[:, :3, 3] == pytest.approx(estimate.positions_xyz, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", ["se3", "sim3", "first"])
+def test_absolute_errors_are_evo_s(kind: str) -> None:
+    estimate, truth = evos(ESTIMATE.copy()), evos(TRUTH.copy())
+    if kind == "first":
+        estimate.align_origin(truth)
+    else:
+        estimate.align(truth, correct_scale=kind == "sim3")
+    found = absolute_errors(alignment_of_pairs(kind, pairs()).of_pairs(pairs()))
+    expected = evo_errors(metrics.APE(TRANSLATION), estimate, truth)
+    assert found.translation == pytest.approx(expected, abs=TOLERANCE)
+    assert found.rotation == pytest.approx(evo_errors(metrics.APE(ANGLE), estimate, truth), abs=TOLERANCE)
+    metric = metrics.APE(TRANSLATION)
+    metric.process_data((truth, estimate))
+    ours, theirs = statistics_of(found.translation), metric.get_all_statistics()
+    for name in ("rmse", "mean", "median", "std"):
+        assert getattr(ours, name) == pytest.approx(theirs[name], abs=TOLERANCE)
+    assert (ours.least, ours.most) == pytest.approx((theirs["min"], theirs["max"]), abs=TOLERANCE)
+
+
+def compare_relative(found: Errors, **options: object) -> None:
+    for relation, errors in ((TRANSLATION, found.translation), (ANGLE, found.rotation)):
+        expected = evo_errors(metrics.RPE(relation, **options), evos(ESTIMATE), evos(TRUTH))
+        assert len(expected) > 10
+        assert errors == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("all_pairs", [False, True])
+@pytest.mark.parametrize("delta", [1, 7])
+def test_relative_pose_errors_over_frames_are_evo_s(delta: int, all_pairs: bool) -> None:
+    found = relative_pose_errors(pairs(), steps_over_frames(len(STAMPS), delta, all_pairs=all_pairs))
+    compare_relative(found, delta=delta, delta_unit=metrics.Unit.frames, all_pairs=all_pairs)
+
+
+@pytest.mark.parametrize("delta_m", [0.4, 1.0])
+def test_relative_pose_errors_over_distance_are_evo_s(delta_m: float) -> None:
+    found = relative_pose_errors(pairs(), steps_over_distance(ESTIMATE[:, :3, 3], delta_m))
+    compare_relative(found, delta=delta_m, delta_unit=metrics.Unit.meters)
+
+
+def test_the_nearest_in_time_are_those_that_evo_takes() -> None:
+    random = np.random.default_rng(5)
+    often = np.sort(random.choice(20_000_000_000, 380, replace=False)) + START_S * 1_000_000_000
+    seldom = np.sort(random.choice(20_000_000_000, 200, replace=False)) + START_S * 1_000_000_000
+    estimate, truth = ESTIMATE[:380], TRUTH[:200]
+    theirs = sync.associate_trajectories(evos(truth, seldom), evos(estimate, often), max_diff=0.02)
+    ours = associated(
+        Trajectory(stamp_ns=often, poses=estimate),
+        Trajectory(stamp_ns=seldom, poses=truth),
+        within_s=0.02,
+        method=NEAREST,
+    )
+    assert 50 < len(ours) < 200
+    assert ours.truth[:, :3, 3] == pytest.approx(theirs[0].positions_xyz, abs=TOLERANCE)
+    assert ours.estimate[:, :3, 3] == pytest.approx(theirs[1].positions_xyz, abs=TOLERANCE)
+
+
+def test_between_poses_evo_comes_to_the_same_errors() -> None:
+    seldom = np.arange(10, 380, 2) * 50_000_000 + 17_000_000
+    seldom_truth = np.array([TRUTH[index] for index in range(10, 380, 2)])
+    theirs = sync.associate_trajectories(
+        evos(seldom_truth, seldom), evos(ESTIMATE), max_diff=0.1, sync_method=sync.SyncMethod.interpolation
+    )
+    theirs[1].align(theirs[0])
+    expected = evo_errors(metrics.APE(TRANSLATION), theirs[1], theirs[0])
+    found = evaluated(
+        EvaluationSettings(alignment="se3"),
+        Trajectory(stamp_ns=STAMPS, poses=ESTIMATE),
+        Trajectory(stamp_ns=seldom, poses=seldom_truth),
+    )
+    assert found.absolute.translation == pytest.approx(expected, abs=1e-8)  # its times are floats

@@ -1,0 +1,152 @@
+"""The comparison that goes on while both come in: the same as of the whole, in bounded memory, in any order."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
+from fieldplay.trajectories.memory import (
+    MOST_WAITING,
+    PeriodReport,
+    RunningEvaluation,
+    Waiting,
+)
+from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.words import states_of_evaluation
+from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
+
+SECOND = 1_000_000_000
+TRUTH = wander(2000, step_m=0.01)
+ESTIMATE = drifted(TRUTH)
+STAMPS = 1_543_311_000 * SECOND + np.arange(2000) * (SECOND // 50)
+SETTINGS = EvaluationSettings(lengths_m=(1.0, 2.0, 5.0))
+
+
+def running(settings: EvaluationSettings = SETTINGS, **options: int) -> RunningEvaluation:
+    return RunningEvaluation(settings, **options)
+
+
+def reports_of(at_once: int, *, truth_first: bool = False, every: int = 5) -> list[PeriodReport]:
+    """Poses of both in portions; the truth has every fifth."""
+    state, found = running(), []
+    for begin in range(0, 2000, at_once):
+        rows = range(begin, min(begin + at_once, 2000))
+        for is_truth in (truth_first, not truth_first):
+            for row in rows:
+                if is_truth and row % every == 0:
+                    state.add_truth(int(STAMPS[row]), TRUTH[row])
+                elif not is_truth:
+                    state.add_estimate(int(STAMPS[row]), ESTIMATE[row])
+            found += state.reports()
+    return found
+
+
+def test_there_is_a_report_for_each_second_that_both_have_passed() -> None:
+    found = reports_of(1)
+    assert [report.stamp_ns for report in found] == [int(STAMPS[second * 50 + 45]) for second in range(39)]
+    aligned = TRUTH[0] @ np.linalg.inv(ESTIMATE[0])
+    apart = np.linalg.norm((aligned @ ESTIMATE)[:, :3, 3] - TRUTH[:, :3, 3], axis=1)
+    assert [report.position_error_m for report in found] == pytest.approx(apart[45 : 39 * 50 : 50], abs=1e-9)
+
+
+@pytest.mark.parametrize("truth_first", [False, True])
+@pytest.mark.parametrize("at_once", [7, 333, 2000])
+def test_what_is_found_does_not_depend_on_how_the_poses_come(at_once: int, truth_first: bool) -> None:
+    known, found = reports_of(1), reports_of(at_once, truth_first=truth_first)
+    assert [report.stamp_ns for report in found] == [report.stamp_ns for report in known]
+    for one, other in zip(found, known, strict=True):
+        assert one.position_error_m == other.position_error_m
+        assert states_of_evaluation("", one.evaluation) == states_of_evaluation("", other.evaluation)
+
+
+def test_its_errors_are_those_of_the_whole() -> None:
+    last = reports_of(100)[-1].evaluation
+    until = int(np.searchsorted(STAMPS, last.pairs.stamp_ns[-1], side="right"))
+    known = evaluated(
+        SETTINGS,
+        Trajectory(stamp_ns=STAMPS[:until], poses=ESTIMATE[:until]),
+        Trajectory(stamp_ns=STAMPS[:until:5], poses=TRUTH[:until:5]),
+    )
+    assert last.travelled_m[-1] == pytest.approx(known.travelled_m[-1], rel=0.02)
+    assert last.absolute.translation.mean() == pytest.approx(known.absolute.translation.mean(), rel=0.05)
+    for one, other in zip(last.over_lengths, known.over_lengths, strict=True):
+        assert one.errors.translation.mean() == pytest.approx(other.errors.translation.mean(), rel=0.05)
+        assert one.errors.rotation.mean() == pytest.approx(other.errors.rotation.mean(), rel=0.05)
+
+
+def test_a_scale_error_stays_what_it_is_however_far_it_goes() -> None:
+    """With room for 50 pairs a way of 100 m is kept in steps of 3.2 m; 1 % is 1 % at each length."""
+    state = running(EvaluationSettings(lengths_m=(1.0, 10.0)), most=50)
+    way = np.c_[np.arange(10_000) * 0.01, np.zeros((10_000, 2))]
+    truth = transforms(headings(np.zeros(10_000)), way)
+    found = []
+    for row in range(10_000):
+        state.add_truth(int(row * SECOND // 100), truth[row])
+        state.add_estimate(int(row * SECOND // 100), transforms(headings(np.zeros(1)), 1.01 * way[row : row + 1])[0])
+        found += state.reports()
+    evaluation = found[-1].evaluation
+    assert len(evaluation.pairs) <= 51 and state.kept.step_m > 1
+    assert evaluation.travelled_m[-1] == pytest.approx(98.99, abs=0.05)
+    assert found[-1].position_error_m == pytest.approx(0.9899, abs=1e-3)
+    for one in evaluation.over_lengths:
+        assert one.errors.translation == pytest.approx(0.01, abs=1e-9)
+    assert evaluation.pairs.stamp_ns[0] == 0
+
+
+def test_a_rover_that_stands_fills_no_memory() -> None:
+    state, random = running(), np.random.default_rng(1)
+    for row in range(3000):
+        place = transforms(Rotation.identity(1), random.normal(0, 0.01, (1, 3)))[0]
+        state.add_truth(int(row * SECOND // 20), place)
+        state.add_estimate(int(row * SECOND // 20), np.eye(4))
+        state.reports()
+    assert len(state.kept.pairs) == 1
+    assert len(state.estimate.stamps) < 50
+
+
+def test_the_one_that_waits_for_a_truth_that_never_comes_gives_up_its_past() -> None:
+    waiting = Waiting()
+    for row in range(3 * MOST_WAITING):
+        waiting.add(row, np.eye(4))
+    assert len(waiting.stamps) <= MOST_WAITING
+    assert waiting.stamps[-1] == 3 * MOST_WAITING - 1
+    waiting.add(5, np.eye(4))
+    assert waiting.stamps[-1] == 3 * MOST_WAITING - 1
+
+
+def test_hours_without_poses_cost_nothing_and_join_nothing() -> None:
+    state = running()
+    gap = 10**18
+    for offset in (0, gap):
+        for row in range(100):
+            state.add_truth(offset + int(STAMPS[row]), TRUTH[row])
+            state.add_estimate(offset + int(STAMPS[row]), ESTIMATE[row])
+    found = state.reports()
+    assert [report.stamp_ns - int(STAMPS[0]) > gap // 2 for report in found] == [False, False, True]
+
+
+def test_until_an_alignment_can_be_told_the_first_poses_are_taken() -> None:
+    state = running(EvaluationSettings(alignment="se3", lengths_m=(1.0,)))
+    way = np.zeros((1000, 3))
+    way[:, 0] = np.arange(1000) * 0.01
+    way[500:, 1] = np.arange(500) * 0.01
+    poses: Array = transforms(headings(np.zeros(1000)), way)
+    found = []
+    for row in range(1000):
+        state.add_truth(row * SECOND // 100, poses[row])
+        state.add_estimate(row * SECOND // 100, poses[row])
+        found += state.reports()
+    assert [report.evaluation.settings.alignment for report in found] == ["first"] * 5 + ["se3"] * 4
+
+
+def test_a_truth_without_orientation_is_told_as_such() -> None:
+    state = running()
+    for row in range(0, 2000):
+        state.add_truth(
+            int(STAMPS[row]), transforms(Rotation.identity(1), TRUTH[row : row + 1, :3, 3])[0], has_orientation=False
+        )
+        state.add_estimate(int(STAMPS[row]), ESTIMATE[row])
+    last = state.reports()[-1].evaluation
+    assert not last.has_orientation
+    names = [key for _, _, values in states_of_evaluation("odom", last) for key, _ in values]
+    assert names and not any(name.startswith("rotation") for name in names)

@@ -1,1 +1,0 @@
-"""Archives of field robots: from their files to typed columns. Knows no ROS."""

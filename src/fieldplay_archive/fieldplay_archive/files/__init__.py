@@ -1,1 +1,0 @@
-"""Files of an archive, wherever they lie: folders, zips, names."""

@@ -1,1 +1,0 @@
-"""Formats of single files: point clouds, pictures, height models, labels."""

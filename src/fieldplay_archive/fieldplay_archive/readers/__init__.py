@@ -1,1 +1,0 @@
-"""One module per dataset: `open_archive(root, spec, parameters)` gives its open archive."""

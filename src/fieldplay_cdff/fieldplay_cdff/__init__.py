@@ -1,0 +1,1 @@
+"""The Common Data Fusion Framework: logs, processing steps, pipelines, products, orchestration."""

@@ -1,0 +1,1 @@
+"""The commands fuse, products and cdff."""

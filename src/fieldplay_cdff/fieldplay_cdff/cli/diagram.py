@@ -1,0 +1,125 @@
+"""The command `fieldplay cdff diagram`: a description checked and drawn."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fieldplay.cli.arguments import require_file_place
+from fieldplay.cli.terminal import note, print_line
+from fieldplay.core.errors import ArchiveError, Defect, UsageError
+from fieldplay.core.outputs import write_whole
+from fieldplay.core.ticks import many
+from fieldplay_cdff.cli.logs import opened_with_faults, tell_faults
+from fieldplay_cdff.descriptors.catalogue import Catalogue, known, with_own
+from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.model import (
+    DFN,
+    DFPC,
+    Description,
+    ProcessingChain,
+)
+from fieldplay_cdff.descriptors.port_types import TYPES_DIFFER, InputFeed, feed_faults
+from fieldplay_cdff.descriptors.reader import description_of_file
+from fieldplay_cdff.tools.diagrams.diagram import picture_of
+from fieldplay_cdff.tools.diagrams.measured import lines_of_file
+from fieldplay_cdff.tools.diagrams.shapes import Drawing
+from fieldplay_cdff.tools.diagrams.svg import svg_of
+from fieldplay_cdff.tools.log_feeds import feeds_of_log
+
+DONE, FAULTY = 0, 1
+SVG, PNG = ".svg", ".png"
+PLAIN_NAME, ENDS = re.compile(r"\w[\w -]*"), (".yaml", ".yml", "_desc.yaml", "_desc.yml")
+
+
+def diagram(chosen: argparse.Namespace) -> int:
+    """A picture of a description; what is wrong with that is told, and drawn in red."""
+    _require_places(chosen)
+    faults: list[Defect] = []
+    description = description_of_file(chosen.archive, faults.append)
+    catalogue = _catalogue(chosen, description, faults)
+    check_description(chosen.archive.name, description, catalogue, report=faults.append)
+    feeds = _feeds(chosen, description)
+    for line, message in feed_faults(description, feeds):
+        faults.append(Defect(file=chosen.archive.name, row=line, kind=TYPES_DIFFER, message=message))
+    for fault in sorted(faults, key=lambda fault: (fault.file, fault.row or 0)):
+        note(str(fault))
+    chain = _chain(description, chosen.implementation)
+    if chosen.strict and faults:
+        note(f"--strict: {many(len(faults), 'fault')}; nothing is written")
+        return FAULTY
+    measured = {} if chosen.stats is None else lines_of_file(chosen.stats)
+    picture = picture_of(description, chain, catalogue, feeds, measured)
+    write_whole(chosen.out, svg_of(picture).encode() if chosen.out.suffix.lower() == SVG else _png(picture))
+    steps = f"{many(len(chain.steps), 'DFN')}, {many(len(chain.connections), 'connection')}"
+    what = f"DFPC {picture.title}, {steps}" if description.kind == DFPC else f"DFN {description.name}"
+    print_line(f"{chosen.out}: {what}, {many(len(faults), 'fault') if faults else 'no faults'}")
+    return DONE
+
+
+def _require_places(chosen: argparse.Namespace) -> None:
+    if chosen.archive.is_dir():
+        raise UsageError(f"{chosen.archive}: expected a description, got a folder")
+    require_file_place(chosen.archive, chosen.out, (SVG, PNG), overwrite=chosen.overwrite)
+
+
+def _png(picture: Drawing) -> bytes:
+    from fieldplay_cdff.tools.diagrams.png import png_of
+
+    return png_of(picture)
+
+
+def _catalogue(chosen: argparse.Namespace, description: Description, faults: list[Defect]) -> Catalogue:
+    """The known DFNs, those that are described beside the description, and those that are named."""
+    for file in chosen.dfn:
+        if not file.is_file():
+            raise UsageError(f"{file}: there is no such file")
+    beside = list(_beside(chosen.archive, description, faults))
+    own = [*beside, *(description_of_file(file, faults.append) for file in chosen.dfn)]
+    return with_own(_with_chains(chosen.archive, description), own)
+
+
+def _with_chains(file: Path, description: Description) -> Catalogue:
+    """The known DFNs, and the DFPCs that are steps of a description."""
+    if not any(step.is_dfpc for chain in description.chains for step in chain.steps):
+        return known()
+    from fieldplay_cdff.pipeline.chains import catalogue_with_inner  # with all that runs them
+
+    return catalogue_with_inner(description, file)
+
+
+def _beside(file: Path, description: Description, faults: list[Defect]) -> Iterator[Description]:
+    """The descriptions of the chain's DFNs in the folder of the chain's own, where they are called as the DFN is."""
+    names = dict.fromkeys(step.dfn for chain in description.chains for step in chain.steps)
+    for path in (file.with_name(f"{name}{end}") for name in names if PLAIN_NAME.fullmatch(name) for end in ENDS):
+        if not path.is_file() or path.samefile(file):
+            continue
+        try:
+            found = description_of_file(path, faults.append)
+        except (ArchiveError, OSError) as error:
+            faults.append(Defect(file=path.name, kind="unreadable_dfn", message=f"it cannot be used: {error}"))
+            continue
+        if found.kind == DFN:
+            yield found
+
+
+def _feeds(chosen: argparse.Namespace, description: Description) -> dict[str, InputFeed]:
+    """The streams of the log that feed the chain, if a log is given."""
+    if chosen.log is None:
+        if chosen.stream:
+            raise UsageError("--stream names a stream of a log: --log names that")
+        return {}
+    with opened_with_faults([chosen.log]) as (log, faults):
+        tell_faults(faults)
+        feeds = feeds_of_log(log, description, chosen.stream)
+        if not feeds:
+            note(f"note: no stream of {chosen.log} is called as an input; --stream PORT=STREAM names one")
+    return feeds
+
+
+def _chain(description: Description, name: str | None) -> ProcessingChain:
+    found = next((chain for chain in description.chains if name in (None, chain.name)), None)
+    if found is None:
+        names = ", ".join(chain.name for chain in description.chains)
+        raise UsageError(f"{description.name} has no implementation {name}; it has {names}")
+    return found

@@ -1,0 +1,1 @@
+"""The readers of datasets that are logs of the framework."""

@@ -1,0 +1,1 @@
+"""Messages as what goes through the ports of a pipeline, and back."""

@@ -1,0 +1,218 @@
+"""Times in the bytes of a log: a sample's own, without unpacking the rest of it, and lists of times of logging.
+
+The latter are read by NumPy where each has eight bytes, else one by one; what is no whole number is no time.
+"""
+
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay_cdff.logs.index.damage import odd_name
+from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Places
+from fieldplay_cdff.logs.messagepack.number_lists import (
+    LARGEST_SMALL,
+    MAP,
+    MAP_END,
+    MAPS,
+    is_map,
+)
+from fieldplay_cdff.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, plain_name
+from fieldplay_cdff.logs.packed_bits.samples import packed_time
+
+TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
+COUNTS = {"microseconds", "usec", "nanoseconds"}
+INNER = {"metadata", "left"}  # what a sample's time may stand in
+LONGEST_PREFIX = 4096
+EIGHT_BYTES = 0xCF  # a number of eight bytes without sign follows
+WIDTH = 9  # of such
+FIRST_WHOLE, LAST_WHOLE = 0xCC, 0xD3  # or with one of these a whole number begins
+FEW, MOST_MIXED = 64, 2048  # so many of eight bytes are worth a look at those behind; others that are read at once
+
+
+class FoundTime(NamedTuple):
+    """A sample's time, and the place of the number in the sample's bytes."""
+
+    time: int
+    place: int
+
+
+class TimeFinder:
+    """Finds the times of a stream's samples: where one has the bytes of the last up to its time, the place is known.
+
+    If the samples were looked at before, what is behind their times is not looked at `again`.
+    """
+
+    def __init__(self, *, again: bool = False) -> None:
+        self._again = again
+        self.prefix = b""  # with which samples begin, up to the eight bytes of their time
+
+    def time(self, data: bytes) -> int:
+        """A sample's time, NO_TIME where it has none. ValueError if it is no sample such as others."""
+        prefix = self.prefix
+        if prefix and data.startswith(prefix):
+            place = len(prefix)
+            return _whole(int.from_bytes(data[place : place + 8], "big"))
+        if not data or not is_map(data[0]):
+            return NO_TIME
+        found = found_time(data, whole=not self._again)
+        if found is None:
+            return _whole(packed_time(data))
+        if data[found.place] == EIGHT_BYTES and found.place < LONGEST_PREFIX:
+            self.prefix = data[: found.place + 1]
+        return _whole(found.time)
+
+
+def _whole(time: int) -> int:
+    """A time that is none, or does not fit, counts as none."""
+    return time if 0 < time < 1 << 63 else NO_TIME
+
+
+def times_of_samples(data: NDArray[np.uint8], places: Places, finder: TimeFinder) -> Places:
+    """The times (n,) of samples that begin and end at the places (n + 1,), up to the first that is no sample."""
+    times = np.full(len(places) - 1, NO_TIME, np.int64)
+    if not len(times):
+        return times
+    first = data[places[:-1]]
+    other = ((first >= MAP) & (first <= MAP_END)) | np.isin(first, list(MAPS))
+    if other[0] and not finder.prefix:
+        with suppress(*FAULTS):
+            finder.time(data[: places[1]].tobytes())
+    if finder.prefix:
+        prefix = np.frombuffer(finder.prefix, np.uint8)
+        heads = _heads(data, places, len(prefix) + 8)
+        has_prefix = (heads[:, : len(prefix)] == prefix).all(axis=1)
+        found = np.ascontiguousarray(heads[:, len(prefix) :]).view(">u8")[:, 0].astype(np.int64)
+        times[:] = np.where(has_prefix & (found > 0), found, NO_TIME)
+        other &= ~has_prefix
+    for row in np.flatnonzero(other).tolist():
+        try:
+            times[row] = finder.time(data[places[row] : places[row + 1]].tobytes())
+        except FAULTS:
+            return times[:row]
+    return times
+
+
+def _heads(data: NDArray[np.uint8], places: Places, size: int) -> NDArray[np.uint8]:
+    """The first bytes (n, size) of samples; what is beyond the end is of no meaning."""
+    whole, count = int(places[1] - places[0]), len(places) - 1
+    if whole >= size and bool((np.diff(places) == whole).all()):
+        return data[int(places[0]) : int(places[-1])].reshape(count, whole)[:, :size]
+    return np.asarray(data[np.minimum(places[:-1, None] + np.arange(size), len(data) - 1)], np.uint8)
+
+
+def found_time(data: bytes, *, whole: bool = True) -> FoundTime | None:
+    """The time of a sample that is a map, which is gone through as a whole or up to its time."""
+    unpacker = msgpack.Unpacker(
+        raw=False, unicode_errors=UNKNOWN_TEXT, max_buffer_size=len(data), max_array_len=64, max_map_len=64
+    )
+    unpacker.feed(data)
+    return _in_map(unpacker, data, depth=2, whole=whole)
+
+
+def _in_map(unpacker: Any, data: bytes, depth: int, *, whole: bool) -> FoundTime | None:
+    """The first time of a map. All its names are looked at: a list or map among them tells of a missing value."""
+    found = None
+    for _ in range(unpacker.read_map_header()):
+        if found is not None and not whole:
+            break
+        key, place = unpacker.unpack(), unpacker.tell()
+        odd_name(key)
+        name = plain_name(key) if isinstance(key, str) else ""
+        if found is None and name in TIMES:
+            found = _time_at(unpacker, data, place)
+        elif found is None and name in INNER and depth and place < len(data) and is_map(data[place]):
+            found = _in_map(unpacker, data, depth - 1, whole=whole)
+        else:
+            unpacker.skip()
+    return found
+
+
+def _time_at(unpacker: Any, data: bytes, place: int) -> FoundTime | None:
+    """A number, or a map with one."""
+    if not is_map(data[place]):
+        value = unpacker.unpack()
+        return FoundTime(value, place) if type(value) is int else None
+    found = None
+    for _ in range(unpacker.read_map_header()):
+        name, at = unpacker.unpack(), unpacker.tell()
+        if isinstance(name, str) and plain_name(name) in COUNTS and found is None:
+            value = unpacker.unpack()
+            found = FoundTime(value, at) if type(value) is int else None
+        else:
+            unpacker.skip()
+    return found
+
+
+def whole_number(value: object) -> int:
+    """A number as a time; NO_TIME for what is none."""
+    return value if type(value) is int and 0 <= value < 1 << 63 else NO_TIME
+
+
+def whole_numbers(data: bytes) -> Places:
+    """The numbers (n,) with which bytes begin, as far as they have eight bytes each."""
+    rows = np.frombuffer(data, np.uint8, len(data) // WIDTH * WIDTH).reshape(-1, WIDTH)
+    other = np.flatnonzero(rows[:, 0] != EIGHT_BYTES)
+    alike = int(other[0]) if len(other) else len(rows)
+    values = np.ascontiguousarray(rows[:alike, 1:]).view(">u8")[:, 0].astype(np.int64)
+    return np.where(values >= 0, values, NO_TIME)  # negative beyond its range
+
+
+def numbers_ahead(data: bytes, most: int) -> tuple[Places, Places]:
+    """The first numbers (n,) of `most` in bytes, and where each ends (n,), as far as they are whole.
+
+    They may be fewer than the bytes hold.
+    """
+    few = min(most, FEW)
+    if len(whole_numbers(data[: WIDTH * few])) == few:
+        values = whole_numbers(data[: WIDTH * most])
+        return values, WIDTH * np.arange(1, len(values) + 1)
+    return _one_by_one(data, min(most, MOST_MIXED))
+
+
+def numbers_between(blocks: Blocks, begin: int, end: int, read: Callable[[int, int], bytes]) -> Places:
+    """The numbers begin <= index < end of a list."""
+    if begin >= end:
+        return np.zeros(0, np.int64)
+    rows, places, sizes = blocks.rows, blocks.places, blocks.table["size"]
+    first, last = np.searchsorted(rows, [begin, end - 1], side="right") - 1
+    if bool((sizes[first : last + 1] == WIDTH).all()):
+        place = int(places[first]) + WIDTH * (begin - int(rows[first]))
+        found = whole_numbers(read(place, WIDTH * (end - begin)))
+        if len(found) == end - begin:
+            return found
+    data = read(int(places[first]), int(places[last + 1] - places[first]))
+    found = _exactly(data, int(rows[last + 1] - rows[first]))
+    return found[begin - int(rows[first]) : end - int(rows[first])]
+
+
+def _exactly(data: bytes, count: int) -> Places:
+    values, _ = _one_by_one(data, count)
+    if len(values) < count:
+        raise ArchiveError(f"expected {count} times of logging, got {len(values)}: the log has changed or is cut off")
+    return values
+
+
+def _one_by_one(data: bytes, most: int) -> tuple[Places, Places]:
+    """Numbers (n,) and where they end (n,), up to the first item that is cut off or none."""
+    unpacker: Any = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
+    unpacker.feed(data)
+    unpack, skip, tell, place, size = unpacker.unpack, unpacker.skip, unpacker.tell, 0, len(data)
+    values, ends = array("q"), array("q")
+    with suppress(*FAULTS):
+        while len(ends) < most and place < size:
+            first = data[place]
+            if first <= LARGEST_SMALL or FIRST_WHOLE <= first <= LAST_WHOLE:
+                value = whole_number(unpack())
+            else:
+                value = NO_TIME
+                skip()
+            place = tell()
+            values.append(value)
+            ends.append(place)
+    return np.array(values, np.int64), np.array(ends, np.int64)

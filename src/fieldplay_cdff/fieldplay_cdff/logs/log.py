@@ -1,0 +1,244 @@
+"""Logs as a whole: the streams of a file, or of all files of a folder, and their samples in the order of time."""
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import msgpack
+
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.core.progress import tell_opening
+from fieldplay.io.containers import (
+    Files,
+    FolderFiles,
+    ListedFiles,
+    ZipFiles,
+    begins_as_zip,
+)
+from fieldplay_cdff.logs.index.cache import keep_index, kept_index, state_of_log
+from fieldplay_cdff.logs.index.file_index import FileIndex
+from fieldplay_cdff.logs.index.scan import byte_of_fault, index_of_log
+from fieldplay_cdff.logs.index.window import CHUNK
+from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
+from fieldplay_cdff.logs.messagepack.values import FAULTS, settings_from_bytes
+from fieldplay_cdff.logs.recordings import (
+    LOG,
+    VARIANT,
+    notes_of_recordings,
+    settings_beside,
+)
+from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.timed_rows import FilePart
+
+LARGEST_SETTINGS = 16 << 20
+HEAD = 1 << 12  # bytes of a file that tell whether it is a log
+BATCH = 64  # samples that are read at once where all are gone through,
+BATCH_BYTES = 4 << 20  # if they have no more bytes
+
+
+class Entry(NamedTuple):
+    """A sample of a log: when it was logged, in which stream, of what type as the log has it."""
+
+    time_ns: int
+    stream: str
+    type: str
+    sample: Any
+
+    @property
+    def time_us(self) -> int:
+        return self.time_ns // 1000
+
+
+class Log(AbstractContextManager["Log"]):
+    """The streams of some files by their name, and the files of settings among them.
+
+    `notes` say what is no fault, such as that two recordings are taken as one.
+    """
+
+    def __init__(self, files: Files, names: Sequence[str], report: Report) -> None:
+        self.files = files
+        self.names = tuple(names)
+        self.settings: dict[str, Any] = {}
+        self._open_files = LogFiles(files)
+        found: dict[str, list[FilePart]] = {}
+        for name, index in _indexes(files, names, report):
+            if index.is_settings and not index.faults:
+                self._read_settings(name, report)
+            for kind, message in index.faults:
+                report(Defect(file=name, kind=kind, message=message, byte=byte_of_fault(message)))
+            for part in index.parts:
+                found.setdefault(part.stream, []).append(FilePart(name, part))
+                _compare_lengths(name, part.stream, len(part), part.logged.count if part.has_meta else None, report)
+        self.streams = {name: LogStream(name, parts, self._open_files) for name, parts in found.items()}
+        self.notes = list(notes_of_recordings(self.streams.values()))
+
+    def _read_settings(self, name: str, report: Report) -> None:
+        try:
+            if self.files.size(name) > LARGEST_SETTINGS:
+                raise ArchiveError(f"expected settings of {LARGEST_SETTINGS} bytes at most")
+            with open_log_file(self.files, name) as file:
+                self.settings[name] = settings_from_bytes(file.read(LARGEST_SETTINGS))
+        except (ArchiveError, OSError) as error:
+            report(Defect(file=name, kind="unreadable_settings", message=str(error)))
+
+    def entries(
+        self, names: Sequence[str] | None = None, *, first: int = 0, last: int | None = None, arrays: bool = False
+    ) -> Iterator[Entry]:
+        """Samples in the order in which they were logged, at equal times of the stream that is named first.
+
+        Within a stream the order is that of the files. Of each the samples first <= index < last are taken.
+        """
+        chosen = list(self.streams) if names is None else list(names)
+        unknown = [name for name in chosen if name not in self.streams]
+        if unknown:
+            there = ", ".join(self.streams) or "none"
+            raise ArchiveError(f"there is no stream {', '.join(unknown)}; there are {there}")
+        parts = [self._entries_of(self.streams[name], first, last, arrays=arrays) for name in chosen]
+        return heapq.merge(*parts, key=lambda entry: entry.time_ns)
+
+    def _entries_of(self, stream: LogStream, first: int, last: int | None, *, arrays: bool) -> Iterator[Entry]:
+        end = len(stream) if last is None else last
+        for begin, stop in stream.batches(first, end, rows=BATCH, size=BATCH_BYTES):
+            times = stream.logged_ns(begin, stop).tolist()
+            for time, sample in zip(times, stream.samples(begin, stop, arrays=arrays), strict=True):
+                yield Entry(time, stream.name, stream.type, sample)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._open_files.close()
+        self.files.close()
+
+
+def open_log(path: Path, report: Report) -> Log:
+    """The logs of a file, a folder or a zip; ArchiveError where none is one."""
+    files = files_of(path, report)
+    log = Log(files, log_names(files), report)
+    if not log.streams and not log.settings:
+        log.close()
+        raise ArchiveError(f"{path}: expected logs of MessagePack, got none that can be read")
+    return log
+
+
+def files_of(path: Path, report: Report) -> Files:
+    """The files of a folder or a zip, or a single one."""
+    if path.is_dir():
+        return FolderFiles(path, report)
+    if not path.exists():
+        raise ArchiveError(f"{path}: there is no such folder or file")
+    return ZipFiles(path, report) if begins_as_zip(path) else ListedFiles(path.parent, [path.name])
+
+
+def log_names(files: Files, note: Callable[[str], None] = lambda text: None) -> list[str]:
+    """The names of logs and settings, in order; of a log that is there before and after a conversion, one.
+
+    That of the framework's own types counts before that of Rock's, and a plain one before a packed one.
+    """
+    groups: dict[str, list[str]] = {}
+    for name in files.matching(LOG.pattern):
+        groups.setdefault(VARIANT.sub("", name), []).append(name)
+    chosen = []
+    for variants in groups.values():
+        best = min(variants, key=lambda name: (name.lower().endswith(".zz"), "_infuse" not in name.lower()))
+        chosen.append(best)
+        for other in variants:
+            if other != best:
+                note(f"{other}: the same log as {best} in another form, which is read instead")
+    return sorted(chosen)
+
+
+def read_settings_beside(log: Log, path: Path, report: Report, note: Callable[[str], None]) -> None:
+    """Take the settings that lie beside a log which is given alone as if they had been given with it."""
+    names = settings_beside(path, note)
+    if not names:
+        return
+    files = ListedFiles(path.parent, names)
+    with Log(files, [name for name in names if _is_small(files, name)], report) as other:
+        log.settings |= other.settings
+        if other.settings:
+            note(f"settings that lie beside it are read too: {', '.join(other.settings)}")
+
+
+def _is_small(files: Files, name: str) -> bool:
+    try:
+        return files.size(name) <= LARGEST_SETTINGS
+    except ArchiveError:
+        return False
+
+
+def is_log(files: Files, name: str) -> bool:
+    """Whether a file is a log: a map whose first key is a text, or of settings two texts."""
+    try:
+        with open_log_file(files, name) as file:
+            unpacker = msgpack.Unpacker(raw=False, max_array_len=64, max_map_len=64)
+            unpacker.feed(file.read(HEAD))
+        unpacker.read_map_header()
+        key = unpacker.unpack()
+    except (ArchiveError, OSError, *FAULTS):
+        return False
+    if isinstance(key, list):
+        return len(key) == 2 and all(isinstance(part, str) for part in key)
+    return isinstance(key, str) and any(sign in key for sign in "./")
+
+
+def _indexes(files: Files, names: Sequence[str], report: Report) -> Iterator[tuple[str, FileIndex]]:
+    """The indexes of all files, those that were kept or made anew."""
+    sizes = {name: _size(files, name) for name in names}
+    total, done = max(sum(sizes.values()), 1), 0
+    for name in names:
+        path = files.root / name if isinstance(files, FolderFiles) else None
+        index = kept_index(path) if path is not None else None
+        if index is None:
+            state = state_of_log(path) if path is not None else []
+            index = _index(files, name, before=done, total=total)
+            if path is not None and not any(kind == "unreadable_log" for kind, _ in index.faults):
+                keep_index(path, index, state)
+        done += sizes[name]
+        tell_opening(done / total, done >> 20)
+        yield name, index
+
+
+def _index(files: Files, name: str, *, before: int, total: int) -> FileIndex:
+    try:
+        with open_log_file(files, name) as file:
+
+            def moved(place: int) -> None:
+                at = before + (file.source_place if isinstance(file, InflatedFile) else place)
+                tell_opening(min(at / total, 1.0), at >> 20)
+
+            index = index_of_log(file, moved)
+            return _with_checksum(index, file) if index.faults and isinstance(file, InflatedFile) else index
+    except (ArchiveError, OSError) as error:
+        return FileIndex(faults=(("unreadable_log", str(error)),))
+
+
+def _with_checksum(index: FileIndex, file: InflatedFile) -> FileIndex:
+    """Add to the last fault of a packed log what zlib says of the rest of it, its checksum above all."""
+    kind, message = index.faults[-1]
+    try:
+        while file.read(CHUNK):
+            pass
+    except (ArchiveError, OSError) as error:
+        if str(error) not in message:
+            return replace(index, faults=(*index.faults[:-1], (kind, f"{message}; {error}")))
+    return index
+
+
+def _size(files: Files, name: str) -> int:
+    try:
+        return files.size(name)
+    except ArchiveError:
+        return 0
+
+
+def _compare_lengths(file: str, stream: str, count: int, logged: int | None, report: Report) -> None:
+    if logged is not None and logged != count and count:
+        message = f"{stream}: expected as many times as samples ({count}), got {logged}; those without have "
+        report(Defect(file=file, kind="length_mismatch", message=message + "their own times alone, if any"))

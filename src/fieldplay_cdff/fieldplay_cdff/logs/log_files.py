@@ -1,0 +1,182 @@
+"""The files of logs: packed ones as plain bytes, and open ones, of which a few are kept."""
+
+import io
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, cast
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.containers import Files
+from fieldplay.io.inflation import InflateError, Inflating, RunningSum
+from fieldplay.io.names import last_part
+from fieldplay_cdff.logs.index.blocks import KeptBlocks
+
+PACKED = ".zz"
+MOST_KEPT = 24  # open files
+HEADER, CHECKSUM = 2, 4  # bytes of a packed file before and behind its data
+NEEDS_DICTIONARY = 0x20
+OTHER_SUM = "zlib's checksum at its end is another than that of the bytes"
+
+
+def open_log_file(files: Files, name: str) -> BinaryIO:
+    """A log's plain bytes, whether it is packed or not."""
+    file = files.open(name)
+    return cast(BinaryIO, InflatedFile(file, last_part(name)) if name.lower().endswith(PACKED) else file)
+
+
+class LogFiles:
+    """Files that were opened, by their name and who reads them: one who reads on and on finds his place again.
+
+    To seek in packed files takes time, so each stream that lies in one has its own.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self.blocks = KeptBlocks()  # of samples of these files
+        self._files = files
+        self._kept: OrderedDict[tuple[str, Hashable], list[BinaryIO]] = OrderedDict()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def read(self, name: str, begin: int, size: int, *, reader: Hashable) -> bytes:
+        """Some bytes of a log; ArchiveError where it has not so many."""
+        with self._taken(name, reader) as file:
+            try:
+                file.seek(begin)
+                data = _all_of(file, size)
+            except OSError as error:
+                raise ArchiveError(f"{name}: cannot be read: {error}") from None
+        if len(data) < size:
+            raise ArchiveError(f"{name}: expected {size} bytes at byte {begin}, got {len(data)}: the file has changed")
+        return data
+
+    @contextmanager
+    def _taken(self, name: str, reader: Hashable) -> Iterator[BinaryIO]:
+        try:
+            file = self._take((name, reader)) or open_log_file(self._files, name)
+        except ArchiveError as error:
+            raise ArchiveError(f"{name}: {error}") from None
+        try:
+            yield file
+        except (ArchiveError, OSError):
+            file.close()
+            raise
+        self._put_back((name, reader), file)
+
+    def _take(self, key: tuple[str, Hashable]) -> BinaryIO | None:
+        with self._lock:
+            kept = self._kept.get(key)
+            if not kept:
+                return None
+            self._count -= 1
+            return kept.pop()
+
+    def _put_back(self, key: tuple[str, Hashable], file: BinaryIO) -> None:
+        with self._lock:
+            self._kept.setdefault(key, []).append(file)
+            self._kept.move_to_end(key)
+            self._count += 1
+            while self._count > MOST_KEPT:
+                oldest = next(iter(self._kept.values()))
+                if oldest:
+                    oldest.pop().close()
+                    self._count -= 1
+                else:
+                    self._kept.popitem(last=False)
+
+    def close(self) -> None:
+        with self._lock:
+            for files in self._kept.values():
+                for file in files:
+                    with suppress(OSError):
+                        file.close()
+            self._kept.clear()
+            self._count = 0
+
+
+def _all_of(file: BinaryIO, size: int) -> bytes:
+    """So many bytes, or all up to the end; a raw file gives fewer at a time."""
+    data = file.read(size)
+    if len(data) == size or not data:
+        return data
+    parts, missing = [data], size - len(data)
+    while missing and (more := file.read(missing)):
+        parts.append(more)
+        missing -= len(more)
+    return b"".join(parts)
+
+
+class InflatedFile(io.RawIOBase):
+    """The plain bytes of a packed file; how many there are is known only at its end."""
+
+    def __init__(self, file: io.BufferedReader, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._file = file
+        self._header = file.read(HEADER)
+        self._data = Inflating(file, HEADER)
+        self._sum = RunningSum(zlib.adler32, 1)
+        self._expected_sum: bytes | None = None
+
+    @property
+    def source_place(self) -> int:
+        """How far the packed file is read."""
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._data.position
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if whence != io.SEEK_SET:
+            raise io.UnsupportedOperation("the end is not known")
+        try:
+            return self._data.seek(offset)
+        except InflateError as error:
+            raise self._damaged(str(error)) from None
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._require_header()
+        begin = self._data.position
+        try:
+            data = self._data.read(len(buffer))
+        except InflateError as error:
+            raise self._damaged(str(error)) from None
+        if len(buffer) and not data:
+            self._require_end()
+        self._sum.add(begin, data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _require_header(self) -> None:
+        try:
+            zlib.decompressobj().decompress(self._header)
+        except zlib.error as error:
+            raise self._damaged(str(error)) from None
+        if len(self._header) == HEADER and self._header[1] & NEEDS_DICTIONARY:
+            raise self._damaged("it needs a dictionary")
+
+    def _require_end(self) -> None:
+        """The data are whole, and have their checksum if they were read in order."""
+        if self._expected_sum is None and self._data.is_at_end:
+            self._expected_sum = self._data.behind(CHECKSUM)
+        expected = self._expected_sum or b""
+        if len(expected) < CHECKSUM:
+            raise ArchiveError(f"{self.name}: cut off, it ends after {self._data.position} plain bytes")
+        if self._sum.count == self._data.position and self._sum.value != int.from_bytes(expected, "big"):
+            raise self._damaged(OTHER_SUM)
+
+    def _damaged(self, why: str) -> ArchiveError:
+        return ArchiveError(f"{self.name}: damaged: {why}, behind {self._data.position} plain bytes")

@@ -1,0 +1,220 @@
+"""The rows of a stream that lies in several files, with their times in nanoseconds, read when they are asked for."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay_cdff.logs.columns.samples import own_times
+from fieldplay_cdff.logs.index.blocks import BlockReader, Read
+from fieldplay_cdff.logs.index.file_index import (
+    BLOCK_ROWS,
+    NO_TIME,
+    GrowingBlocks,
+    Places,
+    StreamPart,
+    Table,
+    blocks_of,
+)
+from fieldplay_cdff.logs.index.times import numbers_between
+from fieldplay_cdff.logs.log_files import LogFiles
+
+NANOSECONDS, MICROSECONDS = "ns", "us"
+LATEST_US = np.iinfo(np.int64).max // 1000
+
+
+class FilePart(NamedTuple):
+    """A stream's part and the file that it lies in."""
+
+    file: str
+    part: StreamPart
+
+
+class PartRows(NamedTuple):
+    """Rows of one part, by the part's place among all, and by their numbers in it."""
+
+    place: int
+    low: int
+    high: int
+
+
+class TimedRows:
+    """Rows of all parts one after the other; `blocks` say in nanoseconds when those of each block were taken.
+
+    `unit` is that of the rows' own times, `logged_unit` that of the times of logging; "" where there are none.
+    """
+
+    def __init__(self, name: str, parts: Sequence[FilePart], files: LogFiles) -> None:
+        self.name, self.parts = name, tuple(parts)
+        self._files = files
+        self._first_rows = np.cumsum([0, *(len(part) for _, part in parts)])
+        self._readers = [
+            BlockReader(part.samples, self._read(file), kept=files.blocks, key=(name, place))
+            for place, (file, part) in enumerate(parts)
+        ]
+        tables = [self._blocks_of_part(rows) for rows in self._part_rows(0, len(self))]
+        self.blocks: Table = np.concatenate([blocks_of(np.zeros(0, np.int64), np.zeros(0, np.int64)), *tables])
+        self.block_bytes = _joined([self._bytes_of_blocks(place) for place in range(len(parts))])
+        self._own_unit = _unit(tables)
+        self._to_ns()
+        self.logged_unit = _unit([part.logged.table for _, part in parts])
+        self.unit = self._own_unit if self.has_own_times else self.logged_unit or MICROSECONDS
+
+    def __len__(self) -> int:
+        return int(self._first_rows[-1])
+
+    @property
+    def has_own_times(self) -> bool:
+        """Whether any row has a time of its own."""
+        return bool(self.blocks["known"].any())
+
+    @property
+    def first_rows(self) -> Places:
+        """The first row of each block, and the number of all (b + 1,)."""
+        return np.append(self.blocks["row"], len(self))
+
+    def ranges(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+        """Rows begin <= row < end, some thousands at a time, each with its first and the one behind its last."""
+        end = len(self) if end is None else min(end, len(self))
+        if begin < end:
+            rows = self.blocks["row"]
+            cuts = rows[np.flatnonzero(np.diff(rows // BLOCK_ROWS, prepend=-1))]
+            cuts = cuts[(cuts > begin) & (cuts < end)].tolist()
+            yield from zip([begin, *cuts], [*cuts, end], strict=True)
+
+    def own_ns(self, begin: int = 0, end: int | None = None) -> Places:
+        """The rows' own times (n,), NO_TIME where one has none."""
+        parts = self._part_rows(begin, len(self) if end is None else end)
+        return _in_ns(_joined([self._own(rows) for rows in parts]), self._own_unit)
+
+    def logged_ns(self, begin: int = 0, end: int | None = None) -> Places:
+        """When the rows (n,) were logged; where that is missing, their own times."""
+        end = len(self) if end is None else end
+        times = _in_ns(_joined([self._logged(rows) for rows in self._part_rows(begin, end)]), self.logged_unit)
+        unlogged = times == NO_TIME
+        if bool(unlogged.any()):
+            times[unlogged] = self.own_ns(begin, end)[unlogged]
+        return times
+
+    def logged_raw(self, begin: int, end: int) -> Places:
+        """The times of logging (n,) as the files have them; NO_TIME where there is none."""
+        return _joined([self._logged(rows) for rows in self._part_rows(begin, end)])
+
+    def first_ns(self) -> int:
+        """The earliest of all times, when logged or the rows' own; NO_TIME where there is none."""
+        lows = [*self.blocks["low"][self.blocks["known"] > 0].tolist(), self.first_logged_ns()]
+        return min((low for low in lows if low != NO_TIME), default=NO_TIME)
+
+    def first_logged_ns(self) -> int:
+        """The earliest that `logged_ns` has; NO_TIME where there is none."""
+        tables = [part.logged.table for _, part in self.parts if len(part)]
+        counts = [(len(part), part.logged.count) for _, part in self.parts]
+        is_whole = all(own == logged for own, logged in counts)
+        if is_whole and sum(int(table["known"].sum()) for table in tables) == len(self):
+            lows = _in_ns(_joined([table["low"] for table in tables]), self.logged_unit)
+        else:
+            lows = _joined([_least(self.logged_ns(*rows)) for rows in self.ranges()])
+        known = lows[lows != NO_TIME]
+        return int(known.min()) if len(known) else NO_TIME
+
+    def _blocks_of_part(self, rows: PartRows) -> Table:
+        """The blocks of a part; those of a flattened log are made of its column of times."""
+        part, first_row = self.parts[rows.place].part, int(self._first_rows[rows.place])
+        if part.columns:
+            growing, size = GrowingBlocks(), mean_bytes(part)
+            for low in range(0, len(part), BLOCK_ROWS):
+                high = min(low + BLOCK_ROWS, len(part))
+                growing.extend(size * np.arange(low, high), self._own(PartRows(rows.place, low, high)), size * high)
+            table = growing.blocks().table
+        else:
+            table = part.samples.table.copy()
+        table["row"] += first_row
+        return table
+
+    def _bytes_of_blocks(self, place: int) -> Places:
+        part = self.parts[place].part
+        if not part.columns:
+            return np.diff(part.samples.places)
+        rows = self.first_rows
+        first, last = np.searchsorted(rows, self._first_rows[place : place + 2])
+        return np.diff(rows[first : last + 1]) * mean_bytes(part)
+
+    def _to_ns(self) -> None:
+        """Have the blocks' times in nanoseconds. Those with impossible times are looked at again."""
+        table, rows = self.blocks, self.first_rows
+        strange = np.flatnonzero((table["high"] > LATEST_US) & (self._own_unit == MICROSECONDS)).tolist()
+        for name in ("low", "high"):
+            table[name] = _in_ns(table[name], self._own_unit)
+        for index in strange:
+            begin, end = rows[index : index + 2].tolist()
+            again = blocks_of(np.zeros(end - begin, np.int64), self.own_ns(begin, end))[0]
+            for name in ("known", "low", "high"):
+                table[name][index] = again[name]
+
+    def _part_rows(self, begin: int, end: int) -> Iterator[PartRows]:
+        """The parts that hold rows begin <= row < end."""
+        first = int(np.searchsorted(self._first_rows, begin, side="right")) - 1
+        for place in range(max(first, 0), len(self.parts)):
+            row = int(self._first_rows[place])
+            low, high = max(begin - row, 0), min(end - row, len(self.parts[place].part))
+            if row >= end:
+                return
+            if low < high:
+                yield PartRows(place, low, high)
+
+    def _own(self, rows: PartRows) -> Places:
+        """The own times (n,) of rows as the file has them."""
+        file, part = self.parts[rows.place]
+        if not part.columns:
+            return self._readers[rows.place].times(rows.low, rows.high)
+        try:
+            return own_times(part, rows.low, rows.high, self._read(file, "times"))
+        except ArchiveError:
+            return np.full(rows.high - rows.low, NO_TIME, np.int64)
+
+    def _logged(self, rows: PartRows) -> Places:
+        file, part = self.parts[rows.place]
+        times = np.full(rows.high - rows.low, NO_TIME, np.int64)
+        high = min(rows.high, part.logged.count)
+        if rows.low < high:
+            times[: high - rows.low] = numbers_between(part.logged, rows.low, high, self._read(file, "logged"))
+        return times
+
+    def _read(self, file: str, what: str = "samples") -> Read:
+        """How a file is read: each list of a stream by an open file of its own, which goes on where it was."""
+        return lambda begin, size: self._files.read(file, begin, size, reader=(self.name, what))
+
+
+def mean_bytes(part: StreamPart) -> int:
+    """How many bytes a sample of a flattened log has, about."""
+    total = sum(column.end - int(column.begins[0]) for column in part.columns.values() if len(column.begins))
+    return total // max(len(part), 1)
+
+
+def _least(times: Places) -> Places:
+    """The least (1,) of times that are known; (0,) where there is none."""
+    known = times[times != NO_TIME]
+    return np.asarray(known[[int(np.argmin(known))]] if len(known) else known, np.int64)
+
+
+def _joined(parts: Sequence[Places]) -> Places:
+    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+
+def _unit(tables: Sequence[Table]) -> str:
+    """The unit of times: nanoseconds if half of those that are known or more are surely such."""
+    known, surely_ns = (sum(int(table[name].sum()) for table in tables) for name in ("known", "surely_ns"))
+    return "" if not known else NANOSECONDS if 2 * surely_ns >= known else MICROSECONDS
+
+
+def _in_ns(times: Places, unit: str) -> Places:
+    """Times (n,) in nanoseconds; what is none, or too large, is NO_TIME."""
+    is_known = times > 0
+    if unit == NANOSECONDS:
+        return np.where(is_known, times, NO_TIME)
+    is_known &= times <= LATEST_US
+    found = times * is_known
+    found *= 1000
+    found[~is_known] = NO_TIME
+    return found

@@ -1,0 +1,1 @@
+"""Pipelines on archives and bags: what feeds them, how they run, what is written."""

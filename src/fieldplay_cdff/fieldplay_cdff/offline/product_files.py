@@ -1,0 +1,76 @@
+"""Products as files that other programs open: clouds as PLY, maps as GeoTIFF, pictures as PNG."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+import tifffile
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.messages.clouds import rows_of_cloud
+from fieldplay.messages.columns import decoded
+from fieldplay.messages.picture_pixels import pixels_from_image
+from fieldplay_cdff.io.inputs import CLOUD, IMAGE
+from fieldplay_cdff.io.outputs import METADATA
+from fieldplay_cdff.offline.elevation import geotiff_bytes
+from fieldplay_cdff.offline.ply import ply_bytes
+from fieldplay_cdff.products.product import ProductMessage
+from fieldplay_cdff.steps.values import Cloud, ElevationGrid
+
+NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers are no colours
+
+
+def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -> dict[str, bytes]:
+    """The files that a product becomes, by how their names end; the messages themselves (CDR) where none suits."""
+    types = [message.msgtype for message in messages]
+    if not is_raw and types == [CLOUD]:
+        return {".ply": ply_bytes(_cloud(_message(messages[0])))}
+    if not is_raw and types == [IMAGE, METADATA]:
+        return {".tif": geotiff_bytes(_grid(*map(_message, messages)), bands=("mean",))}
+    if not is_raw and types == [IMAGE]:
+        return _picture(_message(messages[0]))
+    if len(messages) == 1:
+        return {".cdr": messages[0].data}
+    return {f"_{number}.cdr": message.data for number, message in enumerate(messages)}
+
+
+def _message(message: ProductMessage) -> Any:
+    found = decoded(message.msgtype, np.frombuffer(message.data, np.uint8))
+    if found is None:
+        raise ArchiveError(f"its {len(message.data)} bytes cannot be read as {message.msgtype}")
+    return found
+
+
+def _cloud(message: Any) -> Cloud:
+    rows = rows_of_cloud(message)
+    names = rows.dtype.names or ()
+    points = np.stack([rows[axis].astype(np.float64) for axis in "xyz"], axis=-1).reshape(-1, 3)
+    colors = None
+    if "rgb" in names:
+        packed = np.ascontiguousarray(rows["rgb"]).view(np.uint32).reshape(-1)
+        colors = np.stack([packed >> shift & 0xFF for shift in (16, 8, 0)], axis=-1).astype(np.uint8)
+    intensity = rows["intensity"].astype(np.float32).reshape(-1) if "intensity" in names else None
+    return Cloud(points=points, intensity=intensity, colors=colors)
+
+
+def _grid(image: Any, place: Any) -> ElevationGrid:
+    heights = np.frombuffer(image.data, "<f4").reshape(image.height, image.width).astype(np.float64)
+    nothing = np.full_like(heights, np.nan)
+    return ElevationGrid(
+        x_m=place.origin.position.x, y_m=place.origin.position.y, resolution_m=float(np.float32(place.resolution)),
+        mean=heights, deviation=nothing, lowest=nothing, highest=nothing, count=np.isfinite(heights).astype(np.int64),
+    )  # fmt: skip
+
+
+def _picture(message: Any) -> dict[str, bytes]:
+    """A PNG; a TIFF of numbers that PNG does not have."""
+    if message.encoding in NUMBERS and not message.is_bigendian:
+        kind = np.dtype(NUMBERS[message.encoding])
+        rows = np.frombuffer(message.data, np.uint8).reshape(message.height, message.step)
+        values = np.ascontiguousarray(rows[:, : message.width * kind.itemsize]).view(kind)
+        out = io.BytesIO()
+        tifffile.imwrite(out, values, compression="zlib", metadata=None)
+        return {".tif": out.getvalue()}
+    return {".png": cv2.imencode(".png", pixels_from_image(message))[1].tobytes()}

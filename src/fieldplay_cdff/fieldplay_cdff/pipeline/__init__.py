@@ -1,0 +1,28 @@
+"""Chains of processing steps (DFPCs) from their descriptions, and what runs them; without ROS.
+
+`chains.py` finds descriptions and makes one chain of those that stand in each other, `graph.py` checks it and orders
+its steps, `inputs.py` pairs what comes by its stamps, `run.py` runs the steps, `statistics.py` counts and times them.
+"""
+
+from fieldplay_cdff.pipeline.chains import PipelineInfo, pipelines
+from fieldplay_cdff.pipeline.configuration import Configuration, configuration_of_file, settings_of_words
+from fieldplay_cdff.pipeline.run import (
+    Failure,
+    Pipeline,
+    PipelineOutput,
+    PipelineStopped,
+    load_pipeline,
+)
+
+__all__ = [
+    "Configuration",
+    "Failure",
+    "Pipeline",
+    "PipelineInfo",
+    "PipelineOutput",
+    "PipelineStopped",
+    "configuration_of_file",
+    "load_pipeline",
+    "pipelines",
+    "settings_of_words",
+]

@@ -1,0 +1,249 @@
+"""What comes from outside: stamps that can be, and what belongs together by its stamps."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from statistics import median_low
+from typing import Any, NamedTuple
+
+from fieldplay_cdff.pipeline.graph import (
+    EACH,
+    HOLD,
+    PAIR,
+    InputPort,
+)
+
+JUMP_NS = 3600_000_000_000  # by which stamps may go on
+WAITING = 16  # of a port, for what belongs to them
+PERIODS = 20  # of which the middle one is the period
+RECENT = 64  # sets that are remembered, so that one whose parts come apart is refused once
+UNPAIRED = "unpaired"  # the reason of a refusal
+
+
+class Arrival(NamedTuple):
+    """Something that came, its stamp, and when it came (s, of this machine)."""
+
+    stamp_ns: int
+    value: Any
+    at_s: float
+
+
+class Together(NamedTuple):
+    """What belongs together, by port; its stamp, and when the first of it came.
+
+    What is held triggers nothing. `jumped` tells that time is another than before it. A set that cannot be used has
+    no values, and the reason in `refused`.
+    """
+
+    values: Mapping[str, Any]
+    stamp_ns: int
+    at_s: float
+    is_held: bool = False
+    jumped: bool = False
+    refused: str = ""
+
+
+class StampClock:
+    """Tells stamps that cannot be: those that do not go on, or jump, unless the next one agrees with the jump."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self._suspect: int | None = None
+
+    def fault(self, stamp_ns: int) -> str:
+        """What is wrong with the next stamp; "" where nothing is."""
+        last, suspect = self._last, self._suspect
+        if last is None or 0 < stamp_ns - last <= JUMP_NS:
+            self._last, self._suspect = stamp_ns, None
+            return ""
+        if suspect is not None and 0 < stamp_ns - suspect <= JUMP_NS:
+            self._last, self._suspect = stamp_ns, None
+            return JUMPED
+        self._suspect = stamp_ns
+        if stamp_ns == last:
+            return f"stamp {stamp_ns} repeats"
+        word = "goes back" if stamp_ns < last else "jumps"
+        return f"stamp {stamp_ns} {word} by {abs(stamp_ns - last) / 1e9:.3f} s"
+
+
+JUMPED = "a jump that the next stamp agrees with"
+
+
+@dataclass
+class PairedInputs:
+    """Waits until what belongs together is there: equal stamps, or nearest within half a period of the first port."""
+
+    ports: list[str]
+    drop: Callable[[str, int], None]  # is told of what is dropped
+    waiting: dict[str, deque[Arrival]] = field(default_factory=dict)
+    unequal: int = 0  # sets whose stamps differ
+    _unpaired: list[Arrival] = field(default_factory=list)  # since the last sets
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, InputPort], drop: Callable[[str, int], None]) -> "PairedInputs":
+        """Of the ports that are paired, the first one's stamps count."""
+        return cls([name for name, port in inputs.items() if port.policy == PAIR], drop)
+
+    def __post_init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all that waits."""
+        for port, waiting in self.waiting.items():
+            self._drop(port, waiting)
+        self._recent: deque[int] = deque(maxlen=RECENT)  # stamps of sets, refused ones among them
+        self.waiting = {port: deque() for port in self.ports}
+        self._last: int | None = None
+        self._periods: deque[int] = deque(maxlen=PERIODS)
+
+    def add(self, port: str, stamp_ns: int, value: Any) -> list[Together]:
+        """What belongs together, now that this is there."""
+        own = self.waiting[port]
+        own.append(Arrival(stamp_ns, value, time.monotonic()))
+        if len(own) > WAITING:
+            self._drop(port, [own.popleft()])
+        if port == self.ports[0]:
+            if self._last is not None:
+                self._periods.append(stamp_ns - self._last)
+            self._last = stamp_ns
+        return self._with_refused(self._sets(is_end=False))
+
+    def refuse(self, stamp_ns: int, reason: str) -> list[Together]:
+        """A set that cannot be used, unless it is refused already; what else of it comes finds no partner."""
+        if self._is_recent(stamp_ns):
+            return []
+        self._recent.append(stamp_ns)
+        return [Together({}, stamp_ns, time.monotonic(), refused=reason)]
+
+    def finish(self) -> list[Together]:
+        """What belongs together, now that nothing more comes; the rest is dropped."""
+        found = self._sets(is_end=True)
+        for port, waiting in self.waiting.items():
+            self._drop(port, waiting)
+            waiting.clear()
+        return self._with_refused(found)
+
+    def _with_refused(self, sets: list[Together]) -> list[Together]:
+        """The sets, and in the order of time those that lack a part.
+
+        What comes more often than the first port belongs to a set that is whole, and is no set of its own.
+        """
+        self._recent.extend(each.stamp_ns for each in sets)
+        unpaired, self._unpaired = self._unpaired, []
+        refused = [each for arrival in unpaired for each in self.refuse(arrival.stamp_ns, UNPAIRED)]
+        return sorted(sets + refused, key=lambda each: each.stamp_ns) if refused else sets
+
+    def _is_recent(self, stamp_ns: int) -> bool:
+        within_ns = self._within_ns or 0
+        return any(abs(stamp_ns - each) <= within_ns for each in self._recent)
+
+    @property
+    def _within_ns(self) -> int | None:
+        return median_low(self._periods) // 2 if self._periods else None
+
+    def _sets(self, *, is_end: bool) -> list[Together]:
+        found = []
+        first = self.waiting[self.ports[0]]
+        while first:
+            chosen = self._chosen(first[0], is_end=is_end)
+            if chosen is None:
+                break
+            if len(chosen) == len(self.ports):
+                found.append(self._taken(chosen))
+            else:
+                self._drop(self.ports[0], [first.popleft()])
+        return found
+
+    def _chosen(self, pivot: Arrival, *, is_end: bool) -> dict[str, Arrival] | None:
+        """What belongs to an arrival at the first port; incomplete where something never will; None: not known yet."""
+        chosen = {self.ports[0]: pivot}
+        for port in self.ports[1:]:
+            waiting = self.waiting[port]
+            nearest = min(waiting, key=lambda each: abs(each.stamp_ns - pivot.stamp_ns), default=None)
+            if nearest is not None and nearest.stamp_ns == pivot.stamp_ns:
+                chosen[port] = nearest
+                continue
+            is_late = bool(waiting) and waiting[-1].stamp_ns >= pivot.stamp_ns
+            if not is_end and (not is_late or self._within_ns is None):
+                return None
+            within = self._within_ns or 0
+            if nearest is not None and abs(nearest.stamp_ns - pivot.stamp_ns) <= within:
+                chosen[port] = nearest
+        return chosen
+
+    def _taken(self, chosen: Mapping[str, Arrival]) -> Together:
+        for port, arrival in chosen.items():
+            waiting = self.waiting[port]
+            while waiting[0].stamp_ns != arrival.stamp_ns:
+                self._drop(port, [waiting.popleft()])
+            waiting.popleft()
+        stamp_ns = chosen[self.ports[0]].stamp_ns
+        self.unequal += any(each.stamp_ns != stamp_ns for each in chosen.values())
+        values = {port: arrival.value for port, arrival in chosen.items()}
+        return Together(values, stamp_ns, min(each.at_s for each in chosen.values()))
+
+    def _drop(self, port: str, arrivals: Collection[Arrival]) -> None:
+        if arrivals:
+            self.drop(port, len(arrivals))
+            self._unpaired += arrivals
+
+
+class PipelineInputs:
+    """Makes sets of what comes at the ports of a chain: stamps that can be, and what belongs together by them.
+
+    `drop` is told of what nothing belongs to, by port and how many, `refuse` of stamps that cannot be.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, InputPort],
+        drop: Callable[[str, int], None],
+        refuse: Callable[[str, str, int], None],
+    ) -> None:
+        self._ports, self._refuse = inputs, refuse
+        self._paired = PairedInputs.of(inputs, drop)
+        self._clocks = {name: StampClock() for name in inputs}
+        self._jumped_ns: int | None = None
+        self._jumps = False
+
+    @property
+    def unequal(self) -> int:
+        """Sets whose stamps differ."""
+        return self._paired.unequal
+
+    def add(self, port: str, stamp_ns: int, value: Any) -> list[Together]:
+        """The sets that are whole now that this is there."""
+        policy = self._ports[port].policy
+        if policy == HOLD:
+            return [Together({port: value}, stamp_ns, time.monotonic(), is_held=True)]
+        fault = self._clocks[port].fault(stamp_ns)
+        if fault == JUMPED:
+            self._jump(stamp_ns)
+        elif fault:
+            self._refuse(port, fault, stamp_ns)
+            return []
+        alone = [Together({port: value}, stamp_ns, time.monotonic())]
+        return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
+
+    def refuse(self, port: str, stamp_ns: int, reason: str) -> list[Together]:
+        """Something came at a port that cannot be used: its set, refused, unless it is already."""
+        if self._ports[port].policy == PAIR:
+            return self._paired.refuse(stamp_ns, reason)
+        is_held = self._ports[port].policy == HOLD
+        return [] if is_held else [Together({}, stamp_ns, time.monotonic(), refused=reason)]
+
+    def finish(self) -> list[Together]:
+        """The sets that are whole now that nothing more comes."""
+        return self._told(self._paired.finish()) if self._paired.ports else []
+
+    def _jump(self, stamp_ns: int) -> None:
+        """Time is another now, at the first port that says so: what waits is over."""
+        if self._jumped_ns is None or abs(stamp_ns - self._jumped_ns) > JUMP_NS:
+            self._jumped_ns, self._jumps = stamp_ns, True
+            self._paired.clear()
+
+    def _told(self, sets: list[Together]) -> list[Together]:
+        if sets and self._jumps:
+            sets[0], self._jumps = sets[0]._replace(jumped=True), False
+        return sets

@@ -1,0 +1,227 @@
+"""The index of a store: a database (SQLite) of the products' records and places, made anew whenever it does not fit."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from fieldplay_cdff.products.product import (
+    Product,
+    ProductQuery,
+    StoreError,
+    product_of_text,
+)
+
+FILE = "index.sqlite"
+VERSION = 1
+PATIENCE_S = 20.0  # for another process that writes
+ROWS = 200  # at once
+CORNERS = ("x_min", "y_min", "z_min", "x_max", "y_max", "z_max")
+
+# What a crash of the machine damages is made anew of the bags; a killed process damages nothing.
+PRAGMAS = ("journal_mode = TRUNCATE", "synchronous = OFF", f"user_version = {VERSION}")
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS parts(name TEXT PRIMARY KEY, size INTEGER NOT NULL, is_open INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS forgotten(part TEXT NOT NULL, id INTEGER NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS products(id INTEGER PRIMARY KEY AUTOINCREMENT, part TEXT NOT NULL, "
+    "places TEXT NOT NULL, kind TEXT NOT NULL, stamp_ns INTEGER NOT NULL, x_min REAL, y_min REAL, z_min REAL, "
+    "x_max REAL, y_max REAL, z_max REAL, record TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS by_stamp ON products(stamp_ns, id)",
+    "CREATE INDEX IF NOT EXISTS by_part ON products(part)",
+)
+Place = tuple[int, int]  # the block of a message in its bag, and where it begins there
+
+
+class IndexFault(StoreError):
+    """An index that does not serve: damaged, or of another version."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexedProduct:
+    """A product, the part that holds it, and where each of its messages lies there."""
+
+    product: Product
+    part: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownPart:
+    """A part as the index knows it: so many bytes, and whether it was being written then."""
+
+    size: int
+    is_open: bool
+
+
+class ProductIndex:
+    """The database. `place` is its file, or None for one in memory, where the store cannot be written to."""
+
+    def __init__(self, place: Path | None, *, is_read_only: bool = False) -> None:
+        self._name = str(place or "the index in memory")
+        with self._told():
+            if place is None:
+                self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            else:
+                mode = "?mode=ro" if is_read_only else ""
+                self._database = sqlite3.connect(
+                    f"file:{quote(str(place))}{mode}", uri=True, isolation_level=None, timeout=PATIENCE_S,
+                    check_same_thread=False,
+                )  # fmt: skip
+            try:
+                self._prepare(is_read_only=is_read_only)
+            except BaseException:
+                self._database.close()
+                raise
+
+    def _prepare(self, *, is_read_only: bool) -> None:
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if version != VERSION and (tables or is_read_only):
+            raise IndexFault(f"{self._name}: expected an index of version {VERSION}, got {version}")
+        (fault,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        if fault != "ok":
+            raise IndexFault(f"{self._name} is damaged: {fault}")
+        if is_read_only:
+            return
+        for pragma in PRAGMAS:
+            self._database.execute(f"PRAGMA {pragma}")
+        with self.transaction():
+            for table in TABLES:
+                self._database.execute(table)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:  # full, locked, read-only: the index itself is sound
+            raise StoreError(f"{self._name}: {error}") from None
+        except sqlite3.DatabaseError as error:
+            raise IndexFault(f"{self._name} is damaged: {error}") from None
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing of what is done inside; other processes wait."""
+        with self._told():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def next_id(self) -> int:
+        """The number of the next product; none is given twice."""
+        row = self._database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'products'").fetchone()
+        return (row[0] if row else 0) + 1
+
+    def add(self, product: Product, part: str, places: Sequence[Place]) -> Product:
+        """Put a product in; where its number is another's it gets a new one."""
+        taken = self._database.execute("SELECT 1 FROM products WHERE id = ?", (product.id,)).fetchone()
+        product = replace(product, id=self.next_id()) if taken or not product.id else product
+        corners = [None] * 6 if product.extent is None else [*product.extent.least, *product.extent.most]
+        row = (product.id, part, json.dumps(places), product.kind, product.stamp_ns, *corners, product.text())
+        self._database.execute(f"INSERT INTO products VALUES ({', '.join('?' * len(row))})", row)
+        return product
+
+    def move(self, id_: int, places: Sequence[Place]) -> None:
+        """Where a product lies now, in the same part."""
+        self._database.execute("UPDATE products SET places = ? WHERE id = ?", (json.dumps(places), id_))
+
+    def parts(self) -> dict[str, KnownPart]:
+        """The parts that are known by their names."""
+        with self._told():
+            rows = self._database.execute("SELECT name, size, is_open FROM parts ORDER BY name").fetchall()
+        return {name: KnownPart(size=size, is_open=bool(is_open)) for name, size, is_open in rows}
+
+    def set_part(self, name: str, size: int, *, is_open: bool) -> None:
+        """What a part is like."""
+        self._database.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, size, int(is_open)))
+
+    def drop_part(self, name: str) -> None:
+        """Forget a part and all that it holds."""
+        for table, column in (("parts", "name"), ("products", "part"), ("forgotten", "part")):
+            self._database.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))
+
+    def drop(self, part: str, ids: Sequence[int], *, but_note: bool = False) -> None:
+        """Forget products of a part; noted where their bytes are there still."""
+        self._database.executemany("DELETE FROM products WHERE id = ?", [(id_,) for id_ in ids])
+        if but_note:
+            self._database.executemany("INSERT INTO forgotten VALUES (?, ?)", [(part, id_) for id_ in ids])
+
+    def has_forgotten(self, part: str) -> bool:
+        """Whether a part holds bytes of products that were forgotten."""
+        return self._database.execute("SELECT 1 FROM forgotten WHERE part = ?", (part,)).fetchone() is not None
+
+    def settle(self, part: str) -> None:
+        """The bytes of all forgotten products of a part are gone."""
+        self._database.execute("DELETE FROM forgotten WHERE part = ?", (part,))
+
+    def of_part(self, part: str) -> Iterator[IndexedProduct]:
+        """The products of a part, in the order of their numbers."""
+        yield from self._read("SELECT part, places, record, id FROM products WHERE part = ? ORDER BY id", (part,))
+
+    def found(self, query: ProductQuery) -> Iterator[IndexedProduct]:
+        """The products that are asked for, by their stamps."""
+        where, values = _condition(query)
+        columns = "part, places, record, id"
+        if query.newest is None:
+            yield from self._read(f"SELECT {columns} FROM products WHERE {where} ORDER BY stamp_ns, id", values)
+            return
+        last = f"SELECT * FROM products WHERE {where} ORDER BY stamp_ns DESC, id DESC LIMIT ?"
+        yield from self._read(f"SELECT {columns} FROM ({last}) ORDER BY stamp_ns, id", (*values, query.newest))
+
+    def count(self, query: ProductQuery) -> int:
+        """How many products are asked for."""
+        where, values = _condition(query)
+        with self._told():
+            (found,) = self._database.execute(f"SELECT count(*) FROM products WHERE {where}", values).fetchone()
+        return int(found if query.newest is None else min(found, query.newest))
+
+    def kinds(self) -> dict[str, int]:
+        """How many products there are of each kind."""
+        with self._told():
+            return dict(self._database.execute("SELECT kind, count(*) FROM products GROUP BY kind ORDER BY kind"))
+
+    def _read(self, statement: str, values: Sequence[object]) -> Iterator[IndexedProduct]:
+        with self._told():
+            cursor = self._database.execute(statement, values)
+        while True:
+            with self._told():
+                rows = cursor.fetchmany(ROWS)
+            if not rows:
+                return
+            for part, places, record, id_ in rows:
+                own = tuple((block, offset) for block, offset in json.loads(places))
+                yield IndexedProduct(product=replace(product_of_text(record), id=id_), part=part, places=own)
+
+
+def _condition(query: ProductQuery) -> tuple[str, list[object]]:
+    """What SQLite is to find, and the values in it."""
+    found: list[tuple[str, Sequence[object]]] = [("1", ())]
+    for column, wanted in (("id", query.ids), ("kind", query.kinds)):
+        if wanted:
+            found.append((f"{column} IN ({', '.join('?' * len(wanted))})", wanted))
+    if query.start_ns is not None:
+        found.append(("stamp_ns >= ?", [query.start_ns]))
+    if query.end_ns is not None:
+        found.append(("stamp_ns <= ?", [query.end_ns]))
+    if query.box is not None:
+        found += [(f"{axis}_max >= ?", [low]) for axis, low in zip("xyz", query.box.least, strict=True)]
+        found += [(f"{axis}_min <= ?", [high]) for axis, high in zip("xyz", query.box.most, strict=True)]
+    if query.centre is not None:
+        squares, values = [], []
+        for axis, at in zip("xyz", query.centre, strict=True):
+            outside = f"max({axis}_min - ?, 0, ? - {axis}_max)"
+            squares.append(f"{outside} * {outside}")
+            values += [at] * 4
+        found.append((f"{' + '.join(squares)} <= ?", [*values, query.radius_m**2]))
+    return " AND ".join(text for text, _ in found), [value for _, values in found for value in values]

@@ -1,0 +1,300 @@
+"""A folder of products: bags, and the index of what is in them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from fieldplay_cdff.products.index import FILE, IndexFault, ProductIndex
+from fieldplay_cdff.products.parts import (
+    PartReader,
+    PartWriter,
+    is_written,
+    part_file,
+    part_names,
+    remove_part,
+    rewritten,
+)
+from fieldplay_cdff.products.product import (
+    EVERYTHING,
+    Product,
+    ProductMessage,
+    ProductQuery,
+    StoreError,
+)
+
+PART_BYTES, PART_PRODUCTS = 256 << 20, 1000  # after which the next part begins
+TOLD = 3  # faults of a part
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+class ProductStore:
+    """A store that is read, and with `is_written` written to. `tell` hears what was found wrong and made good.
+
+    Several processes may write to one, each into parts of its own, and others read meanwhile. A part begins with the
+    first product, and after so many bytes or products; what a killed process has left is made whole at the next start.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        is_written: bool = False,
+        tell: Callable[[str], None] = _silent,
+        part_bytes: int = PART_BYTES,
+        part_products: int = PART_PRODUCTS,
+    ) -> None:
+        self.folder, self._tell = folder, tell
+        self._most_bytes, self._most_products = part_bytes, part_products
+        self._writer: PartWriter | None = None
+        self._reader: PartReader | None = None
+        self._require_folder(is_written=is_written)
+        self._is_writable = is_written
+        self._index = self._open_index()
+        try:
+            self._bring_up_to_date()
+        except BaseException:
+            self._index.close()
+            raise
+
+    def __enter__(self) -> "ProductStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _require_folder(self, *, is_written: bool) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise StoreError(f"{self.folder}: expected the folder of a store of products, got a file")
+        if is_written:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"products cannot be kept in {self.folder}: {error.strerror}") from None
+        if not self.folder.is_dir():
+            raise StoreError(f"{self.folder}: there is no such store of products")
+        is_store = (self.folder / FILE).exists() or bool(part_names(self.folder))
+        if not is_store and (not is_written or any(self.folder.iterdir())):
+            raise StoreError(f"{self.folder}: expected a store of products, with {FILE} and part_000001, got neither")
+
+    def _open_index(self) -> ProductIndex:
+        """The index; one that does not serve is made anew, in memory where nothing can be written."""
+        place = self.folder / FILE
+        try:
+            return ProductIndex(place)
+        except IndexFault as error:
+            fault = str(error)
+            self._tell(f"{error}; it is made anew of the bags")
+            with suppress(OSError, StoreError):
+                place.unlink()
+                place.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+                return ProductIndex(place)
+        except StoreError as error:
+            fault = str(error)
+        if self._is_writable:
+            raise StoreError(f"products cannot be kept in {self.folder}: {fault}")
+        with suppress(StoreError):
+            return ProductIndex(place, is_read_only=True)
+        return ProductIndex(None)
+
+    def _bring_up_to_date(self) -> None:
+        """Take in what the index does not know: parts that are new, changed, or were left by a process that died."""
+        known = self._index.parts()
+        names = part_names(self.folder)
+        unknown = [name for name in names if self._is_news(name)]
+        if set(known) <= set(names) and not unknown:
+            return
+        try:
+            with self._index.transaction():
+                self._take_news(sorted(set(known) - set(names)), unknown)
+        except StoreError:  # read-only, locked, or the disk is full, which who only reads need not mind
+            if self._is_writable:
+                raise
+            self._index.close()
+            self._index = ProductIndex(None)
+            with self._index.transaction():
+                self._take_news([], names)
+
+    def _take_news(self, gone: Sequence[str], unknown: Sequence[str]) -> None:
+        for name in gone:
+            self._tell(f"{part_file(self.folder, name)} is gone, and what it held")
+            self._index.drop_part(name)
+        for name in unknown:
+            if self._is_news(name):  # another process may have been faster
+                self._take_part(name)
+
+    def _is_news(self, name: str) -> bool:
+        known = self._index.parts().get(name)
+        is_open = is_written(self.folder, name)
+        if known is None:
+            return part_file(self.folder, name).exists() or not is_open
+        return known.is_open != is_open or (not is_open and known.size != self._size(name))
+
+    def _size(self, name: str) -> int:
+        try:
+            return part_file(self.folder, name).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def _take_part(self, name: str) -> None:
+        """Index a part by what is in it; one that was left unfinished is made a whole bag where it may be written."""
+        self._index.drop_part(name)
+        is_open = is_written(self.folder, name)
+        if not self._size(name):
+            if self._is_writable and not is_open:
+                remove_part(self.folder, name)
+            return
+        faults: list[str] = []
+        reader = PartReader(self.folder, name)
+        try:
+            count = 0
+            for product, places in reader.products(faults):
+                self._index.add(product, name, places)
+                count += 1
+        finally:
+            reader.close()
+        self._index.set_part(name, self._size(name), is_open=is_open)
+        self._tell_faults(name, faults)
+        if reader.is_cut and not is_open:
+            self._tell(f"{reader.path} was cut off: {count} products in it are whole")
+            if self._is_writable:
+                self._rewrite(name)
+
+    def _tell_faults(self, name: str, faults: Sequence[str]) -> None:
+        for fault in faults[:TOLD]:
+            self._tell(fault)
+        if len(faults) > TOLD:
+            self._tell(f"{part_file(self.folder, name)}: {len(faults) - TOLD} more faults")
+
+    def _rewrite(self, name: str) -> None:
+        """Write a part anew with what the index has of it; without a product it goes."""
+        if next(self._index.of_part(name), None) is None:
+            remove_part(self.folder, name)
+            self._index.drop_part(name)
+            return
+        faults: list[str] = []
+        try:
+            size, places = rewritten(self.folder, name, self._index.of_part(name), faults)
+        except OSError as error:
+            raise StoreError(f"{part_file(self.folder, name)} cannot be written anew: {_words(error)}") from None
+        self._tell_faults(name, faults)
+        self._index.drop(name, [e.product.id for e in self._index.of_part(name) if e.product.id not in places])
+        for id_, own in places.items():
+            self._index.move(id_, own)
+        self._index.set_part(name, size, is_open=False)
+        self._index.settle(name)
+
+    def close(self) -> None:
+        """Finish what is written, and let go of all files."""
+        try:
+            self._finish_part()
+        finally:
+            self._release_reader()
+            self._index.close()
+
+    def _release_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+    def _finish_part(self) -> None:
+        """Make the part that is written a whole bag, without what was forgotten of it meanwhile."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            size = writer.finish()
+        except OSError as error:
+            writer.abandon()
+            raise StoreError(f"{writer.path} cannot be finished: {_words(error)}; the next start will") from None
+        with self._index.transaction():
+            self._index.set_part(writer.name, size, is_open=False)
+            if self._index.has_forgotten(writer.name):
+                self._rewrite(writer.name)
+
+    def add(self, product: Product, messages: Sequence[ProductMessage]) -> Product:
+        """Keep a product, which gets its number; StoreError where it cannot be kept, and then nothing of it is."""
+        if not self._is_writable:
+            raise StoreError(f"{self.folder} is open for reading")
+        writer = self._writer
+        if writer is not None and (writer.bytes >= self._most_bytes or writer.count >= self._most_products):
+            self._finish_part()
+        try:
+            with self._index.transaction():
+                product = replace(product, id=self._index.next_id())
+                writer = self._writer = self._writer or self._next_part()
+                return self._index.add(product, writer.name, writer.add(product, messages))
+        except (OSError, StoreError) as error:
+            if self._writer is not None:  # the next product begins another part
+                self._writer.abandon()
+                self._writer = None
+            raise StoreError(f"a product cannot be kept in {self.folder}: {_words(error)}") from None
+
+    def _next_part(self) -> PartWriter:
+        names = [*self._index.parts(), *part_names(self.folder)]
+        writer = PartWriter.after(self.folder, max(names, default=""))
+        self._index.set_part(writer.name, 0, is_open=True)
+        return writer
+
+    def query(self, query: ProductQuery = EVERYTHING) -> Iterator[Product]:
+        """The products that are asked for, by their stamps, one by one."""
+        return (found.product for found in self._index.found(query))
+
+    def count(self, query: ProductQuery = EVERYTHING) -> int:
+        """How many products are asked for."""
+        return self._index.count(query)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """How many products there are of each kind."""
+        return Counter(self._index.kinds())
+
+    def messages(self, id_: int) -> list[ProductMessage]:
+        """The messages of a product; StoreError where there is none of that number, or its bytes are damaged."""
+        try:
+            return self._read(id_)
+        except StoreError:  # another process may just have written its part anew
+            self._release_reader()
+            return self._read(id_)
+
+    def _read(self, id_: int) -> list[ProductMessage]:
+        found = next(self._index.found(ProductQuery(ids=(id_,))), None)
+        if found is None:
+            raise StoreError(f"{self.folder} has no product {id_}")
+        if self._reader is None or self._reader.name != found.part:
+            self._release_reader()
+            try:
+                self._reader = PartReader(self.folder, found.part)
+            except FileNotFoundError:
+                raise StoreError(f"{part_file(self.folder, found.part)} is gone, with product {id_}") from None
+        return self._reader.messages(found)
+
+    def forget(self, query: ProductQuery) -> int:
+        """Delete the products that are asked for; how many there were.
+
+        The parts that held them are written anew without them, at once; one that another process writes, by that
+        process when it finishes it.
+        """
+        if not self._is_writable:
+            raise StoreError(f"{self.folder} is open for reading")
+        self._release_reader()
+        by_part: dict[str, list[int]] = {}
+        for found in self._index.found(query):
+            by_part.setdefault(found.part, []).append(found.product.id)
+        if self._writer is not None and self._writer.name in by_part:
+            self._finish_part()
+        with self._index.transaction():
+            for name, ids in by_part.items():
+                is_open = is_written(self.folder, name)
+                self._index.drop(name, ids, but_note=is_open)
+                if not is_open:
+                    self._rewrite(name)
+        return sum(map(len, by_part.values()))
+
+
+def _words(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

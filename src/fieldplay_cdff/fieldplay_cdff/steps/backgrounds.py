@@ -1,0 +1,116 @@
+"""Steps that tell what moves in the pictures of a camera that stands."""
+
+from dataclasses import replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_cdff.steps.intrinsics import grey_of
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Frame
+
+FOREGROUND = 255
+SHADOW = 127  # as MOG2 marks it
+SMOOTH_SIDE, SMOOTH_DEVIATION, LEAST_SMOOTHED = 9, 7.0, 30
+Mask = NDArray[np.bool_]
+
+
+def largest_blob(mask: Mask) -> Mask:
+    """The largest of the connected parts of a mask (h, w)."""
+    count, labels, numbers, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    if count < 2:
+        return mask
+    largest = 1 + int(np.argmax(numbers[1:, cv2.CC_STAT_AREA]))
+    return np.asarray(labels == largest, np.bool_)
+
+
+class Background(Step):
+    """What is learnt from picture to picture; those of another size begin anew."""
+
+    keeps_state = True
+
+    def configure(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._shape: tuple[int, ...] = ()
+
+    def grey(self, frame: Frame) -> NDArray[np.uint8]:
+        """The grey values of the next picture."""
+        grey = grey_of(frame, "image")
+        if grey.shape != self._shape:
+            self._shape = grey.shape
+            self.begin(grey)
+        return grey
+
+    def begin(self, grey: NDArray[np.uint8]) -> None:
+        """Learn from a first picture."""
+        raise NotImplementedError
+
+
+@implements("ImageFiltering")
+class BackgroundSubtractorMOG2(Background):
+    """The largest thing that moves (255), by a mixture of bell curves for each pixel; the first picture tells none."""
+
+    def begin(self, grey: NDArray[np.uint8]) -> None:
+        own = self.general
+        self._model = cv2.createBackgroundSubtractorMOG2(history=own["History"], detectShadows=own["DetectShadows"])
+        self._model.setNMixtures(own["NMixtures"])
+        self._model.setBackgroundRatio(own["BackgroundRatio"])
+        self._model.apply(self._smooth(grey))  # which takes all of a first picture for new
+
+    def _smooth(self, grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        size = self.general["ErosionSize"]
+        return np.asarray(cv2.blur(grey, (size, size)), np.uint8)
+
+    def process(self, *, image: Frame) -> Ports:
+        size, smooth = self.general["ErosionSize"], self._smooth(self.grey(image))
+        moving = (np.asarray(self._model.apply(smooth)) > SHADOW).astype(np.uint8)
+        side = 2 * size + 1
+        wide = cv2.dilate(moving, cv2.getStructuringElement(cv2.MORPH_RECT, (side, side)))
+        mask = largest_blob(wide > 0)
+        return {"image": replace(image, image=np.where(mask, FOREGROUND, 0).astype(np.uint8), encoding="mono8")}
+
+
+@implements("ImageFiltering")
+class BackgroundExtraction(Background):
+    """What is unlike the grey values that a pixel and those about it had before (ViBe)."""
+
+    def reset(self) -> None:
+        super().reset()
+        self._random = np.random.default_rng(self.seed)
+
+    def begin(self, grey: NDArray[np.uint8]) -> None:
+        count = self.general["SamplesPerPixel"]
+        rows, columns = self._near(np.indices(grey.shape).reshape(2, 1, *grey.shape), count)
+        self._samples = grey[rows, columns]
+
+    def process(self, *, image: Frame) -> Ports:
+        own, grey = self.general, self.grey(image)
+        alike = np.zeros(grey.shape, np.int32)
+        for sample in self._samples:
+            alike += cv2.absdiff(grey, sample) < own["DistanceThreshold"]
+        is_background = np.asarray(alike >= own["RequiredMatches"], np.bool_)
+        self._learn(grey, is_background)
+        moving = np.where(is_background, 0, FOREGROUND).astype(np.uint8)
+        smooth = cv2.GaussianBlur(moving, (SMOOTH_SIDE, SMOOTH_SIDE), SMOOTH_DEVIATION)
+        labels = np.where(smooth > LEAST_SMOOTHED, own["ForegroundLabel"], own["BackgroundLabel"])
+        return {"image": replace(image, image=labels.astype(np.uint8), encoding="mono8")}
+
+    def _learn(self, grey: NDArray[np.uint8], is_background: Mask) -> None:
+        """Some pixels of the background replace a sample of theirs, some one of a pixel beside them."""
+        share = 1 / self.general["SubsamplingFactor"]
+        for is_beside in (False, True):
+            rows, columns = np.nonzero(is_background & (self._random.random(grey.shape) < share))
+            which = self._random.integers(0, len(self._samples), len(rows))
+            values = grey[rows, columns]
+            if is_beside:
+                rows, columns = self._near(np.stack([rows, columns])[:, None], 1)[:, 0]
+            self._samples[which, rows, columns] = values
+
+    def _near(self, places: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+        """Rows and columns (2, count, ...) of pixels at most one beside those (2, 1, ...)."""
+        steps = self._random.integers(-1, 2, (2, count, *places.shape[2:]))
+        limits = np.reshape(np.array(self._shape) - 1, (2, *[1] * (places.ndim - 1)))
+        return np.asarray(np.clip(places + steps, 0, limits), np.intp)

@@ -1,0 +1,175 @@
+"""Steps that find where a model stands in a scene by points that are described alike."""
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from fieldplay_cdff.steps.histograms import NOT_KNOWN
+from fieldplay_cdff.steps.neighbours import NEAR, Places
+from fieldplay_cdff.steps.rigid import (
+    LEAST_PAIRS,
+    leaves_a_turn_free,
+    moved,
+    rigid_fit,
+    robust_fit,
+)
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Features3D
+
+ROWS_AT_ONCE = 1000
+TRIED_AT_ONCE = 20_000
+JUDGED_BY = 64  # points of the model, before the best transforms are judged by all
+JUDGED_WHOLLY = 24
+CERTAINTY = 1e-4  # of missing the model, with which no more is tried
+REFITS = 3
+MUCH_LARGER = 20.0  # than the scene no model is, of which a part is to be found there
+
+
+def unit(features: Features3D) -> Array:
+    """Descriptors (n, k) of length 1, so that a distance means the same for all kinds."""
+    found: Array = features.descriptors.astype(float)
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.finfo(float).tiny)
+    return found
+
+
+def described_alike(source: Array, sink: Array, count: int) -> tuple[Places, Array]:
+    """The places (n, count) of the descriptors most like each one, nearest first, and their distances."""
+    places, distances = np.zeros((len(source), count), np.intp), np.zeros((len(source), count))
+    for first in range(0, len(source), ROWS_AT_ONCE):
+        rows = slice(first, first + ROWS_AT_ONCE)
+        alike = source[rows] @ sink.T
+        best = np.sort(np.argpartition(-alike, count - 1, axis=1)[:, :count], axis=1)
+        order = np.argsort(-np.take_along_axis(alike, best, axis=1), axis=1, kind="stable")
+        places[rows] = np.take_along_axis(best, order, axis=1)
+        distances[rows] = np.sqrt(np.maximum(2 - 2 * np.take_along_axis(alike, places[rows], axis=1), 0))
+    return places, distances
+
+
+def usable(features: Features3D) -> Features3D:
+    """The features of which place and descriptor are known; ValueError where there are no descriptors."""
+    if len(features) and not features.descriptors.size:
+        raise ValueError("expected features with descriptors, got points alone")
+    is_number = np.isfinite(features.points).all(axis=1)
+    if len(features):
+        is_number &= np.isfinite(features.descriptors).all(axis=1)
+        is_number &= (features.descriptors != NOT_KNOWN).any(axis=1)
+    return Features3D(points=features.points[is_number], descriptors=features.descriptors[: len(features)][is_number])
+
+
+class DescribedMatch(Step):
+    """Where features of a model lie among those of a scene."""
+
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        source, sink = usable(sourceFeatures), usable(sinkFeatures)
+        _require_one_unit(source.points, sink.points)
+        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points):
+            return {"success": False}
+        widths = [features.descriptors.shape[1] for features in (source, sink)]
+        if widths[0] != widths[1]:
+            raise ValueError(f"expected descriptors of one kind, got some of {widths[0]} and of {widths[1]} numbers")
+        return self.matched(source, sink)
+
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        """The transform, if there is one that is to be believed."""
+        raise NotImplementedError
+
+
+def _require_one_unit(model: Array, scene: Array) -> None:
+    """ValueError where a model is so much larger than a scene that they have not the same unit."""
+    sizes = [float(np.linalg.norm(np.ptp(points, axis=0))) if len(points) else 0.0 for points in (model, scene)]
+    if sizes[1] and sizes[0] > MUCH_LARGER * sizes[1]:
+        raise ValueError(f"the model is {sizes[0]:.4g} m large, the scene {sizes[1]:.4g} m: is it in millimetres?")
+
+
+@implements("FeaturesMatching3D")
+class BestDescriptorMatch(DescribedMatch):
+    """From points that are each other's best match; most of these must agree."""
+
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        there, distances = described_alike(unit(source), unit(sink), 1)
+        back, _ = described_alike(unit(sink), unit(source), 1)
+        own = np.arange(len(there))
+        is_pair = (back[there[:, 0], 0] == own) & (distances[:, 0] <= self.general["MaxCorrespondenceDistance"])
+        points, others = source.points[is_pair], sink.points[there[is_pair, 0]]
+        if leaves_a_turn_free(points):
+            return {"success": False}
+        transform, is_near = robust_fit(
+            points, others, distance=self.general["InlierDistance"], rounds=self.general["Rounds"],
+            random=np.random.default_rng(self.seed),
+        )  # fmt: skip
+        share = float(is_near.mean())
+        if leaves_a_turn_free(points[is_near]) or share < self.general["MinimumInlierShare"]:
+            return {"success": False}
+        return {"transform": transform, "success": True, "quality": share}
+
+
+@implements("FeaturesMatching3D")
+class Ransac3D(DescribedMatch):
+    """From a few points at a time, as far apart in both, until enough of the model lies on the scene."""
+
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        general, scene = self.general, sink.points
+        count = min(general["CorrespondenceRandomness"], len(scene))
+        alike, _ = described_alike(unit(source), unit(sink), count)
+        self._model, self._tree = source.points, cKDTree(scene)
+        transform, share = self._best(alike)
+        for _ in range(REFITS):
+            distances, near = self._nearest(moved(transform, self._model))
+            is_near = np.isfinite(distances)
+            if leaves_a_turn_free(self._model[is_near]):
+                break
+            refitted = rigid_fit(self._model[is_near], scene[near[is_near]])
+            better = float(np.isfinite(self._nearest(moved(refitted, self._model))[0]).mean())
+            if better < share:
+                break
+            transform, share = refitted, better
+        if share < general["InlierFraction"] or share * len(self._model) < LEAST_PAIRS:
+            return {"success": False}
+        return {"transform": transform, "success": True, "quality": share}
+
+    def _best(self, alike: Places) -> tuple[Array, float]:
+        """The transform that brings most of the model onto the scene, and which share."""
+        general, scene = self.general, self._tree.data
+        random = np.random.default_rng(self.seed)
+        judges = random.permutation(len(self._model))[:JUDGED_BY]
+        best, share, tried, wanted = np.eye(4), 0.0, 0, general["MaximumIterations"]
+        while tried < wanted:
+            rounds = min(TRIED_AT_ONCE, wanted - tried)
+            picked = random.integers(len(alike), size=(rounds, general["NumberOfSamples"]))
+            there = alike[picked, random.integers(alike.shape[1], size=picked.shape)]
+            kept = _are_alike(self._model[picked], scene[there], general["SimilarityThreshold"])
+            tried += rounds
+            if not kept.any():
+                continue
+            transforms = rigid_fit(self._model[picked[kept]], scene[there[kept]])
+            first = self._shares(transforms, judges)
+            order = np.argsort(-first, kind="stable")[:JUDGED_WHOLLY]
+            shares = self._shares(transforms[order], np.arange(len(self._model)))
+            if shares.max() > share:
+                best, share = transforms[order[np.argmax(shares)]], float(shares.max())
+            hit = (share / alike.shape[1]) ** general["NumberOfSamples"]
+            wanted = min(wanted, int(np.log(CERTAINTY) / np.log1p(-min(hit, 0.5))) if hit > 1e-12 else wanted)
+        return best, share
+
+    def _shares(self, transforms: Array, places: Places) -> Array:
+        """Which share of points of the model each transform brings onto the scene."""
+        at_once = max(ROWS_AT_ONCE * 200 // len(places), 1)
+        parts = [
+            np.isfinite(self._nearest(moved(transforms[first : first + at_once], self._model[places][None]))[0]).mean(
+                axis=1
+            )
+            for first in range(0, len(transforms), at_once)
+        ]
+        return np.concatenate(parts)
+
+    def _nearest(self, points: Array) -> tuple[Array, Places]:
+        limit = self.general["MaxCorrespondenceDistance"] * NEAR
+        distances, near = self._tree.query(points, distance_upper_bound=limit, workers=self.threads)
+        return distances, near
+
+
+def _are_alike(one: Array, other: Array, similarity: float) -> Array:
+    """Whether all edges between points (m, n, 3) are as long as those between others, but for a share."""
+    lengths, others = (np.linalg.norm(points - np.roll(points, 1, axis=1), axis=2) for points in (one, other))
+    shorter, longer = np.minimum(lengths, others), np.maximum(lengths, others)
+    alike: Array = ((shorter >= similarity * longer) & (shorter > 0)).all(axis=1)
+    return alike

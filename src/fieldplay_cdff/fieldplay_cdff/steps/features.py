@@ -1,0 +1,260 @@
+"""Steps on points of pictures that are known again: found, described, matched."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_cdff.steps.intrinsics import grey_of
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    Array,
+    Features2D,
+    Frame,
+    Matches2D,
+)
+
+BITS_OF_ORB = 256
+ORB = {
+    "MaxFeatures": "MaxFeaturesNumber",
+    "ScaleFactor": "ScaleFactor",
+    "NLevels": "LevelsNumber",
+    "EdgeThreshold": "EdgeThreshold",
+    "FirstLevel": "FirstLevel",
+    "WTA_K": "SizeOfBrightnessTestSet",
+    "ScoreType": "ScoreType",
+    "PatchSize": "PatchSize",
+    "FastThreshold": "FastThreshold",
+}  # OpenCV's names and the published ones
+MOST_CORNERS = 1024  # of a picture: the limit of the published type
+BRIGHTEST = 255.0  # that responses are scaled to
+ROWS_AT_ONCE = 64  # of features that are compared with those of the same lines
+
+Places = NDArray[np.intp]
+
+
+class Orb(Step):
+    """What finding and describing by ORB share."""
+
+    def configure(self) -> None:
+        self.orb: Any = cv2.ORB.create()
+        for name, published in ORB.items():
+            getattr(self.orb, f"set{name}")(self.general[published])
+
+
+def features_of(points: Sequence[Any], descriptors: Any) -> Features2D:
+    """What OpenCV found."""
+    return Features2D(
+        points=np.array([point.pt for point in points], np.float64).reshape(-1, 2),
+        descriptors=np.zeros((0, 0), np.uint8) if descriptors is None else descriptors,
+        size=np.array([point.size for point in points], np.float64),
+        angle_deg=np.array([point.angle for point in points], np.float64),
+        response=np.array([point.response for point in points], np.float64),
+        octave=np.array([point.octave for point in points], np.int32),
+    )
+
+
+@implements("FeaturesExtraction2D")
+class OrbDetectorDescriptor(Orb):
+    """Corners at several scales, with 256 comparisons of brightness about each as 32 bytes."""
+
+    def process(self, *, frame: Frame) -> Ports:
+        return {"features": features_of(*self.orb.detectAndCompute(grey_of(frame, "frame"), None))}
+
+
+@implements("FeaturesExtraction2D")
+class SpreadCorners(Step):
+    """The strongest corners, by the smaller of both slopes, none nearer to a stronger one than a distance."""
+
+    def process(self, *, frame: Frame) -> Ports:
+        own, grey = self.general, grey_of(frame, "frame")
+        everywhere = np.full(grey.shape, 255, np.uint8)
+        found, strength = cv2.goodFeaturesToTrackWithQuality(
+            grey, own["MaxFeaturesNumber"], own["Quality"], own["MinimumDistance"], everywhere,
+            blockSize=own["BlockSize"],
+        )  # fmt: skip
+        points = np.asarray([] if found is None else found, np.float64).reshape(-1, 2)
+        response = np.asarray([] if found is None else strength, np.float64).ravel()
+        strong = response >= own["LeastStrength"]
+        return {"features": Features2D(points=points[strong], response=response[strong])}
+
+
+@implements("FeaturesDescription2D")
+class OrbDescriptor(Orb):
+    """Describes given points; those too near to the edge of the picture go.
+
+    Where a detector told no size or angle, the settings' patch is taken upright.
+    """
+
+    def process(self, *, frame: Frame, features: Features2D) -> Ports:
+        count, grey = len(features), grey_of(frame, "frame")
+        size = features.size if len(features.size) == count else np.full(count, self.general["PatchSize"])
+        angle = features.angle_deg if len(features.angle_deg) == count else np.zeros(count)
+        octave = features.octave if len(features.octave) == count else np.zeros(count, np.int32)
+        rows = np.flatnonzero(np.isfinite(features.points).all(axis=1))
+        columns = zip(*features.points[rows].T.tolist(), size[rows].tolist(), angle[rows].tolist(), strict=True)
+        points = [
+            cv2.KeyPoint(u, v, wide, turned, 0.0, level, row)
+            for (u, v, wide, turned), level, row in zip(columns, octave[rows].tolist(), rows.tolist(), strict=True)
+        ]
+        kept, descriptors = self.orb.compute(grey, points)
+        order = np.argsort([point.class_id for point in kept], kind="stable").astype(np.intp)
+        return {
+            "features": features_of([kept[row] for row in order], None if descriptors is None else descriptors[order])
+        }
+
+
+@implements("FeaturesExtraction2D")
+class HarrisDetector2D(Step):
+    """Corners by the product and sum of slopes: above a threshold on a scale of 0 to 255, and the best of their eight.
+
+    The 1024 strongest, in the order of rows. `response` is the corner's own, not scaled.
+    """
+
+    def process(self, *, frame: Frame) -> Ports:
+        grey, own = grey_of(frame, "frame"), self.general
+        if own["UseGaussianBlur"]:
+            blur = self.settings["GaussianBlur"]
+            grey = np.asarray(
+                cv2.GaussianBlur(
+                    grey,
+                    (blur["KernelWidth"], blur["KernelHeight"]),
+                    sigmaX=blur["WidthStandardDeviation"],
+                    sigmaY=blur["HeightStandardDeviation"],
+                ),
+                np.uint8,
+            )
+        response = cv2.cornerHarris(grey, own["BlockSize"], own["ApertureSize"], own["ParameterK"])
+        scaled = cv2.normalize(response, np.empty_like(response), 0, BRIGHTEST, cv2.NORM_MINMAX)
+        is_best = response >= cv2.dilate(response, np.ones((3, 3), np.uint8))
+        places = np.flatnonzero(is_best & (response > 0) & (scaled > own["DetectionThreshold"]))
+        strongest = np.argsort(-response.flat[places], kind="stable")[:MOST_CORNERS]
+        places = np.sort(places[strongest])
+        rows, columns = np.unravel_index(places, response.shape)
+        return {
+            "features": Features2D(
+                points=np.stack([columns, rows], axis=-1).astype(np.float64),
+                size=np.full(len(places), float(own["BlockSize"])),
+                angle_deg=np.zeros(len(places)),
+                response=response.flat[places].astype(np.float64),
+                octave=np.zeros(len(places), np.int32),
+            )
+        }
+
+
+@implements("FeaturesMatching2D")
+class FlannMatcher(Step):
+    """The nearest descriptor of the other picture, where it is much nearer than the second. Quality: their share.
+
+    All methods of the settings compare each with each: as quick for some hundreds, and always the same.
+    """
+
+    def process(self, *, sourceFeatures: Features2D, sinkFeatures: Features2D) -> Ports:
+        source, sink = _described(sourceFeatures, "sourceFeatures"), _described(sinkFeatures, "sinkFeatures")
+        if not len(source) or len(sink) < 2:
+            nothing = np.zeros((0, 2))
+            empty = Matches2D(source=nothing, sink=nothing, probability=np.zeros(0), distances=np.zeros(0))
+            return {"matches": empty, "quality": 0.0}
+        if source.descriptors.shape[1:] != sink.descriptors.shape[1:] or _is_binary(source) != _is_binary(sink):
+            shown = [f"{found.descriptors.shape[1]} {found.descriptors.dtype}" for found in (source, sink)]
+            raise ValueError(f"sinkFeatures: expected descriptors of {shown[0]} as sourceFeatures, got {shown[1]}")
+        distances, nearest = self._nearest(source, sink, 2)
+        least, nearest = distances[:, 0], nearest[:, 0]
+        rows = np.flatnonzero(least < self.general["AcceptanceRatio"] * distances[:, 1])
+        if self.general["MutualOnly"] and len(rows):
+            found = nearest[rows]
+            ends = Features2D(points=sink.points[found], descriptors=sink.descriptors[found])
+            rows = rows[self._nearest(ends, source, 1)[1][:, 0] == rows]
+        if self.general["MaximumTurn"] and len(source.angle_deg) and len(sink.angle_deg):
+            turns = sink.angle_deg[nearest[rows]] - source.angle_deg[rows]
+            rows = rows[turned_alike(turns, self.general["MaximumTurn"])]
+        rows = rows[_first_of_each(source.points[rows])]
+        rows = rows[_first_of_each(sink.points[nearest[rows]])]
+        return {
+            "matches": Matches2D(
+                source=source.points[rows],
+                sink=sink.points[nearest[rows]],
+                probability=self.probability(least[rows], binary=_is_binary(source)),
+                distances=least,
+            ),
+            "quality": len(rows) / len(source),
+        }
+
+    def _nearest(self, source: Features2D, sink: Features2D, count: int) -> tuple[Array, Places]:
+        within = self.general["MaximumRowDifference"]
+        if within:
+            return nearest_in_rows(source, sink, count, within)
+        return nearest_of(source.descriptors, sink.descriptors, count)
+
+    def probability(self, distances: Array, *, binary: bool) -> Array:
+        """How sure matches (n,) are: the share of equal bits, or a bell curve about a distance of 0."""
+        if binary:
+            return 1 - distances / BITS_OF_ORB
+        return np.asarray(np.exp(-((distances / self.general["DistanceThreshold"]) ** 2) / 2))
+
+
+def nearest_of(
+    source: NDArray[Any], sink: NDArray[Any], count: int, allowed: NDArray[np.uint8] | None = None
+) -> tuple[Array, Places]:
+    """Distances (n, count) of the sinks nearest to each source (n, k), and which these are; bits that differ, or L2.
+
+    Where fewer are allowed, by a mask (n, m), they are -1.
+    """
+    kind, norm = (cv2.CV_32S, cv2.NORM_HAMMING) if source.dtype == np.uint8 else (cv2.CV_32F, cv2.NORM_L2)
+    distances, nearest = cv2.batchDistance(source, sink, kind, normType=norm, K=count, mask=allowed)
+    return np.asarray(distances, np.float64), np.asarray(nearest, np.intp)
+
+
+def nearest_in_rows(source: Features2D, sink: Features2D, count: int, within: float) -> tuple[Array, Places]:
+    """The same of the sinks whose rows differ by so many pixels at most; distances are 0 where there are fewer."""
+    distances, nearest = np.zeros((len(source), count)), np.full((len(source), count), -1)
+    own, order = (np.argsort(found.points[:, 1], kind="stable") for found in (source, sink))
+    lines = sink.points[order, 1]
+    for begin in range(0, len(own), ROWS_AT_ONCE):
+        some = own[begin : begin + ROWS_AT_ONCE]
+        at = source.points[some, 1]
+        first, end = np.searchsorted(lines, [at[0] - within, at[-1] + within])
+        if end - first < count:
+            continue
+        allowed = (np.abs(at[:, None] - lines[None, first:end]) <= within).astype(np.uint8)
+        there = order[first:end]
+        least, found = nearest_of(source.descriptors[some], sink.descriptors[there], count, allowed)
+        is_known = (found >= 0).all(axis=1)
+        distances[some[is_known]], nearest[some[is_known]] = least[is_known], there[found[is_known]]
+    return distances, nearest
+
+
+def turned_alike(turns_deg: Array, within: float) -> NDArray[np.bool_]:
+    """Which turns (n,) differ by so many degrees at most from that with which most agree so: a picture turns as one."""
+    turns = turns_deg % 360
+    if not len(turns):
+        return np.zeros(0, np.bool_)
+    round_ = np.sort(np.concatenate([turns - 360, turns, turns + 360]))
+    agreeing = np.searchsorted(round_, turns + within, "right") - np.searchsorted(round_, turns - within)
+    off = np.abs((turns - turns[np.argmax(agreeing)] + 180) % 360 - 180)
+    return np.asarray(off <= within, np.bool_)
+
+
+def _is_binary(features: Features2D) -> bool:
+    return features.descriptors.dtype == np.uint8
+
+
+def _described(features: Features2D, port: str) -> Features2D:
+    """Those with a descriptor of numbers."""
+    if len(features.descriptors) != len(features):
+        raise ValueError(
+            f"{port}: expected a descriptor of each of {len(features)} points, got {len(features.descriptors)}"
+        )
+    if not len(features) or _is_binary(features):
+        return features
+    descriptors = features.descriptors.astype(np.float32)
+    is_number = np.isfinite(descriptors).all(axis=1)
+    angles = features.angle_deg[is_number] if len(features.angle_deg) else features.angle_deg
+    return Features2D(points=features.points[is_number], descriptors=descriptors[is_number], angle_deg=angles)
+
+
+def _first_of_each(points: Array) -> NDArray[np.intp]:
+    """Which of points (n, 2) were not there before."""
+    return np.sort(np.unique(points, axis=0, return_index=True)[1])

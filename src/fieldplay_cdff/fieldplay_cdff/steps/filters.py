@@ -1,0 +1,309 @@
+"""Steps that follow a body over time: predicted, corrected by what was measured, chosen among several poses."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, vector_from_rotation
+from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
+from fieldplay_cdff.descriptors.implementations import GENERAL
+from fieldplay_cdff.steps.neighbours import finite
+from fieldplay_cdff.steps.registration import Icp3D
+from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    NO_TIME,
+    Array,
+    Cloud,
+    PoseEstimate,
+    State,
+)
+
+GROUP, TRACKING = "KalmanParameters", "LidarTrackParameters"
+MEASURED = 6  # of the twelve numbers of a state: turn and place
+NEAREST_POINTS = 10  # of a model, that are enough to follow it
+NS = 1e-9
+
+
+def predicted(values: Array, covariance: Array, step_s: float, *, turns: float, shifts: float) -> tuple[Array, Array]:
+    """A state (12,) and its covariance a while later, with random accelerations (rad/s^2, m/s^2) meanwhile."""
+    change = np.eye(2 * MEASURED) + np.diag(np.full(MEASURED, step_s), MEASURED)
+    deviations = np.repeat([turns, shifts], 3)
+    noise = np.vstack([np.diag(step_s**2 / 2 * deviations), np.diag(step_s * deviations)])
+    return change @ values, change @ covariance @ change.T + noise @ noise.T
+
+
+def corrected(
+    values: Array, covariance: Array, measured: Array, *, turns: float, shifts: float, gate: float = 0.0
+) -> tuple[Array, Array]:
+    """A state and its covariance after turn and place (6,) were measured with these deviations (rad, m).
+
+    What is so far from what was expected that its squared distance in deviations is above the gate changes nothing.
+    """
+    missing = measured - values[:MEASURED]
+    spread = covariance[:MEASURED, :MEASURED] + np.diag(np.repeat([turns**2, shifts**2], 3))
+    if gate and missing @ np.linalg.solve(spread, missing) > gate:
+        return values, covariance
+    gain = np.linalg.solve(spread, covariance[:MEASURED]).T
+    left = covariance - gain @ spread @ gain.T
+    return values + gain @ missing, (left + left.T) / 2
+
+
+def nearest_turn(turn: Array, expected: Array) -> Array:
+    """Of the rotation vectors of the same rotation the one nearest to another."""
+    angle = float(np.linalg.norm(turn))
+    if not angle:
+        return turn
+    around = [turn * (1 + 2 * np.pi * times / angle) for times in (-1, 0, 1)]
+    return min(around, key=lambda each: float(np.linalg.norm(each - expected)))
+
+
+def _step_s(before_ns: int, now_ns: int) -> float:
+    if NO_TIME in (before_ns, now_ns) or now_ns < before_ns:
+        raise ValueError(f"expected a time not before that of the state, {before_ns} ns, got {now_ns} ns")
+    return (now_ns - before_ns) * NS
+
+
+@implements("KFPrediction")
+class KalmanPredictor(Step):
+    """Where a body will be at a time. Without a state it may be anywhere."""
+
+    optional = ("previousState",)
+
+    def process(self, *, currentTime: int, previousState: State | None = None) -> Ports:
+        own = self.settings[GROUP]
+        if previousState is None:
+            covariance = np.eye(2 * MEASURED) * own["InitialStateCovariance"]
+            state = State(values=np.zeros(2 * MEASURED), covariance=covariance, stamp_ns=currentTime)
+            return {"predictedState": state, "predictedStateCovariance": state}
+        _check(previousState, "previousState")
+        begin = _without_turn(previousState.values) if own["Increments"] else previousState.values
+        values, covariance = predicted(
+            begin, previousState.covariance, _step_s(previousState.stamp_ns, currentTime),
+            turns=own["StandardDeviationtdOrientation"], shifts=own["StandardDeviationtdTranslation"],
+        )  # fmt: skip
+        if own["Increments"]:
+            values = _turned_further(values, previousState.values)
+        state = State(values=values, covariance=covariance, stamp_ns=currentTime)
+        return {"predictedState": state, "predictedStateCovariance": state}
+
+
+@implements("KFCorrection")
+class KalmanCorrector(Step):
+    """Where a body is by what was expected and what was measured."""
+
+    optional = ("predictedStateCovariance",)
+
+    def process(
+        self, *, predictedState: State, measurement: State, predictedStateCovariance: State | None = None
+    ) -> Ports:
+        own = self.settings[GROUP]
+        _check(predictedState, "predictedState")
+        if not np.isfinite(measurement.values[:MEASURED]).all():
+            raise ValueError("measurement: expected a turn and a place, got NaN")
+        expected, turn = predictedState.values, measurement.values[:3]
+        if own["Increments"]:
+            expected = _without_turn(expected)
+            apart = rotation_from_vector(turn) @ rotation_from_vector(predictedState.values[:3]).T
+            turn = vector_from_rotation(apart)
+        turn = nearest_turn(turn, expected[:3])
+        covariance = (predictedStateCovariance or predictedState).covariance
+        values, covariance = corrected(
+            expected, covariance, np.concatenate([turn, measurement.values[3:MEASURED]]),
+            turns=own["MeasurementNoiseStandardDeviationOrientation"],
+            shifts=own["MeasurementNoiseStandardDeviationTranslation"], gate=own["MahalanobisGate"],
+        )  # fmt: skip
+        if own["Increments"]:
+            values = _turned_further(values, predictedState.values)
+        state = State(values=values, covariance=covariance, stamp_ns=predictedState.stamp_ns)
+        return {"correctedState": state, "stateCovariance": state}
+
+
+def _without_turn(values: Array) -> Array:
+    return np.concatenate([np.zeros(3), values[3:]])
+
+
+def _turned_further(values: Array, before: Array) -> Array:
+    """A state (12,) whose turn counts from that of another."""
+    turn = rotation_from_vector(values[:3]) @ rotation_from_vector(before[:3])
+    return np.concatenate([vector_from_rotation(turn), values[3:]])
+
+
+@implements("StateTransformation")
+class StateTransformation(Step):
+    """A body's state in a frame as it is in that frame's base, or the other way round; the frame counts as at rest.
+
+    Turns of the state are those in its frame, as increments are.
+    """
+
+    def process(self, *, state: State, frame: State) -> Ports:
+        _check(state, "state")
+        if not np.isfinite(frame.values[:MEASURED]).all():
+            raise ValueError("frame: expected a turn and a place, got NaN")
+        turn, shift = rotation_from_vector(frame.values[:3]), frame.values[3:MEASURED]
+        if self.general["Invert"]:
+            turn, shift = turn.T, -turn.T @ shift
+        rotation, place, *rates = state.values.reshape(4, 3)
+        rotation = vector_from_rotation(turn @ rotation_from_vector(rotation))
+        whole = np.kron(np.eye(4), turn)
+        values = np.concatenate([rotation, turn @ place + shift, *(turn @ rate for rate in rates)])
+        covariance = whole @ state.covariance @ whole.T
+        same = np.isclose(covariance, state.covariance, rtol=1e-9, atol=0.0)  # what is not known stays exactly that
+        return {"state": replace(state, values=values, covariance=np.where(same, state.covariance, covariance))}
+
+
+@implements("StateChoice")
+class NewerState(Step):
+    """The newer of two states. The second begins: where it does not say how sure it is, the settings do."""
+
+    optional = ("first", "second")
+
+    def process(self, *, first: State | None = None, second: State | None = None) -> Ports:
+        if second is None or (first is not None and first.stamp_ns >= second.stamp_ns):
+            return {} if first is None else {"state": first}
+        own = self.general
+        names = ("BeginTurn", "BeginShift", "BeginTurnRate", "BeginSpeed")
+        usual = np.repeat([own[name] ** 2 for name in names], 3)
+        told = np.diag(second.covariance)
+        known = np.where((told > 0) & (told < UNKNOWN_VARIANCE), told, usual)
+        return {"state": replace(second, covariance=np.diag(known))}
+
+
+def _check(state: State, port: str) -> None:
+    if not (np.isfinite(state.values).all() and np.isfinite(state.covariance).all()):
+        raise ValueError(f"{port}: expected numbers, got NaN")
+
+
+@implements("PoseWeighting")
+class KalmanFilter(Step):
+    """One pose of several: their mean by their covariances where these are known, else the one nearest to the last."""
+
+    keeps_state = True
+
+    def configure(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._last: Array | None = None
+        self._missed = 0
+
+    def process(self, *, poses: Array | Sequence[PoseEstimate]) -> Ports:
+        if len(poses) and isinstance(poses[0], PoseEstimate):
+            return {"pose": weighted_mean([each for each in poses if isinstance(each, PoseEstimate)])}
+        given = np.asarray(poses, float).reshape(-1, 4, 4)
+        known = given[np.isfinite(given).all(axis=(1, 2))]
+        if not len(known):
+            raise ValueError(f"poses: expected one or more, got {len(known)} of {len(given)} that are known")
+        places = known[:, :2, 3]
+        last = np.median(places, axis=0) if self._last is None else self._last[:2, 3]
+        distances = np.linalg.norm(places - last, axis=1)
+        nearest = int(np.argmin(distances))
+        if self._last is not None and distances[nearest] > self.general["MaxDistance"]:
+            self._missed += 1
+            if self._missed < self.general["NumFrames"]:
+                return {}
+        self._last, self._missed = known[nearest], 0
+        return {"pose": known[nearest]}
+
+
+def weighted_mean(estimates: Sequence[PoseEstimate]) -> Array:
+    """The mean of poses (4, 4), each weighing as much as it is sure."""
+    first = estimates[0].pose
+    weights = np.stack([np.linalg.inv(each.covariance) for each in estimates])
+    steps = np.stack([
+        np.concatenate([each.pose[:3, 3] - first[:3, 3], vector_from_rotation(first[:3, :3].T @ each.pose[:3, :3])])
+        for each in estimates
+    ])  # fmt: skip
+    mean = np.linalg.solve(weights.sum(axis=0), np.einsum("nij,nj->i", weights, steps))
+    pose: Array = first.copy()
+    pose[:3, :3] = first[:3, :3] @ rotation_from_vector(mean[3:])
+    pose[:3, 3] += mean[:3]
+    return pose
+
+
+@implements("LidarBasedTracking")
+class LidarBasedTracking(Step):
+    """Where a model stands in clouds that follow each other: nearest points from where it is expected, then a filter.
+
+    A model, and where it stands at first, come once; the state is of sensor_T_model.
+    """
+
+    keeps_state = True
+    optional = ("modelCloud", "initialState")
+
+    def configure(self) -> None:
+        own = self.settings[TRACKING]
+        names = ("MaxCorrespondenceDistance", "MaximumIterations", "TransformationEpsilon", "EuclideanFitnessEpsilon")
+        given = {
+            GENERAL: {name: own[name] for name in names},
+            "Acceptance": {"MinimumInlierShare": own["MinimumInlierShare"]},
+        }
+        self._icp = Icp3D(given, threads=self.threads, seed=self.seed)
+        self.reset()
+
+    def reset(self) -> None:
+        self._model: Cloud | None = None
+        self._pose = np.eye(4)
+        self._speeds = np.zeros(MEASURED)  # turning and moving, in the model's frame
+        self._covariance = np.eye(2 * MEASURED) * self.settings[TRACKING]["InitialStateCovariance"]
+        self._stamp_ns = NO_TIME
+
+    def process(
+        self, *, sourceCloud: Cloud, modelCloud: Cloud | None = None, initialState: State | None = None
+    ) -> Ports:
+        if initialState is not None:
+            self._begin(initialState)
+        if modelCloud is not None:
+            self._model = finite(modelCloud, "modelCloud", least=NEAREST_POINTS)
+        if self._model is None:
+            raise ValueError("modelCloud: expected the cloud of a model before the first cloud, got none")
+        own = self.settings[TRACKING]
+        step_s = _step_s(self._stamp_ns, sourceCloud.stamp_ns) if self._stamp_ns != NO_TIME else 0.0
+        values, covariance = predicted(
+            np.concatenate([np.zeros(MEASURED), self._speeds]), self._covariance, step_s,
+            turns=own["StandardDeviationtdOrientationProcess"], shifts=own["StandardDeviationtdTranslationProcess"],
+        )  # fmt: skip
+        expected = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
+        measured = self._measured(finite(sourceCloud, "sourceCloud", least=0), self._model, expected)
+        if measured is not None:
+            apart = inverse_from_transform(self._pose) @ measured
+            values, covariance = corrected(
+                values, covariance, np.concatenate([vector_from_rotation(apart[:3, :3]), apart[:3, 3]]),
+                turns=own["StandardDeviationtdOrientationMeasurement"],
+                shifts=own["StandardDeviationtdTranslationMeasurement"],
+            )  # fmt: skip
+        self._pose = self._pose @ transform_of_step(values[:3], values[3:MEASURED])
+        self._speeds, self._covariance, self._stamp_ns = values[MEASURED:], covariance, sourceCloud.stamp_ns
+        return {"state": self._state()}
+
+    def _begin(self, state: State) -> None:
+        _check(state, "initialState")
+        self._pose = transform_of_step(state.values[:3], state.values[3:MEASURED])
+        self._speeds = (state.values[MEASURED:].reshape(2, 3) @ self._pose[:3, :3]).ravel()
+        self._stamp_ns = state.stamp_ns
+
+    def _measured(self, cloud: Cloud, model: Cloud, expected: Array) -> Array | None:
+        """sensor_T_model by the points near to where the model is expected; None where it is not there."""
+        there = moved(expected, model.points)
+        margin = self.settings[TRACKING]["MaxCorrespondenceDistance"]
+        low, high = there.min(axis=0) - margin, there.max(axis=0) + margin
+        near = cloud.taken(((cloud.points >= low) & (cloud.points <= high)).all(axis=1))
+        if len(near) < NEAREST_POINTS:
+            return None
+        found = self._icp.registered(near, model, inverse_from_transform(expected))
+        return inverse_from_transform(found["transform"]) if found["success"] else None
+
+    def _state(self) -> State:
+        turn = self._pose[:3, :3]
+        speeds = self._speeds.reshape(2, 3) @ turn.T
+        values = np.concatenate([vector_from_rotation(turn), self._pose[:3, 3], *speeds])
+        return State(values=values, covariance=self._covariance, stamp_ns=self._stamp_ns)
+
+
+@implements("PoseOfState")
+class PoseOfState(Step):
+    """Where a body is, of a state of it."""
+
+    def process(self, *, state: State) -> Ports:
+        return {"pose": transform_of_step(state.values[:3], state.values[3:MEASURED])}

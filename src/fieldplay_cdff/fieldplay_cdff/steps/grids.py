@@ -1,0 +1,159 @@
+"""Steps that sort points into cells: heights of the ground, occupied cubes."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_cdff.steps.neighbours import cells_of
+from fieldplay_cdff.steps.rigid import moved
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    NO_TIME,
+    Array,
+    Cloud,
+    ElevationGrid,
+    Frame,
+    Octree,
+)
+
+FARTHEST_M = 1e4  # what is further away is no point
+BYTE_ENCODINGS = ("mono8", "8UC1")
+MM = 1e-3
+
+
+class CellHeights(NamedTuple):
+    """Row and column of cells (n, 2), and of the heights in each: count, mean, sum of squares about it, least, most."""
+
+    places: NDArray[np.int64]
+    counts: Array
+    mean: Array
+    squares: Array
+    least: Array
+    most: Array
+
+
+def merged(parts: CellHeights) -> CellHeights:
+    """The same with one row for each cell, in the order of rows and columns."""
+    if not len(parts.places):
+        return parts
+    cells = cells_of(parts.places)
+
+    def sums(values: Array) -> Array:
+        found: Array = np.add.reduceat(values[cells.order], cells.starts)
+        return found
+
+    count = sums(parts.counts)
+    mean = sums(parts.counts * parts.mean) / count
+    of_cell = np.empty(len(parts.places), np.intp)
+    of_cell[cells.order] = np.repeat(np.arange(len(count)), cells.counts)
+    return CellHeights(
+        parts.places[cells.order[cells.starts]],
+        count,
+        mean,
+        sums(parts.squares + parts.counts * (parts.mean - mean[of_cell]) ** 2),
+        np.minimum.reduceat(parts.least[cells.order], cells.starts),
+        np.maximum.reduceat(parts.most[cells.order], cells.starts),
+    )
+
+
+@implements("ElevationMapping")
+class ElevationMap(Step):
+    """Heights of all clouds so far in square cells of the frame that poses lead to, whose z is up."""
+
+    keeps_state = True
+    optional = ("pose",)
+
+    def configure(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        none = np.zeros(0)
+        self._known = CellHeights(np.zeros((0, 2), np.int64), none, none, none, none, none)
+        self._clouds = 0
+
+    def process(self, *, pointCloud: Cloud, pose: Array | None = None) -> Ports:
+        if pose is not None and not np.isfinite(pose).all():
+            raise ValueError("pose: expected numbers, got NaN")
+        points = pointCloud.points if pose is None else moved(pose, pointCloud.points)
+        inside = (np.abs(points) < FARTHEST_M).all(axis=1)  # which NaN is not
+        points, z = points[inside], points[inside, 2]
+        counts = np.ones(len(z)) if pointCloud.counts is None else pointCloud.counts[inside]
+        origin = np.array([self.general["OriginX"], self.general["OriginY"]])
+        places = np.floor((points[:, :2] - origin) / self.general["Resolution"]).astype(np.int64)[:, ::-1]
+        new = merged(CellHeights(places, counts, z, 0 * z, z, z))
+        both = CellHeights(*(np.concatenate(pair) for pair in zip(self._known, new, strict=True)))
+        whole = merged(both)
+        if len(whole.places):
+            self._check(whole.places)
+        self._known = whole
+        self._clouds += 1
+        if (self._clouds - 1) % self.general["OutputEvery"] or not len(whole.places):
+            return {}
+        return {"map": self.grid(pointCloud.stamp_ns)}
+
+    def _check(self, places: NDArray[np.int64]) -> None:
+        rows, columns = np.ptp(places, axis=0) + 1
+        if rows * columns > self.general["MaximumCells"]:
+            raise ValueError(
+                f"pointCloud: expected points within {self.general['MaximumCells']} cells with all before, got {rows} x"
+                f" {columns}"
+            )
+
+    def grid(self, stamp_ns: int = NO_TIME) -> ElevationGrid:
+        """All heights so far; row 0 and column 0 hold the lowest y and x."""
+        known, size = self._known, self.general["Resolution"]
+        first = known.places.min(axis=0)
+        rows, columns = (known.places - first).T
+        shape = (int(rows.max()) + 1, int(columns.max()) + 1)
+
+        def layer(values: Array) -> Array:
+            cells = np.full(shape, np.nan)
+            cells[rows, columns] = values
+            return cells
+
+        count = np.zeros(shape, np.int64)
+        count[rows, columns] = known.counts
+        return ElevationGrid(
+            x_m=self.general["OriginX"] + float(first[1]) * size,
+            y_m=self.general["OriginY"] + float(first[0]) * size,
+            resolution_m=size,
+            mean=layer(known.mean),
+            deviation=layer(np.sqrt(known.squares / known.counts)),
+            lowest=layer(known.least),
+            highest=layer(known.most),
+            count=count,
+            stamp_ns=stamp_ns,
+        )
+
+
+def depths_of(depth: Frame, nearest_m: float, farthest_m: float) -> Array:
+    """Depths (h, w) in m of a picture in m (32FC1), in mm (16UC1), or in bytes from the nearest to the farthest."""
+    values = np.asarray(depth.image, float)
+    if depth.encoding in BYTE_ENCODINGS:
+        return nearest_m + values / 255 * (farthest_m - nearest_m)
+    if depth.encoding == "16UC1":
+        return np.where(values > 0, values * MM, np.nan)
+    if depth.encoding == "32FC1":
+        return values
+    raise ValueError(f"depth: expected 32FC1, 16UC1 or {BYTE_ENCODINGS[0]}, got {depth.encoding}")
+
+
+@implements("Voxelization", name="Octree")
+class OctreeOfDepth(Step):
+    """The cubes that hold points of a depth picture of a camera without distortion."""
+
+    def process(self, *, depth: Frame) -> Ports:
+        general = self.general
+        if depth.camera is None:
+            raise ValueError("depth: expected a picture of a known camera, got one without")
+        z = depths_of(depth, general["MinDistance"], general["MaxDistance"])
+        v, u = np.nonzero((z >= general["MinDistance"]) & (z <= general["MaxDistance"]))
+        z = z[v, u]
+        matrix, size = depth.camera.matrix, general["Resolution"]
+        points = np.stack([(u - matrix[0, 2]) * z / matrix[0, 0], (v - matrix[1, 2]) * z / matrix[1, 1], z], axis=1)
+        places = np.floor(points / size).astype(np.int64)
+        if len(places):
+            cells = cells_of(places)
+            places = places[cells.order[cells.starts]]
+        return {"octree": Octree(resolution_m=size, centres=(places + 0.5) * size)}

@@ -1,0 +1,180 @@
+"""Steps that describe points of a cloud by how the normals about them stand to each other."""
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from fieldplay.core.errors import UsageError
+from fieldplay_cdff.steps.neighbours import (
+    Edges,
+    Places,
+    edges_within,
+    starts_of,
+    surfaces_of,
+)
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Cloud, Features3D
+
+NOT_KNOWN = 1000.0  # what stands for a number that is none, as published
+LEAST_POINTS = 3
+FPFH_BINS, PFH_BINS = 11, 5
+PAIRS_AT_ONCE = 100_000  # so that they stay near the processor
+LOWEST, SPANS = np.array([-np.pi, -1.0, -1.0]), np.array([2 * np.pi, 2.0, 2.0])  # of the three features of a pair
+
+
+def pair_features(
+    points: Array, normals: Array, others: Array, other_normals: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Two angles and a cosine (n, 3) of pairs of points with normals, and which pairs have them."""
+    apart = others - points
+    length = np.sqrt(np.einsum("ni,ni->n", apart, apart))
+    along = apart / np.maximum(length, np.finfo(float).tiny)[:, None]
+    first, second = np.einsum("ni,ni->n", normals, along), np.einsum("ni,ni->n", other_normals, along)
+    swaps = np.abs(first) < np.abs(second)
+    one = np.where(swaps[:, None], other_normals, normals)
+    other = np.where(swaps[:, None], normals, other_normals)
+    across = np.cross(np.where(swaps[:, None], -along, along), one)
+    width = np.sqrt(np.einsum("ni,ni->n", across, across))
+    across /= np.maximum(width, np.finfo(float).tiny)[:, None]
+    third = np.cross(one, across)
+    angle = np.arctan2(np.einsum("ni,ni->n", third, other), np.einsum("ni,ni->n", one, other))
+    cosine = np.einsum("ni,ni->n", across, other)
+    return np.stack([angle, cosine, np.where(swaps, -second, first)], axis=1), (length > 0) & (width > 0)
+
+
+class Descriptor3D(Step):
+    """What describes points of a cloud by others within a radius, and their normals."""
+
+    optional: ClassVar[tuple[str, ...]] = ("normals",)
+
+    def configure(self) -> None:
+        own = self.settings["NormalEstimationParameters"]
+        if (own["SearchRadius"] > 0) == (own["NeighboursSetSize"] > 0):
+            raise UsageError(
+                f"{self.implementation}: expected a SearchRadius of normals or a NeighboursSetSize above 0, "
+                f"got {own['SearchRadius']:g} and {own['NeighboursSetSize']}"
+            )
+
+    def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
+        found = self._normals(pointcloud, normals)
+        solid = np.flatnonzero(np.isfinite(np.hstack([pointcloud.points, found])).all(axis=1))
+        if len(solid) < LEAST_POINTS:
+            raise ValueError(f"pointcloud: expected {LEAST_POINTS} or more points with normals, got {len(solid)}")
+        if not np.isfinite(features.points).all():
+            raise ValueError("features: expected points that are numbers")
+        points, tree = pointcloud.points[solid], cKDTree(pointcloud.points[solid])
+        centers = tree.query(features.points)[1] if len(features) else np.zeros(0, np.intp)
+        descriptors = self.described(points, found[solid], tree, centers)
+        kept: NDArray[np.float32] = np.where(np.isfinite(descriptors), descriptors, NOT_KNOWN).astype(np.float32)
+        is_referred = self.general["OutputFormat"] == "References"
+        references = (solid[centers] if features.references is None else features.references) if is_referred else None
+        return {"features": Features3D(points=features.points, references=references, descriptors=kept)}
+
+    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+        """Descriptors (m, k) of the points at these places (m,); NaN where a point has no neighbours."""
+        raise NotImplementedError
+
+    def _normals(self, cloud: Cloud, given: Cloud | None) -> Array:
+        """Normals (n, 3) as given, of the cloud itself, or estimated."""
+        known = cloud.normals if given is None else given.normals
+        if known is not None and not self.general["ForceNormalsEstimation"]:
+            if known.shape != cloud.points.shape:
+                raise ValueError(f"normals: expected {len(cloud)} of them, got {len(known)}")
+            return known
+        if not self.general["EnableNormalsEstimation"]:
+            raise ValueError("normals: expected a cloud with normals, got none (EnableNormalsEstimation is false)")
+        own = self.settings["NormalEstimationParameters"]
+        is_number = np.isfinite(cloud.points).all(axis=1)
+        found = np.full(cloud.points.shape, np.nan)
+        found[is_number], _ = surfaces_of(
+            cloud.points[is_number], nearest=own["NeighboursSetSize"], radius=own["SearchRadius"], threads=self.threads
+        )
+        return found
+
+
+@implements("FeaturesDescription3D")
+class FpfhDescriptor3D(Descriptor3D):
+    """Three histograms (33 numbers): the pairs of a point with its neighbours, and those of these, nearer ones more."""
+
+    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+        radius = self.general["SearchRadius"]
+        edges = _others(edges_within(tree, points[centers], radius), centers)
+        used, places = np.unique(np.concatenate([centers, edges.to]), return_inverse=True)
+        own, near = places[: len(centers)], places[len(centers) :]
+        simple = self._simple(points, normals, tree, used)
+        weights = sparse.csr_matrix((1 / edges.distances, (edges.of, near)), shape=(len(centers), len(used)))
+        sums = (simple[own] + weights @ simple).reshape(len(centers), 3, FPFH_BINS)
+        whole = sums.sum(axis=2, keepdims=True)
+        found: Array = np.divide(100 * sums, whole, out=np.full_like(sums, np.nan), where=whole > 0)
+        return found.reshape(len(centers), 3 * FPFH_BINS)
+
+    def _simple(self, points: Array, normals: Array, tree: cKDTree, used: Places) -> Array:
+        """The histograms of pairs with the neighbours alone (m, 33), each third 100 in all."""
+        edges = _others(edges_within(tree, points[used], self.general["SearchRadius"]), used)
+        sums = np.zeros(3 * FPFH_BINS * len(used))
+        for first in range(0, len(edges.of), PAIRS_AT_ONCE):
+            some = slice(first, first + PAIRS_AT_ONCE)
+            own, near = used[edges.of[some]], edges.to[some]
+            features, is_known = pair_features(points[own], normals[own], points[near], normals[near])
+            bins = _bins(features[is_known], FPFH_BINS) + FPFH_BINS * np.arange(3)
+            begin = 3 * FPFH_BINS * edges.of[first]
+            keys = 3 * FPFH_BINS * edges.of[some][is_known][:, None] + bins - begin
+            found = np.bincount(keys.ravel())
+            sums[begin : begin + len(found)] += found
+        counts: Array = sums.reshape(len(used), 3 * FPFH_BINS)
+        counts *= 100 / np.maximum(counts[:, :FPFH_BINS].sum(axis=1, keepdims=True), 1)
+        return counts
+
+
+@implements("FeaturesDescription3D")
+class PfhDescriptor3D(Descriptor3D):
+    """One histogram (125 numbers) of all pairs of points within the radius."""
+
+    def configure(self) -> None:
+        super().configure()
+        radius, own = self.general["SearchRadius"], self.settings["NormalEstimationParameters"]["SearchRadius"]
+        if own >= radius:
+            raise UsageError(
+                f"PfhDescriptor3D: expected a radius of normals below {radius:g}, that of descriptors, got {own:g}"
+            )
+
+    def described(self, points: Array, normals: Array, tree: cKDTree, centers: Places) -> Array:
+        edges = edges_within(tree, points[centers], self.general["SearchRadius"])
+        ends = starts_of(edges, len(centers))[1:][edges.of]
+        pairs = ends - np.arange(len(ends)) - 1  # each with those that come after it
+        last = np.cumsum(pairs)
+        counts = np.zeros(len(centers) * PFH_BINS**3)
+        first = 0
+        while first < len(pairs):
+            until = max(int(np.searchsorted(last, last[first] - pairs[first] + PAIRS_AT_ONCE, "right")), first + 1)
+            some = np.arange(first, until)
+            one = np.repeat(some, pairs[some])
+            other = (
+                one
+                + 1
+                + np.arange(len(one))
+                - np.repeat(last[some] - pairs[some] - (last[first] - pairs[first]), pairs[some])
+            )
+            own, near = edges.to[one], edges.to[other]
+            features, is_known = pair_features(points[own], normals[own], points[near], normals[near])
+            bins = _bins(features[is_known], PFH_BINS) @ (PFH_BINS ** np.arange(3))
+            counts += np.bincount(edges.of[one][is_known] * PFH_BINS**3 + bins, minlength=len(counts))
+            first = until
+        found = counts.reshape(len(centers), PFH_BINS**3)
+        whole = found.sum(axis=1, keepdims=True)
+        shares: Array = np.divide(100 * found, whole, out=np.full_like(found, np.nan), where=whole > 0)
+        return shares
+
+
+def _others(edges: Edges, own: Places) -> Edges:
+    """Edges to other places, not where the point itself lies, or one just there."""
+    other = (own[edges.of] != edges.to) & (edges.distances > 0)
+    return Edges(edges.of[other], edges.to[other], edges.distances[other])
+
+
+def _bins(features: Array, count: int) -> NDArray[np.intp]:
+    bins: NDArray[np.intp] = np.clip(((features - LOWEST) / SPANS * count).astype(np.intp), 0, count - 1)
+    return bins

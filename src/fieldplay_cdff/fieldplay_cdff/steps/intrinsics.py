@@ -1,0 +1,94 @@
+"""What steps take from a picture: its camera, unless the settings tell another one, and its grey values."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.projection.cameras import CameraModel
+from fieldplay_cdff.steps.values import Array, Frame
+
+UNSET = 1.0  # a focal length or a baseline of this much, the published default, says nothing
+TO_GREY = {"rgb8": cv2.COLOR_RGB2GRAY, "bgr8": cv2.COLOR_BGR2GRAY, "rgba8": cv2.COLOR_RGBA2GRAY,
+           "bgra8": cv2.COLOR_BGRA2GRAY}  # fmt: skip
+SAME = ("mono8", "8UC1")
+DEEP = ("mono16", "16UC1")
+
+
+class StereoCamera(NamedTuple):
+    """A rectified pair: focal lengths and principal point of the left picture in pixels, baseline in m."""
+
+    focal_x: float
+    focal_y: float
+    center_x: float
+    center_y: float
+    baseline_m: float
+
+
+def matrix_of(group: Mapping[str, Any]) -> Array:
+    """The matrix (3, 3) that a group of settings tells; at the published defaults that of pixels in lengths of f."""
+    centre = [value for name in ("Principle", "Principal") for axis in "XY"
+              if (value := group.get(f"{name}Point{axis}")) is not None]  # fmt: skip
+    return np.array([[group["FocalLengthX"], 0, centre[0]], [0, group["FocalLengthY"], centre[1]], [0, 0, 1.0]])
+
+
+def camera_of(frame: Frame, port: str) -> CameraModel:
+    """The camera of a picture; ValueError where nothing is known of it, or it is one of other pictures."""
+    if frame.camera is None:
+        raise ValueError(f"{port}: expected a picture of a known camera, got one without")
+    require_size(frame, frame.camera, port)
+    return frame.camera
+
+
+def require_size(frame: Frame, camera: CameraModel, port: str) -> None:
+    """ValueError where a picture is not as large as those of a camera."""
+    shape = frame.image.shape[:2]
+    if shape != (camera.height, camera.width):
+        raise ValueError(
+            f"{port}: expected a picture of {camera.width} x {camera.height} pixels as its camera has, "
+            f"got {' x '.join(map(str, shape[::-1]))}"
+        )
+
+
+def stereo_camera(
+    frame: Frame, port: str, *, baseline_m: float, group: Mapping[str, Any] | None = None
+) -> StereoCamera:
+    """The camera of a left picture at a baseline, as far as a group of settings (StereoCamera) tells no other."""
+    told = {} if group is None else group
+    baseline = told.get("Baseline", UNSET) if told.get("Baseline", UNSET) != UNSET else baseline_m
+    if not baseline > 0:
+        raise ValueError(f"{port}: expected a baseline above 0, got {baseline:g} m")
+    focal = told.get("LeftFocalLength", UNSET)
+    if focal != UNSET:
+        return StereoCamera(focal, focal, told["LeftPrinciplePointX"], told["LeftPrinciplePointY"], baseline)
+    matrix = camera_of(frame, port).matrix
+    focal_x, focal_y, center_x, center_y = (float(matrix[at]) for at in ((0, 0), (1, 1), (0, 2), (1, 2)))
+    return StereoCamera(focal_x, focal_y, center_x, center_y, baseline)
+
+
+def grey_of(frame: Frame, port: str) -> NDArray[np.uint8]:
+    """The grey values (h, w) of a picture; ValueError where it has none."""
+    image: NDArray[Any] = frame.image
+    if image.size == 0:
+        raise ValueError(f"{port}: expected a picture, got one of {' x '.join(map(str, image.shape))} pixels")
+    if frame.encoding in SAME and image.ndim == 2 and image.dtype == np.uint8:
+        return np.ascontiguousarray(image)
+    if frame.encoding in DEEP and image.ndim == 2 and image.dtype == np.uint16:
+        return np.asarray(image >> 8, np.uint8)
+    if frame.encoding in TO_GREY and image.ndim == 3 and image.dtype == np.uint8:
+        return np.asarray(cv2.cvtColor(image, TO_GREY[frame.encoding]), np.uint8)
+    known = ", ".join((*SAME, *DEEP, *TO_GREY))
+    raise ValueError(f"{port}: expected a picture in {known}, got {frame.encoding} as {image.dtype} {image.shape}")
+
+
+def grey_pair(
+    first: Frame, second: Frame, ports: tuple[str, str] = ("left", "right")
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The grey values of two pictures of one size."""
+    pictures = grey_of(first, ports[0]), grey_of(second, ports[1])
+    if pictures[0].shape != pictures[1].shape:
+        sizes = [" x ".join(map(str, picture.shape[::-1])) for picture in pictures]
+        raise ValueError(f"{ports[1]}: expected a picture of {sizes[0]} pixels as {ports[0]}, got {sizes[1]}")
+    return pictures

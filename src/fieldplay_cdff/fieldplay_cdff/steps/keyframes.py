@@ -1,0 +1,233 @@
+"""Keyframes: pairs of a stereo camera that are kept, what is known again of each, and how they hang together.
+
+A code is 32 bytes: the signs of 256 sums of a SIFT descriptor's numbers, so that few bits differ between what looks
+alike, and words of a place index are cut out of it.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.steps.flow import followed
+from fieldplay_cdff.steps.intrinsics import StereoCamera, grey_pair, stereo_camera
+from fieldplay_cdff.steps.pose_graph import GraphEdges, carried
+from fieldplay_cdff.steps.values import Array, FramePair
+
+Codes = NDArray[np.uint8]
+Numbers = NDArray[np.int64]
+
+BITS, NUMBERS = 256, 128  # of a code, of a SIFT descriptor
+WINDOW, LEVELS = 21, 4  # px and further levels, with which points are followed into the right picture
+RETURN_PX, ROW_PX = 0.5, 1.0  # by which a way back, and a row, may be off
+LEAST_PX = 1.0  # of disparity: what is further away tells no distance
+FEW = 1e-9
+METRES_PER_RAD = 2.0  # as much as which a turn counts where keyframes are compared
+
+_DRAWN = hashlib.shake_256(b"signs of codes").digest(NUMBERS * BITS // 8)
+SIGNS = np.unpackbits(np.frombuffer(_DRAWN, np.uint8)).reshape(NUMBERS, BITS).astype(np.float32) * 2 - 1
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class View:
+    """What is known again of a pair: pixels (n, 2) of the left picture, points (n, 3) before it, codes (n, 32)."""
+
+    pixels: NDArray[np.float32]
+    points: NDArray[np.float32]
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+
+class ViewFinder:
+    """Finds what is known again of pairs: SIFT on a picture made smaller by a whole number, at most `width` wide."""
+
+    def __init__(self, *, most: int, contrast: float, width: int) -> None:
+        self._sift = cv2.SIFT.create(nfeatures=most, contrastThreshold=contrast)
+        self._width = width
+
+    def view(self, pair: FramePair) -> tuple[View, StereoCamera]:
+        """The view of a pair, and its camera; points without a distance are left out."""
+        left, right = grey_pair(pair.left, pair.right)
+        camera = stereo_camera(pair.left, "imagePair", baseline_m=pair.baseline_m)
+        shrink = max(1, round(left.shape[1] / self._width))
+        small = cv2.resize(left, None, fx=1 / shrink, fy=1 / shrink, interpolation=cv2.INTER_AREA)
+        found, descriptors = self._sift.detectAndCompute(small if shrink > 1 else left, None)
+        if descriptors is None or not len(found):
+            return _empty(), camera
+        pixels = (np.array([point.pt for point in found], np.float64) + 0.5) * shrink - 0.5
+        moved, off = followed(left, right, pixels, window=WINDOW, levels=LEVELS)
+        apart = pixels - moved
+        kept = (off < RETURN_PX) & (np.abs(apart[:, 1]) <= ROW_PX) & (apart[:, 0] > LEAST_PX)
+        pixels, depth = pixels[kept], camera.focal_x * camera.baseline_m / apart[kept, 0]
+        across = (pixels - [camera.center_x, camera.center_y]) / [camera.focal_x, camera.focal_y]
+        points = np.column_stack([across * depth[:, None], depth])
+        codes = codes_of(np.asarray(descriptors)[kept])
+        return View(pixels=pixels.astype(np.float32), points=points.astype(np.float32), codes=codes), camera
+
+
+def codes_of(descriptors: NDArray[np.float32]) -> Codes:
+    """Codes (n, 32) of SIFT descriptors (n, 128)."""
+    roots = np.sqrt(descriptors / np.maximum(descriptors.sum(axis=1, keepdims=True), FEW))
+    return np.packbits((roots - roots.mean(axis=1, keepdims=True)) @ SIGNS > 0, axis=1)
+
+
+def _empty() -> View:
+    return View(
+        pixels=np.zeros((0, 2), np.float32),
+        points=np.zeros((0, 3), np.float32),
+        codes=np.zeros((0, BITS // 8), np.uint8),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Keyframe:
+    """A pair that is kept: its number, when it was taken, the left camera in the map (4, 4), what is known again."""
+
+    id: int
+    stamp_ns: int
+    pose: Array
+    view: View
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KeyframeEdge:
+    """first_T_second (4, 4) between keyframes, its covariance (6, 6) in the second; whether a place was known again."""
+
+    first: int
+    second: int
+    measured: Array
+    covariance: Array
+    is_closure: bool = False
+
+    def turned(self) -> "KeyframeEdge":
+        """The same, from the other end."""
+        back = inverse_from_transform(self.measured)
+        return replace(
+            self, first=self.second, second=self.first, measured=back, covariance=carried(self.covariance, back)
+        )
+
+    def then(self, other: "KeyframeEdge") -> "KeyframeEdge":
+        """From the first of this to the second of the other, by way of what they share."""
+        covariance = carried(self.covariance, other.measured) + other.covariance
+        closes = self.is_closure or other.is_closure
+        whole = self.measured @ other.measured
+        return KeyframeEdge(
+            first=self.first, second=other.second, measured=whole, covariance=covariance, is_closure=closes
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HungFrame:
+    """A pair that is not kept: when it was taken, and where it was seen from a keyframe (4, 4)."""
+
+    stamp_ns: int
+    keyframe: int
+    pose: Array
+
+
+@dataclass
+class KeyframeMap:
+    """Keyframes by number, what was measured between them, and all other pairs, each hung on a keyframe."""
+
+    camera: StereoCamera
+    size: tuple[int, int]  # of the pictures, px
+    keyframes: dict[int, Keyframe] = field(default_factory=dict)
+    edges: list[KeyframeEdge] = field(default_factory=list)
+    frames: list[HungFrame] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.keyframes)
+
+    @property
+    def poses(self) -> Array:
+        """map_T_left (k, 4, 4) of all keyframes."""
+        return np.array([each.pose for each in self.keyframes.values()]).reshape(-1, 4, 4)
+
+    @property
+    def closures(self) -> list[KeyframeEdge]:
+        """Edges of places that were known again."""
+        return [edge for edge in self.edges if edge.is_closure]
+
+    def ends_of_closures(self) -> Array:
+        """Poses (2 n, 4, 4) of both keyframes of each closure."""
+        ends = [number for edge in self.closures for number in (edge.first, edge.second)]
+        return np.array([self.keyframes[number].pose for number in ends]).reshape(-1, 4, 4)
+
+    def graph(self) -> GraphEdges:
+        """The edges between rows of poses."""
+        rows = {number: row for row, number in enumerate(self.keyframes)}
+        return GraphEdges(
+            ends=np.array([(rows[edge.first], rows[edge.second]) for edge in self.edges], np.intp).reshape(-1, 2),
+            measured=np.array([edge.measured for edge in self.edges]).reshape(-1, 4, 4),
+            covariance=np.array([edge.covariance for edge in self.edges]).reshape(-1, 6, 6),
+            is_doubted=np.array([edge.is_closure for edge in self.edges], bool),
+        )
+
+    def move(self, poses: Array) -> None:
+        """Put all keyframes to other poses (k, 4, 4)."""
+        for (number, keyframe), pose in zip(list(self.keyframes.items()), poses, strict=True):
+            self.keyframes[number] = replace(keyframe, pose=pose)
+
+    def way(self) -> tuple[Numbers, Array]:
+        """Times (n,) that grow, and map_T_left (n, 4, 4) then, of keyframes and of all that hangs on them."""
+        hung = [(each.stamp_ns, self.keyframes[each.keyframe].pose @ each.pose) for each in self.frames]
+        own = [(each.stamp_ns, each.pose) for each in self.keyframes.values()]
+        rows = dict(sorted(hung + own, key=lambda row: row[0]))
+        return np.array(list(rows), np.int64), np.array(list(rows.values())).reshape(-1, 4, 4)
+
+    def hang(self, frame: HungFrame, most: int) -> None:
+        """Keep where a pair was taken; of too many every second one goes."""
+        self.frames.append(frame)
+        if len(self.frames) > most:
+            del self.frames[1::2]
+
+    def near(self, pose: Array, *, shift_m: float, turn_rad: float) -> list[int]:
+        """Keyframes within a shift and a turn of a pose in the map (4, 4), the nearest first."""
+        if not self.keyframes:
+            return []
+        shifts, turns = _apart(pose, self.poses)
+        far = shifts + METRES_PER_RAD * turns
+        numbers = list(self.keyframes)
+        rows = np.flatnonzero((shifts <= shift_m) & (turns <= turn_rad))
+        return [numbers[row] for row in rows[np.argsort(far[rows], kind="stable")]]
+
+    def spare(self, kept: Sequence[int]) -> int:
+        """The keyframe that is nearest to another one, which tells least; those to be kept and the first one stay."""
+        poses, numbers = self.poses, list(self.keyframes)
+        shifts = np.linalg.norm(poses[:, None, :3, 3] - poses[None, :, :3, 3], axis=-1)
+        cosines = (np.einsum("aij,bij->ab", poses[:, :3, :3], poses[:, :3, :3], optimize=True) - 1) / 2
+        far = shifts + METRES_PER_RAD * np.arccos(np.clip(cosines, -1, 1))
+        far[np.arange(len(far)), np.arange(len(far))] = np.inf
+        nearest = far.min(axis=1)
+        nearest[[row for row, number in enumerate(numbers) if row == 0 or number in kept]] = np.inf
+        return numbers[int(np.argmin(nearest))]
+
+    def drop(self, number: int) -> None:
+        """Forget a keyframe; what hangs on it hangs on that of its neighbours to which the way is best known."""
+        own = [edge if edge.first == number else edge.turned() for edge in self._edges_of(number)]
+        heir = min(own, key=lambda edge: (float(np.trace(edge.covariance)), edge.second))
+        back = heir.turned()
+        self.edges = [edge for edge in self.edges if number not in (edge.first, edge.second)]
+        self.edges += [back.then(edge) for edge in own if edge is not heir and edge.second != heir.second]
+        self.frames = [
+            each if each.keyframe != number
+            else replace(each, keyframe=heir.second, pose=back.measured @ each.pose)
+            for each in self.frames
+        ]  # fmt: skip
+        gone = self.keyframes.pop(number)
+        self.frames.append(HungFrame(stamp_ns=gone.stamp_ns, keyframe=heir.second, pose=back.measured))
+
+    def _edges_of(self, number: int) -> Iterator[KeyframeEdge]:
+        return (edge for edge in self.edges if number in (edge.first, edge.second))
+
+
+def _apart(pose: Array, poses: Array) -> tuple[Array, Array]:
+    """Shifts (k,) in m and turns (k,) in rad of poses (k, 4, 4) from one (4, 4)."""
+    apart = inverse_from_transform(pose) @ poses
+    return np.linalg.norm(apart[:, :3, 3], axis=1), np.linalg.norm(vector_from_rotation(apart[:, :3, :3]), axis=1)

@@ -1,0 +1,199 @@
+"""Maps of keyframes as files: arrays of NumPy in a zip (.npz, nothing pickled), and a header as JSON.
+
+docs/fusion.md has each array. A file appears when it is whole.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.outputs import write_whole
+from fieldplay_cdff.steps.intrinsics import StereoCamera
+from fieldplay_cdff.steps.keyframes import (
+    BITS,
+    HungFrame,
+    Keyframe,
+    KeyframeEdge,
+    KeyframeMap,
+    View,
+)
+from fieldplay_cdff.steps.places import WORDS, PlaceIndex
+
+FORMAT, VERSION = "fieldplay keyframe map", 1
+LARGEST = 8 << 30
+DAMAGED = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, zlib.error)
+ROWS = "place_rows"
+KINDS: Mapping[str, tuple[str, str, tuple[int, ...]]] = {  # of each array: whose rows it has, of what, the row's shape
+    "keyframe_id": ("keyframe", "<i8", ()),
+    "keyframe_stamp_ns": ("keyframe", "<i8", ()),
+    "keyframe_pose": ("keyframe", "<f8", (4, 4)),
+    "keyframe_points": ("keyframe", "<i8", ()),
+    "pixels": ("point", "<f4", (2,)),
+    "points": ("point", "<f4", (3,)),
+    "codes": ("point", "|u1", (BITS // 8,)),
+    "edge_ends": ("edge", "<i8", (2,)),
+    "edge_pose": ("edge", "<f8", (4, 4)),
+    "edge_covariance": ("edge", "<f8", (6, 6)),
+    "edge_is_closure": ("edge", "|b1", ()),
+    "frame_stamp_ns": ("frame", "<i8", ()),
+    "frame_keyframe": ("frame", "<i8", ()),
+    "frame_pose": ("frame", "<f8", (4, 4)),
+}
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def map_bytes(kept: KeyframeMap) -> bytes:
+    """A map as the bytes of a file; the same map gives the same bytes."""
+    keyframes = list(kept.keyframes.values())
+    views = [each.view for each in keyframes]
+    header = {
+        "format": FORMAT, "version": VERSION, "camera": kept.camera._asdict(), "size": list(kept.size),
+    }  # fmt: skip
+    columns: dict[str, list[Any]] = {
+        "keyframe_id": [each.id for each in keyframes],
+        "keyframe_stamp_ns": [each.stamp_ns for each in keyframes],
+        "keyframe_pose": [each.pose for each in keyframes],
+        "keyframe_points": [len(view) for view in views],
+        "edge_ends": [(edge.first, edge.second) for edge in kept.edges],
+        "edge_pose": [edge.measured for edge in kept.edges],
+        "edge_covariance": [edge.covariance for edge in kept.edges],
+        "edge_is_closure": [edge.is_closure for edge in kept.edges],
+        "frame_stamp_ns": [each.stamp_ns for each in kept.frames],
+        "frame_keyframe": [each.keyframe for each in kept.frames],
+        "frame_pose": [each.pose for each in kept.frames],
+    }
+    arrays = {name: np.array(rows, KINDS[name][1]).reshape(-1, *KINDS[name][2]) for name, rows in columns.items()}
+    for name in ("pixels", "points", "codes"):
+        empty = np.zeros((0, *KINDS[name][2]), KINDS[name][1])
+        arrays[name] = np.concatenate([empty, *(getattr(view, name) for view in views)]).astype(KINDS[name][1])
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    arrays[ROWS] = PlaceIndex.of([(each.id, each.view) for each in keyframes]).rows.astype("<u8")
+    out = io.BytesIO()
+    np.savez(out, allow_pickle=False, **arrays)
+    return out.getvalue()
+
+
+def save_map(path: Path, kept: KeyframeMap) -> None:
+    """Write a map; what stood there is replaced once it is whole."""
+    write_whole(path, map_bytes(kept))
+
+
+def load_map(path: Path, told: Callable[[str], None]) -> tuple[KeyframeMap, PlaceIndex]:
+    """A map of a file, and the index of its places, which is made anew where it does not fit, and that is told.
+
+    ArchiveError tells what is wrong with the rest.
+    """
+    if not path.is_file():
+        raise ArchiveError(f"{path}: there is no such map")
+    try:
+        arrays = _arrays(path)
+    except DAMAGED as error:
+        raise ArchiveError(
+            f"{path}: expected a map of keyframes (.npz), got what is none, or damaged: {error}"
+        ) from None
+    header = _header(path, arrays)
+    _check(path, arrays)
+    kept = _map_of(path, header, arrays)
+    rows = arrays.get(ROWS)
+    shape = (WORDS, len(arrays["points"]))
+    if (
+        rows is not None
+        and rows.dtype == np.uint64
+        and rows.shape == shape
+        and bool((rows[:, 1:] >= rows[:, :-1]).all())
+    ):
+        return kept, PlaceIndex(rows)
+    told(f"{path}: expected an index of places ({shape[0]}, {shape[1]}) in order; it is made anew")
+    return kept, PlaceIndex.of([(number, keyframe.view) for number, keyframe in kept.keyframes.items()])
+
+
+def _arrays(path: Path) -> Arrays:
+    found = {}
+    with path.open("rb") as opened:
+        file = np.load(opened, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
+        with file:
+            for name in file.files:
+                try:
+                    found[name] = file[name]
+                except DAMAGED:
+                    if name != ROWS:  # which can be made anew
+                        raise
+    return found
+
+
+def _header(path: Path, arrays: Arrays) -> Mapping[str, Any]:
+    """What the header says; ArchiveError where it is none, or of another version."""
+    try:
+        header = json.loads(arrays["header"].tobytes())
+        known = (header["format"], header["version"])
+    except (KeyError, ValueError, TypeError):
+        raise ArchiveError(f"{path}: expected a map of keyframes with a header, got none") from None
+    if known != (FORMAT, VERSION):
+        raise ArchiveError(f"{path}: expected {FORMAT} of version {VERSION}, got {known[0]} of version {known[1]}")
+    return dict(header)
+
+
+def _check(path: Path, arrays: Arrays) -> None:
+    """ArchiveError where an array is not what it should be."""
+    counts: dict[str, int] = {}
+    for name, (of, kind, shape) in KINDS.items():
+        array = arrays.get(name)
+        if array is None:
+            raise ArchiveError(f"{path}: expected an array {name}, got {', '.join(arrays)}")
+        count = counts.setdefault(of, len(array) if array.ndim else 0)
+        if array.shape != (count, *shape) or array.dtype != np.dtype(kind):
+            expected = f"{np.dtype(kind)} {(count, *shape)}"
+            raise ArchiveError(f"{path}: {name}: expected {expected}, got {array.dtype} {array.shape}")
+        is_number = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+        if not is_number.all():
+            raise ArchiveError(f"{path}: {name}: expected numbers, got none in row {int(np.argmin(is_number))}")
+    ids = arrays["keyframe_id"]
+    if not len(ids) or len(np.unique(ids)) != len(ids) or ids.min() < 0 or ids.max() >= 1 << 32:
+        raise ArchiveError(f"{path}: keyframe_id: expected keyframes, each with a number of its own")
+    for name in ("edge_ends", "frame_keyframe"):
+        unknown = arrays[name][~np.isin(arrays[name], ids)]
+        if len(unknown):
+            raise ArchiveError(f"{path}: {name}: expected numbers of keyframes, got {unknown[0]}")
+    of_keyframes = arrays["keyframe_points"]
+    if (of_keyframes < 0).any() or of_keyframes.sum() != counts["point"]:
+        raise ArchiveError(f"{path}: keyframe_points: expected {counts['point']} in all, got {of_keyframes.sum()}")
+
+
+def _map_of(path: Path, header: Mapping[str, Any], arrays: Arrays) -> KeyframeMap:
+    try:
+        camera = StereoCamera(**{name: float(value) for name, value in header["camera"].items()})
+        width, height = (int(value) for value in header["size"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ArchiveError(f"{path}: expected camera and size in the header, got {header}") from None
+    if not min(camera.focal_x, camera.focal_y, camera.baseline_m, width, height) > 0:
+        raise ArchiveError(f"{path}: expected a camera with focal lengths and baseline above 0, got {camera}")
+    ends = np.cumsum(arrays["keyframe_points"])[:-1]
+    parts = zip(*(np.split(arrays[name], ends) for name in ("pixels", "points", "codes")), strict=True)
+    views = [View(pixels=pixels, points=points, codes=codes) for pixels, points, codes in parts]
+    numbers, stamps = arrays["keyframe_id"].tolist(), arrays["keyframe_stamp_ns"].tolist()
+    columns = zip(numbers, stamps, arrays["keyframe_pose"], views, strict=True)
+    found = KeyframeMap(camera=camera, size=(width, height))
+    found.keyframes = {
+        number: Keyframe(id=number, stamp_ns=stamp_ns, pose=pose, view=view) for number, stamp_ns, pose, view in columns
+    }
+    edges = (arrays[f"edge_{name}"] for name in ("ends", "pose", "covariance", "is_closure"))
+    found.edges = [
+        KeyframeEdge(first=int(ends[0]), second=int(ends[1]), measured=pose, covariance=known, is_closure=bool(closes))
+        for ends, pose, known, closes in zip(*edges, strict=True)
+    ]
+    frames = (arrays[f"frame_{name}"] for name in ("stamp_ns", "keyframe", "pose"))
+    found.frames = [
+        HungFrame(stamp_ns=int(stamp_ns), keyframe=int(number), pose=pose)
+        for stamp_ns, number, pose in zip(*frames, strict=True)
+    ]
+    return found

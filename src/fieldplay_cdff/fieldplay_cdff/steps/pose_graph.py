@@ -1,0 +1,149 @@
+"""Poses that fit best to what was measured between pairs of them.
+
+An edge is first_T_second between two rows of poses, with the covariance (6, 6) of its error, shift before turn, in the
+frame of the second. The error of an edge is what leads from what was measured to what the poses tell.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import splu
+
+from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.steps.descent import Dampings, descended
+from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.steps.values import Array
+
+SOLVED = 1e-10  # by which share a sum of squares still falls at the end
+DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
+SMALL = 1e-4  # rad; below it a turn's series is exact
+
+Flags = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraphEdges:
+    """Rows (m, 2) of poses, what was measured between them (m, 4, 4), its covariance (m, 6, 6), and which may be wrong.
+
+    What may be wrong, as a place that is known again, weighs less the further it is off.
+    """
+
+    ends: Rows
+    measured: Array
+    covariance: Array
+    is_doubted: Flags
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, most_steps: int = 50) -> Array:
+    """Poses (n, 4, 4) that fit best to edges, from some to begin with, by Levenberg and Marquardt's way.
+
+    The first pose stays. Edges that may be wrong count with their distance, no longer its square, where they are off by
+    more than `huber` deviations.
+    """
+    start = _Graph(poses, edges, huber)
+    return descended(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED).poses
+
+
+def deviations_of_edges(poses: Array, edges: GraphEdges) -> Array:
+    """By how many deviations (m,) poses differ from what was measured."""
+    distances: Array = np.sqrt(_Graph(poses, edges, np.inf).squares)
+    return distances
+
+
+def covariance_of_pose(poses: Array, edges: GraphEdges, row: int) -> Array:
+    """How well a pose is known, as a covariance (6, 6) in its own frame; 0 of the first, by which all are meant."""
+    if row == 0:
+        return np.zeros((6, 6))
+    factors = splu(_Graph(poses, edges, np.inf).normal()[0])
+    unit = np.zeros((6 * (len(poses) - 1), 6))
+    own = slice(6 * (row - 1), 6 * row)
+    unit[own] = np.eye(6)
+    found = np.asarray(factors.solve(unit))[own]
+    symmetric: Array = (found + found.T) / 2
+    return symmetric
+
+
+def carried(covariance: Array, step: Array) -> Array:
+    """The covariance (6, 6) of a pose, each in its own frame, as that of the pose a step (4, 4) further."""
+    turn, shift = step[:3, :3], step[:3, 3]
+    change = np.zeros((6, 6))
+    change[:3, :3] = change[3:, 3:] = turn.T
+    change[:3, 3:] = turn.T @ np.cross(shift, np.eye(3))  # of a turn before the step
+    found: Array = change @ covariance @ change.T
+    return found
+
+
+def changes_of_edges(measured: Array, apart: Array, error: Array, turns: Array) -> tuple[Array, Array]:
+    """How the errors of edges change with shift and turn of the first and of the second pose, each (m, 6, 6)."""
+    first, second = np.zeros((2, len(turns), 6, 6))
+    back = np.swapaxes(measured[:, :3, :3], 1, 2)
+    crosses = np.cross(turns[:, None], np.eye(3)).swapaxes(1, 2)
+    angle = np.linalg.norm(turns, axis=1)[:, None, None]
+    small = angle < SMALL
+    safe = np.where(small, 1.0, angle)
+    factor = np.where(small, 1 / 12, 1 / safe**2 - (1 + np.cos(safe)) / (2 * safe * np.sin(safe)))
+    right = np.eye(3) + crosses / 2 + factor * (crosses @ crosses)
+    second[:, :3, :3], second[:, 3:, 3:] = error[:, :3, :3], right
+    first[:, :3, :3] = -back
+    first[:, :3, 3:] = back @ np.cross(apart[:, None, :3, 3], np.eye(3)).swapaxes(1, 2)
+    first[:, 3:, 3:] = -right @ np.swapaxes(apart[:, :3, :3], 1, 2)
+    return first, second
+
+
+class _Graph:
+    """What is left of edges at poses, and the normal equations there."""
+
+    def __init__(self, poses: Array, edges: GraphEdges, huber: float) -> None:
+        self.poses, self.edges, self.huber = poses, edges, huber
+        self.apart = inverse_from_transform(poses[edges.ends[:, 0]]) @ poses[edges.ends[:, 1]]
+        self.error = inverse_from_transform(edges.measured) @ self.apart
+        self.turns = vector_from_rotation(self.error[:, :3, :3])
+        self.left = np.hstack([self.error[:, :3, 3], self.turns])
+        self.information = np.linalg.inv(edges.covariance)
+        self.squares = np.einsum("mi,mij,mj->m", self.left, self.information, self.left)
+        far = np.sqrt(self.squares)
+        is_far = edges.is_doubted & (far > huber)
+        self.weights = (
+            np.where(is_far, huber / np.maximum(far, 1e-300), 1.0) if np.isfinite(huber) else np.ones(len(far))
+        )
+        beyond = np.where(is_far, far - huber, 0.0) if np.isfinite(huber) else 0.0
+        self.cost = float(np.sum(self.squares - beyond**2))
+
+    def normal(self) -> tuple[Any, Array]:
+        """The matrix and the right side of the normal equations of all poses but the first."""
+        first, second = changes_of_edges(self.edges.measured, self.apart, self.error, self.turns)
+        weighted = self.information * self.weights[:, None, None]
+        count = len(self.poses)
+        rows, columns, blocks = [], [], []
+        pull = np.zeros((count, 6))
+        for place, change in enumerate((first, second)):
+            across = np.swapaxes(change, 1, 2) @ weighted
+            np.add.at(pull, self.edges.ends[:, place], (across @ self.left[:, :, None])[:, :, 0])
+            for other, change_of_other in enumerate((first, second)):
+                rows.append(self.edges.ends[:, place])
+                columns.append(self.edges.ends[:, other])
+                blocks.append(across @ change_of_other)
+        row, column = (
+            6 * np.concatenate(each)[:, None, None] + np.arange(6).reshape(shape)
+            for each, shape in ((rows, (1, 6, 1)), (columns, (1, 1, 6)))
+        )
+        values = np.concatenate(blocks)
+        places = tuple(np.broadcast_to(each, values.shape).ravel() for each in (row, column))
+        whole = sparse.coo_matrix((values.ravel(), places), shape=(6 * count, 6 * count)).tocsc()
+        return whole[6:, 6:], pull[1:].ravel()
+
+    def stepped(self, damping: float) -> "_Graph":
+        """The graph one step further."""
+        whole, pull = self.normal()
+        steps = np.zeros((len(self.poses), 6))
+        if len(self.poses) > 1:
+            damped = whole + damping * sparse.diags(whole.diagonal())
+            steps[1:] = -splu(damped.tocsc()).solve(pull).reshape(-1, 6)
+        return _Graph(self.poses @ transform_of_step(steps[:, 3:], steps[:, :3]), self.edges, self.huber)

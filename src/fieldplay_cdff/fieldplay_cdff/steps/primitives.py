@@ -1,0 +1,129 @@
+"""Steps on circles, lines, ellipses and other shapes in pictures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import UsageError
+from fieldplay_cdff.steps.intrinsics import grey_of
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Frame
+
+CANNY = (50, 200)  # of the edges that lines and ellipses are made of
+LEAST_VOTES, TURN_RAD = 50, np.pi / 180  # of lines: points on one, and how finely directions are tried
+LEAST_OF_ELLIPSE = 5  # points
+STEP_DEG = 5  # between the corners of an ellipse that is compared
+GREEN, THICKNESS = (0, 255, 0), 2
+Contour = NDArray[np.int32]
+
+
+def contours_of(binary: NDArray[np.uint8], least_area: float) -> list[Contour]:
+    """Outlines of what is white and of the holes in it, of at least so many pixels; not that of the whole picture."""
+    found, _ = cv2.findContours(binary, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+    kept = [np.asarray(contour, np.int32) for contour in found if cv2.contourArea(contour) > least_area]
+    return [contour for contour in kept if cv2.boundingRect(contour)[2:] != binary.shape[::-1]]
+
+
+def unlikeness(first: Contour, second: Contour) -> float:
+    """By how much two outlines differ, whatever their size, place and direction: 0 are alike (Hu's moments)."""
+    return float(cv2.matchShapes(first, second, cv2.CONTOURS_MATCH_I1, 0.0))
+
+
+def black_and_white(grey: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """White where a picture is brighter than the threshold that parts its values best (Otsu)."""
+    return np.asarray(cv2.threshold(grey, 0, 255, cv2.THRESH_BINARY | cv2.THRESH_OTSU)[1], np.uint8)
+
+
+@implements("PrimitiveFinder")
+class BasicPrimitiveFinder(Step):
+    """Circles (x, y, r), lines (x1, y1, x2, y2) or ellipses (x, y, width, height, angle in degrees) of a picture."""
+
+    def process(self, *, image: Frame, primitive: str) -> Ports:
+        ways: dict[str, Callable[[NDArray[np.uint8]], list[Array]]] = {
+            "circle": self.circles,
+            "line": self.lines,
+            "ellipse": self.ellipses,
+        }
+        way = ways.get(primitive.strip().lower().removesuffix("s"))
+        if way is None:
+            raise ValueError(f"primitive: expected one of {', '.join(ways)}, got {primitive!r}")
+        return {"primitives": way(grey_of(image, "image"))}
+
+    def circles(self, grey: NDArray[np.uint8]) -> list[Array]:
+        own = self.settings["HoughCirclesParameters"]
+        found = cv2.HoughCircles(
+            grey, cv2.HOUGH_GRADIENT, own["DP"], own["MinDist"], param1=own["Param1"], param2=own["Param2"],
+            minRadius=round(own["MinRadius"]), maxRadius=round(own["MaxRadius"]),
+        )  # fmt: skip
+        return [] if found is None else _rows(found, 3)
+
+    def lines(self, grey: NDArray[np.uint8]) -> list[Array]:
+        own = self.settings["HoughLinesParameters"]
+        found = cv2.HoughLinesP(
+            cv2.Canny(grey, *CANNY), 1, TURN_RAD, LEAST_VOTES,
+            minLineLength=own["MinLineLenght"], maxLineGap=own["MaxLineGap"],
+        )  # fmt: skip
+        return [] if found is None else _rows(found, 4)
+
+    def ellipses(self, grey: NDArray[np.uint8]) -> list[Array]:
+        own, found = self.settings["EllipsesParameters"], []
+        for contour in contours_of(black_and_white(grey), own["MinArea"]):
+            if len(contour) < LEAST_OF_ELLIPSE:
+                continue
+            (x, y), (width, height), angle = cv2.fitEllipse(contour)
+            axes = (max(round(width / 2), 1), max(round(height / 2), 1))
+            fitted = np.asarray(cv2.ellipse2Poly((round(x), round(y)), axes, round(angle), 0, 360, STEP_DEG), np.int32)
+            if unlikeness(contour, fitted) <= own["SimilarityRatio"]:
+                found.append(np.array([x, y, width, height, angle]))
+        return found
+
+
+def _rows(found: Any, count: int) -> list[Array]:
+    return list(np.asarray(found, np.float64).reshape(-1, count))
+
+
+@implements("PrimitiveMatching")
+class HuInvariants(Step):
+    """Which of the named templates, pictures in a folder, are in a picture: best first, with their outlines drawn."""
+
+    def configure(self) -> None:
+        folder = self.general["TemplatesFolder"]
+        self._files: dict[str, Path] = {}
+        if folder:
+            if not Path(folder).is_dir():
+                raise UsageError(f"TemplatesFolder: expected a folder of pictures, there is no {folder}")
+            self._files = {file.stem: file for file in sorted(Path(folder).iterdir()) if file.is_file()}
+        self._outlines: dict[str, Contour] = {}
+
+    def process(self, *, image: Frame, primitives: Sequence[str]) -> Ports:
+        outlines = {name: self._outline(name) for name in dict.fromkeys(primitives)}
+        grey = grey_of(image, "image")
+        there = contours_of(black_and_white(grey), self.general["MinimumArea"])
+        drawn = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
+        found: list[tuple[float, str]] = []
+        for name, outline in outlines.items():
+            ratios = [unlikeness(outline, contour) for contour in there]
+            if ratios and min(ratios) <= self.general["MaximumSimilarityRatio"]:
+                found.append((min(ratios), name))
+                cv2.drawContours(drawn, there, int(np.argmin(ratios)), GREEN, THICKNESS)
+        names = [name for _, name in sorted(found, key=lambda each: each[0])]
+        return {"image": replace(image, image=drawn, encoding="bgr8"), "primitives": names}
+
+    def _outline(self, name: str) -> Contour:
+        """The largest outline of a template; ValueError where there is none of this name."""
+        if name not in self._outlines:
+            file = self._files.get(name)
+            picture = None if file is None else cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
+            if picture is None:
+                known = ", ".join(self._files) or "none"
+                raise ValueError(f"primitives: expected names of templates ({known}), got {name!r}")
+            outlines = contours_of(black_and_white(np.asarray(picture, np.uint8)), 0.0)
+            if not outlines:
+                raise ValueError(f"{file}: expected a shape on a ground of another brightness, got none")
+            self._outlines[name] = max(outlines, key=cv2.contourArea)
+        return self._outlines[name]

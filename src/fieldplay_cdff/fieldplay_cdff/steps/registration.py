@@ -1,0 +1,315 @@
+"""Steps that put a cloud onto another: nearest points or planes, again and again."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import small_gicp
+from scipy.spatial import cKDTree
+
+from fieldplay.core.errors import UsageError
+from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay_cdff.steps.neighbours import (
+    Places,
+    finite,
+    surfaces_of,
+    voxel_means,
+)
+from fieldplay_cdff.steps.rigid import (
+    LEAST_PAIRS,
+    freedoms,
+    held_to_guess,
+    leaves_a_turn_free,
+    moved,
+    plane_step,
+    rigid_fit,
+    transform_of_step,
+)
+from fieldplay_cdff.steps.step import (
+    Ports,
+    Step,
+    implements,
+    settings_of,
+)
+from fieldplay_cdff.steps.values import Array, Cloud, Features3D
+
+KEPT_CLOUDS = 2  # that are made ready: the sink of a call is often the source of the last one
+METHODS = {"Point": "ICP", "Plane": "PLANE_ICP", "Gicp": "GICP"}  # as small_gicp calls them
+FAR_DEVIATIONS = 3  # of the distances' mean: what CloudCompare takes for the farthest points
+LEAST_TILT = 1e-6  # squared: what is even is taken to be as uneven
+HELD_BELOW = 1e-6  # of what planes say most of: what they say less of stays as guessed
+PREFILTERS = ("DistanceLimit", "RandomSampling", "SamplingSurfaceNormal")
+AXES = {"AxisX": 0, "AxisY": 1, "AxisZ": 2}
+
+
+class Registration(Step):
+    """Where a source cloud stands in a sink cloud, and whether enough of it lies on the sink there."""
+
+    optional: ClassVar[tuple[str, ...]] = ("transformGuess", "useGuess")
+
+    def process(
+        self, *, sourceCloud: Cloud, sinkCloud: Cloud, transformGuess: Array | None = None, useGuess: bool = False
+    ) -> Ports:
+        if useGuess and transformGuess is None:
+            raise ValueError("transformGuess: expected a pose, got none (useGuess is true)")
+        return self.registered(sourceCloud, sinkCloud, transformGuess if useGuess else None)
+
+    def registered(self, source: Cloud, sink: Cloud, guess: Array | None) -> Ports:
+        """The transform, whether it is to be believed, and which share of the source lies on the sink."""
+        source, sink = finite(source, "sourceCloud", least=0), finite(sink, "sinkCloud", least=0)
+        start = np.eye(4) if guess is None else guess
+        if leaves_a_turn_free(source.points) or leaves_a_turn_free(sink.points) or not np.isfinite(start).all():
+            return {"success": False}
+        transform = self.found(source, sink, start)
+        if transform is None:
+            return {"success": False}
+        distances = self.distances(source, sink, transform)
+        near = distances[distances <= self.inlier_distance]
+        share = len(near) / len(distances)
+        if not len(near) or share < self.settings["Acceptance"]["MinimumInlierShare"] or _rms(near) > self.largest_rms:
+            return {"success": False}
+        return {"transform": transform, "success": True, "quality": share}
+
+    @property
+    def inlier_distance(self) -> float:
+        """How far (m) a point may lie from the sink to be on it."""
+        return float(self.settings["Acceptance"]["InlierDistance"])
+
+    @property
+    def largest_rms(self) -> float:
+        """Which root mean square (m) of the distances of inliers is too much."""
+        return float(self.settings["Acceptance"]["MaximumRms"]) or np.inf
+
+    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+        """sink_T_source (4, 4), from where the search begins; None where too few points are left."""
+        raise NotImplementedError
+
+    def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
+        """How far (m) the points of the source lie from the nearest one of the sink."""
+        found: Array = cKDTree(sink.points).query(moved(transform, source.points), workers=self.threads)[0]
+        return found
+
+
+class Ready(NamedTuple):
+    """A cloud as small_gicp takes it."""
+
+    cloud: Cloud
+    points: Array
+    own: small_gicp.PointCloud
+    tree: small_gicp.KdTree
+
+
+@implements("Registration3D")
+class Icp3D(Registration):
+    """Nearest points, nearest planes, or planes of both clouds (GICP), by small_gicp."""
+
+    def configure(self) -> None:
+        self._ready: list[Ready] = []
+        if self.general["Method"] not in METHODS:
+            raise UsageError(f"Icp3D: expected a Method of {', '.join(METHODS)}, got {self.general['Method']!r}")
+
+    @property
+    def inlier_distance(self) -> float:
+        return float(self.general["MaxCorrespondenceDistance"])
+
+    @property
+    def largest_rms(self) -> float:
+        return min(super().largest_rms, float(np.sqrt(self.general["EuclideanFitnessEpsilon"])))
+
+    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+        general = self.general
+        own, target = self._ready_of(source), self._ready_of(sink)
+        result = self._aligned(own, target, start)
+        told = freedoms(result.H, own.points)
+        transform = held_to_guess(start, result.T_target_source, told, held=general["HeldBelow"])
+        for side in (1, -1) if general["ReturnDistance"] else ():
+            begin = transform @ told.step(0, side * general["ReturnDistance"])
+            off = moved(self._aligned(own, target, begin).T_target_source, own.points) - moved(transform, own.points)
+            if _rms(np.linalg.norm(off, axis=1)) > general["ReturnDistance"] / 2:
+                return None
+        return transform
+
+    def _aligned(self, own: Ready, target: Ready, start: Array) -> small_gicp.RegistrationResult:
+        general = self.general
+        return small_gicp.align(
+            target.own,
+            own.own,
+            target.tree,
+            init_T_target_source=start,
+            registration_type=METHODS[general["Method"]],
+            max_correspondence_distance=general["MaxCorrespondenceDistance"],
+            max_iterations=general["MaximumIterations"],
+            rotation_epsilon=general["TransformationEpsilon"] ** 0.5,
+            translation_epsilon=general["TransformationEpsilon"] ** 0.5,
+            num_threads=1,  # more of them add up in another order each time
+        )
+
+    def distances(self, source: Cloud, sink: Cloud, transform: Array) -> Array:
+        points = moved(transform, self._ready_of(source).points)
+        _, squares = self._ready_of(sink).tree.batch_nearest_neighbor_search(points, self.threads)
+        distances: Array = np.sqrt(np.asarray(squares))
+        return distances
+
+    def _ready_of(self, cloud: Cloud) -> Ready:
+        known = next((ready for ready in self._ready if ready.cloud is cloud), None)
+        if known is None:
+            size = self.general["VoxelResolution"]
+            points = voxel_means(cloud, size).points if size else cloud.points
+            own = small_gicp.PointCloud(points)
+            known = Ready(cloud, points, own, small_gicp.KdTree(own))
+            if self.general["Method"] != "Point":
+                count = self.general["NumberOfNeighboursNormalEstimation"]
+                small_gicp.estimate_normals_covariances(own, known.tree, count, self.threads)
+        self._ready = [known, *(ready for ready in self._ready if ready is not known)][:KEPT_CLOUDS]
+        return known
+
+
+@implements("FeaturesMatching3D", name="Icp3D")
+class Icp3DOfFeatures(Step):
+    """The same of points that stand out, whatever describes them."""
+
+    def configure(self) -> None:
+        self._icp = Icp3D(self.settings, threads=self.threads, seed=self.seed)
+
+    def process(self, *, sourceFeatures: Features3D, sinkFeatures: Features3D) -> Ports:
+        return self._icp.registered(Cloud(points=sourceFeatures.points), Cloud(points=sinkFeatures.points), None)
+
+
+@implements("Registration3D")
+class IcpCC(Registration):
+    """Nearest points as CloudCompare does it: of samples, those that overlap, until the error falls no more."""
+
+    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array:
+        general = self.general
+        random = np.random.default_rng(self.seed)
+        points, target = (_sample(cloud.points, general["SamplingLimit"], random) for cloud in (source, sink))
+        tree, transform, last = cKDTree(target), start, np.inf
+        count = max(int(np.ceil(general["FinalOverlapRatio"] * len(points))), LEAST_PAIRS)
+        for _ in range(general["MaximumNumberOfIterations"]):
+            distances, nearest = tree.query(moved(transform, points), workers=self.threads)
+            kept = np.argsort(distances, kind="stable")[:count]
+            if general["FarthestPointsAreFilteredOut"]:
+                limit = distances.mean() + FAR_DEVIATIONS * distances.std()
+                kept = kept[distances[kept] <= limit]
+            error = _rms(distances[kept])
+            is_enough = last - error < general["MinimumErrorReduction"]
+            if general["ConvergenceType"] == "ErrorReduction" and is_enough:
+                break
+            transform, last = rigid_fit(points[kept], target[nearest[kept]]), error
+        return transform
+
+
+@implements("Registration3D")
+class IcpMatcher(Registration):
+    """Nearest points or planes as libpointmatcher does it: a random share of the source, the nearest part of these."""
+
+    def configure(self) -> None:
+        without = settings_of("IcpMatcher", {})
+        changed = [
+            f"{group}.{name}"
+            for group in without.keys() - {"Acceptance"}
+            for name, value in self.settings[group].items()
+            if value != without[group][name] and name != "UseDefault"
+        ]
+        if self.general["UseDefault"] and changed:
+            raise UsageError(
+                f"IcpMatcher: {', '.join(sorted(changed))} would mean nothing: expected UseDefault false, got true"
+            )
+
+    def found(self, source: Cloud, sink: Cloud, start: Array) -> Array | None:
+        general = self.general
+        if general["MinimizerType"] == "Identity":
+            return start
+        points, target, normals = self._prefiltered(source, sink)
+        if min(len(points), len(target)) < LEAST_PAIRS:
+            return None
+        tree, transform, steps = cKDTree(target), start, list[tuple[float, float]]()
+        for _ in range(general["MaximumIterations"]):
+            at = moved(transform, points)
+            own, near = self._matched(tree, at)
+            if general["MinimizerType"] == "PointToPlane":
+                turn, shift = plane_step(at[own], target[near], normals[near], held=HELD_BELOW)
+                step = transform_of_step(turn, shift)
+            else:
+                step = rigid_fit(at[own], target[near])
+                turn, shift = vector_from_rotation(step[:3, :3]), step[:3, 3]
+            transform = step @ transform
+            steps.append((float(np.linalg.norm(turn)), float(np.linalg.norm(shift))))
+            turned, shifted = np.mean(steps[-general["SmoothnessLength"] :], axis=0)
+            is_smooth = turned < general["MaxRotationDistance"] and shifted < general["MaxTranslationDistance"]
+            if is_smooth and len(steps) >= general["SmoothnessLength"]:
+                break
+        return transform
+
+    def _prefiltered(self, source: Cloud, sink: Cloud) -> tuple[Array, Array, Array]:
+        """Points of both clouds that are used, and normals of the sink's."""
+        limit, share, surface = (self.settings[f"{name}Prefilter"] for name in PREFILTERS)
+        if limit["UseOnSource"]:
+            source = _limited(source, limit)
+        if limit["UseOnSink"]:
+            sink = _limited(sink, limit)
+        points = source.points
+        if share["UseOnSource"]:
+            points = points[np.random.default_rng(self.seed).uniform(size=len(points)) < share["Probability"]]
+        normals = None if surface["UseOnSink"] else sink.normals
+        if normals is None and self.general["MinimizerType"] == "PointToPlane" and len(sink) >= LEAST_PAIRS:
+            count = max(surface["NumberOfNeighbours"], LEAST_PAIRS)
+            normals, _ = surfaces_of(sink.points, nearest=count, threads=self.threads)
+        return points, sink.points, sink.points if normals is None else normals
+
+    def _matched(self, tree: cKDTree, points: Array) -> tuple[Places, Places]:
+        """Places of points and of those nearest to them, without the farthest."""
+        general, trim = self.general, self.settings["TrimmedDistancePostfilter"]
+        count = min(general["KdTreeNumberOfNearestNeighbours"], tree.n)
+        distances, near = tree.query(
+            points, np.arange(1, count + 1), eps=general["KdTreeMatchingEpsilon"], workers=self.threads
+        )
+        own = np.repeat(np.arange(len(points)), count)
+        if trim["Use"]:
+            kept = max(int(trim["Ratio"] * distances.size), LEAST_PAIRS)
+            nearest = np.argsort(distances.ravel(), kind="stable")[:kept]
+            return own[nearest], near.ravel()[nearest]
+        return own, near.ravel()
+
+
+@implements("ReliefMeasurement")
+class SurfaceRelief(Step):
+    """Whether the surfaces of a cloud tell where it stands by more than the noise of a camera's matcher does.
+
+    That noise goes with the camera: clouds of flat ground fit best where the camera is thought not to have moved. Of
+    each direction of a step the normals tell the mean of their squared share in it; `relief` is the least of these by
+    what the unevenness about a point alone would tilt its normal.
+    """
+
+    def process(self, *, pointCloud: Cloud) -> Ports:
+        size = self.general["VoxelResolution"]
+        cloud = finite(pointCloud, "pointCloud", least=0)
+        points = voxel_means(cloud, size).points if size and len(cloud) else cloud.points
+        if leaves_a_turn_free(points):
+            return {"success": False, "relief": 0.0}
+        nearest = self.general["NumberOfNeighbours"]
+        normals, curvatures = surfaces_of(points, nearest=nearest, threads=self.threads)
+        middle = points - points.mean(axis=0)
+        scale = np.sqrt(np.mean(np.sum(middle**2, axis=1)))
+        rows = np.hstack([np.cross(middle / scale, normals), normals])
+        least = float(np.linalg.eigvalsh(rows.T @ rows / len(rows))[0])
+        tilt = float(np.median(2 * curvatures / (1 - curvatures)))  # the square of its tangent
+        relief = least / max(tilt, LEAST_TILT)
+        return {"success": relief >= self.general["MinimumRelief"], "relief": relief}
+
+
+def _limited(cloud: Cloud, limit: Mapping[str, Any]) -> Cloud:
+    """The points that lie beyond a distance from the origin, or along an axis, or only those within."""
+    axis = AXES.get(limit["ThresholdDimension"])
+    distances = np.linalg.norm(cloud.points, axis=1) if axis is None else np.abs(cloud.points[:, axis])
+    is_within = distances < limit["DistanceThreshold"]
+    return cloud.taken(is_within != limit["RemovePointsWithinThreshold"])
+
+
+def _sample(points: Array, count: int, random: np.random.Generator) -> Array:
+    """At most `count` of the points."""
+    return points if len(points) <= count else points[np.sort(random.choice(len(points), count, replace=False))]
+
+
+def _rms(distances: Array) -> float:
+    return float(np.sqrt(np.mean(distances**2)))

@@ -1,0 +1,199 @@
+"""The pose of a camera by points of a stereo pair, of which near ones are known better than far ones."""
+
+from collections.abc import Mapping
+from math import lgamma, log
+from typing import ClassVar, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
+from fieldplay_cdff.steps.intrinsics import matrix_of
+from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Cloud, Features2D
+
+SAMPLED = 4  # three give up to four poses, of which the fourth one tells the right one
+ROUNDS, FEW_ROUNDS = 20, 5  # of least squares at most, at last and before
+SMALL = 1e-10  # a step with which it is over
+MISSED = 1e-3  # the chance of having missed the best pose, with which no more is tried
+AT_ONCE = 20  # poses that are tried
+LEAST_ROUNDS = 60
+SEARCHED = 150  # matches by which poses are compared, before all of them count
+SPOILT = 4  # of so many samples of right matches one tells a pose that is near enough
+NEAREST_M = 1e-3
+FAILED: Ports = {"success": False}
+Mask = NDArray[np.bool_]
+
+
+class Sights(NamedTuple):
+    """Points (n, 3), by how much each is uncertain along its ray (n, 3), pixels (n, 2), and the camera (3, 3)."""
+
+    points: Array
+    spreads: Array
+    pixels: Array
+    matrix: Array
+
+    def taken(self, which: NDArray[np.generic]) -> "Sights":
+        return Sights(self.points[which], self.spreads[which], self.pixels[which], self.matrix)
+
+
+class Misses(NamedTuple):
+    """By how much pixels are missed, in pixels where the points are certain, and how that changes with the pose."""
+
+    errors: Array  # (.., n, 2), of deviation 1
+    slopes: Array  # (.., n, 2, 3), by the point in the camera
+    reach: Array  # (.., n), how many pixels a deviation of 1 is along the ray's picture
+
+    @property
+    def lengths(self) -> Array:
+        found: Array = np.linalg.norm(self.errors, axis=-1)
+        return found
+
+
+def misses(sights: Sights, poses: Array) -> Misses:
+    """Of cameras camera_T_points (.., 4, 4); what the points' own uncertainty may cause weighs less."""
+    seen = moved(poses, sights.points)
+    depth = np.where(seen[..., 2] > NEAREST_M, seen[..., 2], np.nan)[..., None]
+    focal, centre = np.diag(sights.matrix)[:2], sights.matrix[:2, 2]
+    across = seen[..., :2] / depth
+    slopes = np.zeros((*seen.shape[:-1], 2, 3))
+    slopes[..., [0, 1], [0, 1]] = focal / depth
+    slopes[..., 2] = -focal * across / depth
+    errors = across * focal + centre - sights.pixels
+    shifts = (slopes @ (sights.spreads @ np.swapaxes(poses[..., :3, :3], -1, -2))[..., None])[..., 0]
+    # the root of the inverse of 1 + s s^T leaves what is across s, and shortens what is along it
+    squares = np.sum(shifts**2, axis=-1, keepdims=True)
+    share = (1 - 1 / np.sqrt(1 + squares)) / np.maximum(squares, SMALL)
+    errors = errors - shifts * share * np.sum(shifts * errors, axis=-1, keepdims=True)
+    slopes = slopes - (shifts * share)[..., None] * (shifts[..., None, :] @ slopes)
+    return Misses(np.nan_to_num(errors, nan=np.inf), slopes, np.sqrt(1 + squares[..., 0]))
+
+
+def best_of_samples(sights: Sights, *, threshold: float, rounds: int, random: np.random.Generator) -> Array | None:
+    """camera_T_points (4, 4) with which most matches agree, of those that begin with four; None where none tell a pose.
+
+    Four points whose depths are off tell a pose that is off: the best of some is refined before it is compared.
+    """
+    best, least, tried, wanted = None, np.inf, 0, rounds
+    while tried < wanted:
+        tried += AT_ONCE
+        poses = _of_samples(sights, random)
+        if not len(poses):
+            continue
+        begin = poses[np.argmin(_costs(sights, poses, threshold))]
+        pose, inside = refined(sights, begin, threshold, rounds=FEW_ROUNDS)
+        cost = float(_costs(sights, pose, threshold))
+        if cost < least:
+            best, least = pose, cost
+            hit = min(float(np.mean(inside)) ** SAMPLED, 0.999) / SPOILT
+            enough = int(log(MISSED) / log(1 - hit)) if hit > MISSED / rounds else rounds
+            wanted = min(rounds, max(enough, LEAST_ROUNDS))
+    return best
+
+
+def _costs(sights: Sights, poses: Array, threshold: float) -> Array:
+    """What matches do not agree with poses (.., 4, 4), and those that do not at all as much as the threshold."""
+    found: Array = np.sum(np.minimum(misses(sights, poses).lengths, threshold) ** 2, axis=-1)
+    return found
+
+
+def _of_samples(sights: Sights, random: np.random.Generator) -> Array:
+    """Poses (m, 4, 4) by four matches each."""
+    poses = [np.zeros((0, 4, 4))]
+    for _ in range(AT_ONCE):
+        some = random.choice(len(sights.points), SAMPLED, replace=False)
+        points, pixels = sights.points[some], sights.pixels[some]
+        found, turn, shift = cv2.solvePnP(points, pixels, sights.matrix, np.zeros(0), flags=cv2.SOLVEPNP_AP3P)
+        if found and np.isfinite(turn).all() and np.isfinite(shift).all():
+            poses.append(transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())[None])
+    return np.concatenate(poses)
+
+
+def refined(sights: Sights, pose: Array, threshold: float, *, rounds: int = ROUNDS) -> tuple[Array, Mask]:
+    """The pose of least squares by the matches that agree with it, and which they are."""
+    inside = misses(sights, pose).lengths <= threshold
+    for _ in range(rounds):
+        if np.count_nonzero(inside) < SAMPLED:
+            break
+        rows, errors = _linear(sights.taken(inside), pose)
+        step: Array = -np.linalg.pinv(rows.T @ rows, hermitian=True) @ (rows.T @ errors)
+        pose = transform_of_step(step[:3], step[3:]) @ pose
+        inside = misses(sights, pose).lengths <= threshold
+        if np.abs(step).max() < SMALL:
+            break
+    return pose, np.asarray(inside, np.bool_)
+
+
+def deviation(sights: Sights, pose: Array) -> float:
+    """How uncertain the camera's place is (m), by how well the matches agree, a pixel at least."""
+    rows, errors = _linear(sights, pose)
+    variance = max(float(errors @ errors) / max(errors.size - 6, 1), 1.0)
+    covariance = np.linalg.pinv(rows.T @ rows) * variance
+    return float(np.sqrt(np.trace(covariance[3:, 3:])))
+
+
+def _linear(sights: Sights, pose: Array) -> tuple[Array, Array]:
+    """Rows (2 n, 6) by a turn and a shift of the camera, and the errors (2 n,)."""
+    found, seen = misses(sights, pose), moved(pose, sights.points)
+    turned = np.cross(np.eye(3)[:, None], seen[None])  # (3, n, 3), by a turn about each axis
+    rows = np.concatenate([np.einsum("nij,knj->nik", found.slopes, turned), found.slopes], axis=2)
+    return rows.reshape(-1, 6), found.errors.ravel()
+
+
+def log_chance(inside: int, count: int, one: float) -> float:
+    """The logarithm of how many poses by four of `count` matches can be expected with so many that agree by chance.
+
+    `one` is the chance with which a wrong match agrees with a pose that others made.
+    """
+    more = inside - SAMPLED
+    return log(max(count - SAMPLED, 1)) + _log_choices(count, inside) + _log_choices(inside, SAMPLED) + more * log(one)
+
+
+def _log_choices(count: int, some: int) -> float:
+    return lgamma(count + 1) - lgamma(some + 1) - lgamma(count - some + 1)
+
+
+@implements("PerspectiveNPointSolving")
+class StereoPnpSolver(Step):
+    """The pose of a camera in the frame of points that a stereo camera saw, from their pixels.
+
+    A far point is less certain than a near one, and only along its ray: across it every match counts. A pose that
+    chance may give, or that leaves open where the camera is, is none. Quality: the share of matches that agree.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left", "GeneralParameters": "right"}
+
+    def process(self, *, points: Cloud, projections: Features2D) -> Ports:
+        if len(points) != len(projections):
+            raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
+        sights, own = self._sights(points.points, projections.points), self.general
+        count, threshold = len(sights.points), own["OutlierThreshold"]
+        if count < SAMPLED:
+            return FAILED
+        random = np.random.default_rng(self.seed)
+        some = np.unique(np.linspace(0, count - 1, min(count, SEARCHED)).astype(np.intp))
+        pose = best_of_samples(sights.taken(some), threshold=threshold, rounds=own["Iterations"], random=random)
+        if pose is None:
+            return FAILED
+        pose, inside = refined(sights, pose, threshold)
+        agreeing, certain = int(np.count_nonzero(inside)), sights.taken(inside)
+        if agreeing < SAMPLED or self._chance(sights, pose, agreeing) > log(own["MaximumChance"]):
+            return FAILED
+        if deviation(certain, pose) > own["MaximumDeviation"] / float(np.mean(1 / certain.points[:, 2])):
+            return FAILED
+        return {"camera": inverse_from_transform(pose), "success": True, "quality": agreeing / count}
+
+    def _chance(self, sights: Sights, pose: Array, agreeing: int) -> float:
+        """The logarithm of how many such poses chance gives: wrong matches lie anywhere on their epipolar lines."""
+        wide = 2 * self.general["OutlierThreshold"] * float(np.mean(misses(sights, pose).reach))
+        return log_chance(agreeing, len(sights.points), min(wide / (2 * sights.matrix[0, 2]), 1.0))
+
+    def _sights(self, points: Array, pixels: Array) -> Sights:
+        """What is known, and how certain it is."""
+        known = np.isfinite(points).all(axis=1) & np.isfinite(pixels).all(axis=1) & (points[:, 2] > NEAREST_M)
+        matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
+        points = points[known]
+        share = points[:, 2:] * own["DisparityDeviation"] / (matrix[0, 0] * own["Baseline"])
+        return Sights(points, points * share, pixels[known], matrix)

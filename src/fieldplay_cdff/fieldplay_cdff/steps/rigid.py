@@ -1,0 +1,116 @@
+"""Rigid transforms between points of the same things in two frames, without scale."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import rotation_from_vector, transform_from_rotation, vector_from_rotation
+from fieldplay_cdff.steps.values import Array
+
+FLAT = 1e-9  # of the longest extent: what is narrower is a line
+REFITS = 3
+LEAST_PAIRS = 3
+
+
+def moved(transform: Array, points: Array) -> Array:
+    """Points (..., n, 3) in the frame that transforms (..., 4, 4) lead to."""
+    return points @ np.swapaxes(transform[..., :3, :3], -1, -2) + transform[..., None, :3, 3]
+
+
+def transform_of_step(turn: Array, shift: Array) -> Array:
+    """A transform of a rotation vector and a shift."""
+    return transform_from_rotation(rotation_from_vector(turn), shift)
+
+
+def rigid_fit(source: Array, sink: Array) -> Array:
+    """sink_T_source (..., 4, 4) of least squares between points (..., n, 3)."""
+    of_source, of_sink = source.mean(axis=-2), sink.mean(axis=-2)
+    products = np.swapaxes(sink - of_sink[..., None, :], -1, -2) @ (source - of_source[..., None, :])
+    left, _, right = np.linalg.svd(products)
+    mirror = np.ones(left.shape[:-1])
+    mirror[..., 2] = np.sign(np.linalg.det(left @ right))
+    turn = left * mirror[..., None, :] @ right
+    return transform_from_rotation(turn, of_sink - (turn @ of_source[..., None])[..., 0])
+
+
+def leaves_a_turn_free(points: Array) -> bool:
+    """Whether points (n, 3) are too few or lie on a line, so that no rotation follows from them."""
+    if len(points) < LEAST_PAIRS:
+        return True
+    extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    return bool(extents[1] <= FLAT * max(extents[0], FLAT))
+
+
+def robust_fit(
+    source: Array, sink: Array, *, distance: float, rounds: int, random: np.random.Generator
+) -> tuple[Array, NDArray[np.bool_]]:
+    """sink_T_source (4, 4) that brings most points (n, 3) within a distance (m) of theirs, and which ones."""
+    picked = random.integers(len(source), size=(rounds, LEAST_PAIRS))
+    tried = rigid_fit(source[picked], sink[picked])
+    errors = np.linalg.norm(moved(tried, source[None]) - sink, axis=-1)
+    best = np.argmin(np.minimum(errors, distance).sum(axis=1))
+    transform, is_near = tried[best], errors[best] <= distance
+    for _ in range(REFITS):
+        if leaves_a_turn_free(source[is_near]):
+            break
+        transform = rigid_fit(source[is_near], sink[is_near])
+        is_near = np.linalg.norm(moved(transform, source) - sink, axis=-1) <= distance
+    return transform, is_near
+
+
+def plane_step(points: Array, sink: Array, normals: Array, *, held: float = 0.0) -> tuple[Array, Array]:
+    """The rotation vector and the shift, each (3,), that bring points (n, 3) nearer to the planes of those of the sink.
+
+    What the planes say less of than the share `held` of what they say most of is left as it is: on a flat floor two
+    shifts and a turn.
+    """
+    center = points.mean(axis=0)
+    scale = max(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1))), FLAT)
+    rows = np.hstack([np.cross((points - center) / scale, normals), normals])
+    lengths, axes = np.linalg.eigh(rows.T @ rows)
+    axes = axes[:, lengths > max(held, FLAT) * lengths[-1]]
+    step = -axes @ np.linalg.solve(
+        axes.T @ rows.T @ rows @ axes, axes.T @ rows.T @ np.sum((points - sink) * normals, axis=1)
+    )
+    turn: Array = step[:3] / scale
+    return turn, step[3:] - np.cross(turn, center)
+
+
+class Freedoms(NamedTuple):
+    """Steps of a cloud about its middle, from what a hessian says least of to what it says most of."""
+
+    center: Array  # (3,)
+    scale: float  # m, by which turns are as long as shifts
+    lengths: Array  # (6,), how much is said
+    axes: Array  # (6, 6), turns times the scale, and shifts; in columns
+
+    def step(self, place: int, size: float) -> Array:
+        """A transform (4, 4) of the cloud by so many metres along one of them."""
+        return self.transform(self.axes[:, place] * size)
+
+    def transform(self, change: Array) -> Array:
+        """The transform (4, 4) of a turn times the scale and a shift (6,)."""
+        turned = rotation_from_vector(change[:3] / self.scale)
+        return transform_from_rotation(turned, self.center + change[3:] - turned @ self.center)
+
+
+def freedoms(hessian: Array, points: Array) -> Freedoms:
+    """What a hessian (6, 6) of turn and shift, about the origin of the frame of points (n, 3), says of their steps."""
+    center = points.mean(axis=0)
+    scale = max(float(np.sqrt(np.mean(np.sum((points - center) ** 2, axis=1)))), FLAT)
+    about = np.eye(6)
+    about[3:, :3] = np.cross(center, np.eye(3)).T
+    about[:, :3] /= scale
+    return Freedoms(center, scale, *np.linalg.eigh(about.T @ hessian @ about))
+
+
+def held_to_guess(guess: Array, found: Array, own: Freedoms, *, held: float) -> Array:
+    """A transform found from a guess, without those of its steps that are told less of than a share of the most."""
+    free = own.axes[:, own.lengths <= held * own.lengths[-1]]
+    if not free.shape[1]:
+        return found
+    step = np.linalg.inv(guess) @ found
+    turn = vector_from_rotation(step[:3, :3])
+    change = np.concatenate([turn * own.scale, step[:3, :3] @ own.center + step[:3, 3] - own.center])
+    return guess @ own.transform(change - free @ (free.T @ change))

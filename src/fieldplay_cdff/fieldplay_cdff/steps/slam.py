@@ -1,0 +1,341 @@
+"""Steps that know where a stereo camera is among keyframes: in a map that grows on the way, or in one that is there.
+
+Between keyframes an odometry carries. The pose that counts is reference_T_camera, with its covariance in the camera.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from fieldplay.core.errors import UsageError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay_cdff.steps.drift import Drift, estimated
+from fieldplay_cdff.steps.keyframes import (
+    HungFrame,
+    Keyframe,
+    KeyframeEdge,
+    KeyframeMap,
+    View,
+    ViewFinder,
+)
+from fieldplay_cdff.steps.map_files import save_map
+from fieldplay_cdff.steps.places import (
+    PlaceIndex,
+    Sighting,
+    SightingLimits,
+    sighting,
+)
+from fieldplay_cdff.steps.pose_graph import (
+    carried,
+    covariance_of_pose,
+    deviations_of_edges,
+    poses_of_graph,
+)
+from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, FramePair, PoseEstimate
+
+FAILED: Ports = {"success": False}
+Seen = dict[int, Sighting]
+
+
+class AmongKeyframes(Step):
+    """What growing a map and finding oneself in one share: views, the odometry's way, places that are known again."""
+
+    keeps_state = True
+    optional = ("odometry", "tracked")
+
+    def configure(self) -> None:
+        own = self.settings["Views"]
+        self._finder = ViewFinder(most=own["MaximumPoints"], contrast=own["Contrast"], width=own["PictureWidth"])
+        own = self.settings["Sightings"]
+        self._limits = SightingLimits(
+            points=own["MinimumPoints"], share=own["MinimumShare"], cells=own["MinimumCells"], ratio=own["Ratio"],
+            error_px=own["MaximumError"],
+        )  # fmt: skip
+        self._map: KeyframeMap | None = None
+        self._index = PlaceIndex()
+        self._reference = -1
+        self._pose, self._known = np.eye(4), np.zeros((6, 6))
+        self._last: Array | None = None  # what the odometry said
+        self._known_ns = 0  # when it was last known where it is
+        self._failed, self._waits, self._moved_m = 0, 0, 0.0
+        self._drift = Drift.of(self.settings["Odometry"])
+
+    def reset(self) -> None:
+        self.configure()
+
+    def _follow(self, odometry: Array | None, stamp_ns: int) -> bool:
+        """Go the odometry's step; whether that is sure, as it is where it did not fail before."""
+        self._waits = max(0, self._waits - 1)
+        if odometry is None:
+            self._failed += 1
+            return False
+        if self._last is not None:
+            self._go(inverse_from_transform(self._last) @ odometry)
+        is_sure = self._last is not None and not self._failed
+        if self._last is None or self._failed >= self.settings["Odometry"]["FailuresOfGap"]:
+            self._known = self._known + self._gap(stamp_ns)
+        self._last, self._known_ns = odometry, stamp_ns
+        return is_sure
+
+    def _go(self, step: Array) -> None:
+        """One step on, as the odometry has it."""
+        moved_m = self._drift.way_m(step)
+        self._pose = self._pose @ step
+        self._known = carried(self._known, step) + self._drift.of_way(moved_m)
+        self._moved_m += moved_m
+
+    def _gap(self, stamp_ns: int) -> Array:
+        """By how much it may be wrong (6, 6) after a gap: as far as it can have gone."""
+        gap_s = (stamp_ns - self._known_ns) / NS_PER_S
+        self._moved_m += self._drift.gap_speed * gap_s
+        return self._drift.of_gap(gap_s)
+
+    def _stand(self, number: int, seen: Sighting, odometry: Array | None, stamp_ns: int) -> None:
+        """Be where a keyframe is seen from."""
+        self._reference, self._pose, self._known = number, seen.pose, seen.covariance
+        self._last, self._known_ns = odometry, stamp_ns
+
+    @property
+    def _map_pose(self) -> Array:
+        assert self._map is not None
+        found: Array = self._map.keyframes[self._reference].pose @ self._pose
+        return found
+
+    def _sighted(self, view: View, number: int) -> Sighting | None:
+        """What a view tells of a keyframe."""
+        assert self._map is not None
+        return sighting(self._map.keyframes[number].view, view, self._map.camera, self._map.size, self._limits)
+
+    def _alike(self, view: View, skipped: frozenset[int]) -> list[int]:
+        """The keyframes that look most like a view."""
+        assert self._map is not None
+        scores = self._index.scores(view, len(self._map))
+        found = sorted((number for number in scores if number not in skipped), key=lambda n: (-scores[n], n))
+        return found[: self.settings["Places"]["Candidates"]]
+
+    def _agreeing(self, view: View, candidates: list[int], *, skipped: frozenset[int] = frozenset()) -> Seen:
+        """Keyframes that a view sees from one and the same place, two of them at least; else none."""
+        assert self._map is not None
+        found: Seen = {}
+        for number in candidates:
+            seen = self._sighted(view, number)
+            if seen is not None:
+                found[number] = seen
+        if not found:
+            return {}
+        best = max(found, key=lambda number: (found[number].points, -number))
+        own = self.settings["Places"]
+        beside = self._map.near(
+            self._map.keyframes[best].pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"]
+        )
+        for number in [each for each in beside if each not in skipped and each not in candidates][: own["Neighbours"]]:
+            if len(found) > own["Neighbours"]:
+                break
+            seen = self._sighted(view, number)
+            if seen is not None:
+                found[number] = seen
+        pose = self._map.keyframes[best].pose @ found[best].pose
+        agreeing = {
+            number: seen for number, seen in found.items()
+            if self._is_near(pose, self._map.keyframes[number].pose @ seen.pose, own["Agreement"], own["AgreementTurn"])
+        }  # fmt: skip
+        return agreeing if len(agreeing) > 1 else {}
+
+    def _is_consistent(self, pose: Array, known: Array, seen: Sighting) -> bool:
+        """Whether what is seen lies where it may be by what is known."""
+        apart = inverse_from_transform(pose) @ seen.pose
+        off = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+        whole = known + seen.covariance
+        most: float = self.settings["Odometry"]["MaximumDeviations"]
+        return float(off @ np.linalg.solve(whole, off)) <= most**2
+
+    @staticmethod
+    def _is_near(one: Array, other: Array, shift_m: float, turn_rad: float) -> bool:
+        apart = inverse_from_transform(one) @ other
+        return bool(np.linalg.norm(apart[:3, 3]) <= shift_m and angle(apart) <= turn_rad)
+
+    def _estimate(self, covariance: Array, stamp_ns: int) -> PoseEstimate:
+        return estimated(self._map_pose, covariance, stamp_ns)
+
+
+@implements("StereoSlam")
+class KeyframeSlam(AmongKeyframes):
+    """A map that grows: a keyframe every so far; where a place is known again, all keyframes are put right.
+
+    `path` is the whole way as it is known by then, each time it was put right and at the end, `map` all that is known.
+    """
+
+    def configure(self) -> None:
+        super().configure()
+        self._of_reference = np.zeros((6, 6))  # how well it is known
+        self._way_m: dict[int, float] = {}  # of keyframes
+        self._next = 0
+        file, saves = self.general["MapFile"], self.general["SaveMap"]
+        if saves and not file:
+            raise UsageError("SaveMap: expected a MapFile to save the map to")
+
+    def process(self, *, imagePair: FramePair, odometry: PoseEstimate | None = None, tracked: bool = True) -> Ports:
+        stamp_ns, told = imagePair.left.stamp_ns, odometry.pose if odometry is not None and tracked else None
+        if self._map is None:
+            return self._begun(imagePair, told)
+        is_sure = self._follow(told, stamp_ns)
+        view = None if is_sure else self._finder.view(imagePair)[0]
+        if view is not None:
+            seen = self._sighted(view, self._reference)
+            if seen is not None:
+                self._stand(self._reference, seen, told, stamp_ns)
+            elif told is None:
+                return FAILED
+        self._failed = 0 if told is not None else self._failed
+        closed = False
+        if self._is_due():
+            closed = self._kept(view or self._finder.view(imagePair)[0], stamp_ns)
+        else:
+            self._hang(stamp_ns)
+        covariance = carried(self._of_reference, self._pose) + self._known
+        found: Ports = {"pose": self._estimate(covariance, stamp_ns), "success": True}
+        return {**found, "path": self._path()} if closed else found
+
+    def finish(self) -> Ports:
+        """The way and the map, which is saved if that is wanted."""
+        if self._map is None:
+            return {}
+        if self.general["SaveMap"]:
+            save_map(Path(self.general["MapFile"]), self._map)
+        return {"path": self._path(), "map": self._map}
+
+    def _path(self) -> Trajectory:
+        assert self._map is not None
+        stamp_ns, poses = self._map.way()
+        return Trajectory(stamp_ns=stamp_ns, poses=poses)
+
+    def _begun(self, pair: FramePair, odometry: Array | None) -> Ports:
+        """The first keyframe, which is the scene, once enough is to be seen."""
+        view, camera = self._finder.view(pair)
+        if len(view) < self.settings["Views"]["MinimumPoints"]:
+            return FAILED
+        height, width = pair.left.image.shape[:2]
+        self._map = KeyframeMap(camera=camera, size=(width, height))
+        self._last, self._known_ns = odometry, pair.left.stamp_ns
+        self._add(view, pair.left.stamp_ns, np.eye(4))
+        return {"pose": self._estimate(self._known, pair.left.stamp_ns), "success": True}
+
+    def _add(self, view: View, stamp_ns: int, pose: Array) -> int:
+        assert self._map is not None
+        number = self._next
+        self._map.keyframes[number] = Keyframe(id=number, stamp_ns=stamp_ns, pose=pose, view=view)
+        self._index.add(number, view)
+        self._way_m[number] = self._moved_m
+        self._next += 1
+        self._reference, self._pose, self._known = number, np.eye(4), np.zeros((6, 6))
+        return number
+
+    def _is_due(self) -> bool:
+        own = self.settings["Keyframes"]
+        is_far = np.linalg.norm(self._pose[:3, 3]) >= own["Shift"] or angle(self._pose) >= own["Turn"]
+        is_lost = self._known[0, 0] > own["Shift"] ** 2 / 4  # after a gap
+        return bool(is_far or is_lost) and not self._waits
+
+    def _hang(self, stamp_ns: int) -> None:
+        assert self._map is not None
+        frame = HungFrame(stamp_ns=stamp_ns, keyframe=self._reference, pose=self._pose)
+        self._map.hang(frame, self.settings["Keyframes"]["MaximumFrames"])
+
+    def _kept(self, view: View, stamp_ns: int) -> bool:
+        """Keep a pair as a keyframe; whether a place was known again by it."""
+        assert self._map is not None
+        if len(view) < self.settings["Views"]["MinimumPoints"]:
+            self._waits = self.settings["Keyframes"]["RetryAfter"]
+            self._hang(stamp_ns)
+            return False
+        before = self._reference
+        seen = self._sighted(view, before)
+        if seen is not None and self._is_consistent(self._pose, self._known, seen):
+            self._pose, self._known = fused(self._pose, self._known, seen.pose, seen.covariance)
+        edge = KeyframeEdge(first=before, second=self._next, measured=self._pose, covariance=self._known)
+        self._of_reference = carried(self._of_reference, self._pose) + self._known
+        number = self._add(view, stamp_ns, self._map_pose)
+        self._map.edges.append(edge)
+        closes = self._closed(view, number)
+        self._thin()
+        return closes
+
+    def _closed(self, view: View, number: int) -> bool:
+        """Look for places that are known again, and put all keyframes right by those that are."""
+        assert self._map is not None
+        own = self.settings["Places"]
+        way_m = self._way_m[number]
+        recent = frozenset(
+            each for each in self._map.keyframes
+            if number - each <= own["RecentKeyframes"] or way_m - self._way_m[each] < own["RecentWay"]
+        )  # fmt: skip
+        if len(recent) == len(self._map):
+            return False
+        near = self._map.near(self._map_pose, shift_m=own["NeighbourShift"], turn_rad=own["NeighbourTurn"])
+        near = [each for each in near if each not in recent][: own["Neighbours"]]
+        alike = [each for each in self._alike(view, recent) if each not in near]
+        found = self._agreeing(view, [*near, *alike], skipped=recent)
+        found = {each: seen for each, seen in found.items() if self._may_be(each, number, seen)}
+        best = sorted(found, key=lambda each: (-found[each].points, each))[: own["Edges"]]
+        if len(found) < 2:
+            return False
+        self._map.edges += [
+            KeyframeEdge(
+                first=each, second=number, measured=found[each].pose, covariance=found[each].covariance, is_closure=True
+            )
+            for each in best
+        ]
+        self._put_right()
+        return True
+
+    def _may_be(self, first: int, second: int, seen: Sighting) -> bool:
+        """Whether the odometry may have drifted by as much as a place that is known again tells."""
+        assert self._map is not None
+        own, way_m = self.settings["Places"], self._way_m[second] - self._way_m[first]
+        expected = inverse_from_transform(self._map.keyframes[first].pose) @ self._map.keyframes[second].pose
+        shift_m = own["DriftShift"] + own["DriftShare"] * way_m
+        return self._is_near(expected, seen.pose, shift_m, own["DriftTurn"] + own["DriftTurnPerMetre"] * way_m)
+
+    def _put_right(self) -> None:
+        """All keyframes where they fit best; a place that then does not fit was none."""
+        assert self._map is not None
+        own = self.settings["Places"]
+        poses = poses_of_graph(self._map.poses, self._map.graph(), huber=own["Huber"])
+        off = deviations_of_edges(poses, self._map.graph())
+        wrong = [
+            row for row, edge in enumerate(self._map.edges) if edge.is_closure and off[row] > own["MaximumDeviations"]
+        ]
+        if wrong:
+            self._map.edges = [edge for row, edge in enumerate(self._map.edges) if row not in wrong]
+            poses = poses_of_graph(self._map.poses, self._map.graph(), huber=own["Huber"])
+        self._map.move(poses)
+        row = list(self._map.keyframes).index(self._reference)
+        self._of_reference = covariance_of_pose(poses, self._map.graph(), row)
+
+    def _thin(self) -> None:
+        assert self._map is not None
+        own = self.settings["Keyframes"]
+        if len(self._map) > own["MaximumKeyframes"]:
+            recent = [each for each in self._map.keyframes if each > self._reference - own["RecentKept"]]
+            number = self._map.spare(recent)
+            self._map.drop(number)
+            self._index.remove(number)
+            del self._way_m[number]
+
+
+def fused(first: Array, of_first: Array, second: Array, of_second: Array) -> tuple[Array, Array]:
+    """Two estimates of one pose as one, and its covariance; each covariance (6, 6) in the pose's own frame."""
+    apart = inverse_from_transform(first) @ second
+    gain = of_first @ np.linalg.inv(of_first + of_second)
+    step = gain @ np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
+    covariance = of_first - gain @ of_first
+    return first @ transform_of_step(step[3:], step[:3]), (covariance + covariance.T) / 2
+
+
+def angle(pose: Array) -> float:
+    """By how much a pose turns, rad."""
+    return float(np.linalg.norm(vector_from_rotation(pose[:3, :3])))

@@ -1,0 +1,202 @@
+"""What a processing step is, which there are, and how they are set.
+
+What can be set stands in a YAML file beside each module: implementation, group, name, and the default, or a map of
+`default` and limits (`above`, `least`, `most`, `below`, `one_of`, `multiple_of`, `odd`); `names` are texts for numbers.
+"""
+
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from fieldplay.core.errors import UsageError, nearest
+from fieldplay_cdff.descriptors.implementations import GENERAL
+
+FOLDER = Path(__file__).parent
+WITH_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")  # a number without a dot, 1e-8, which YAML 1.1 takes for a text
+LIMITS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "above": ("above", lambda value, limit: value > limit),
+    "least": ("at least", lambda value, limit: value >= limit),
+    "most": ("at most", lambda value, limit: value <= limit),
+    "below": ("below", lambda value, limit: value < limit),
+    "one_of": ("one of", lambda value, limit: value in limit),
+    "multiple_of": ("a multiple of", lambda value, limit: value % limit == 0),
+    "odd": ("odd:", lambda value, limit: value % 2 == int(limit)),
+}
+
+Given = Mapping[str, Mapping[str, Any]]
+Ports = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """What can be set: what holds where nothing is said, and what a value must be."""
+
+    default: Any
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, given: Any, place: str) -> Any:
+        """What was given, as the type that the parameter has; UsageError tells what it should be."""
+        kind = type(self.default)
+        names = self.limits.get("names", {})
+        value = names.get(given, given) if isinstance(given, str) else given
+        if kind is float and (type(value) is int or (isinstance(value, str) and WITH_EXPONENT.fullmatch(value))):
+            value = float(value)
+        if type(value) is not kind:
+            raise UsageError(f"{place}: expected {NAMES[kind]}, got {given!r}")
+        for name, limit in self.limits.items():
+            if name in LIMITS and not LIMITS[name][1](value, limit):
+                raise UsageError(f"{place}: expected {LIMITS[name][0]} {_shown(limit)}, got {given!r}")
+        return value
+
+
+NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list"}
+Parameters = Mapping[str, Mapping[str, Parameter]]  # by group and name
+
+
+class Settings(Mapping[str, Mapping[str, Any]]):
+    """The values of all parameters of a step, by group and name."""
+
+    def __init__(self, values: Mapping[str, Mapping[str, Any]]) -> None:
+        self._values = values
+
+    def __getitem__(self, group: str) -> Mapping[str, Any]:
+        return self._values[group]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Step:
+    """An implementation of a DFN: it is set once, then processes again and again.
+
+    Ports have the published names: those that go in are arguments of `process`, those that come out the keys of what it
+    returns. A port that is not in it has nothing new. ValueError tells why nothing can be made of the inputs.
+    What is random begins from `seed` with each step made.
+    """
+
+    dfn: ClassVar[str]
+    implementation: ClassVar[str]
+    keeps_state: ClassVar[bool] = False  # so that a circle of connections may run through it
+    gives_later: ClassVar[bool] = False  # what it gives goes through the chain with what comes next
+    optional: ClassVar[tuple[str, ...]] = ()  # inputs that may be missing
+    files: ClassVar[Mapping[str, str]] = {}  # what a chain must set, as GROUP.NAME, and what these are
+    camera_groups: ClassVar[Mapping[str, str]] = {}  # groups of parameters that are a camera's, and whose
+    process: Callable[..., Ports]  # what comes out of one set of inputs
+
+    def __init__(self, given: Given | None = None, *, threads: int = 1, seed: int = 0) -> None:
+        self.settings = settings_of(self.implementation, given or {})
+        self.threads, self.seed = threads, seed
+        self.told: list[str] = []  # what is worth knowing of what it was set with
+        self.configure()
+
+    @property
+    def general(self) -> Mapping[str, Any]:
+        """The values of GeneralParameters."""
+        return self.settings[GENERAL]
+
+    def configure(self) -> None:
+        """Make ready what the settings tell; UsageError where they do not fit each other."""
+
+    def reset(self) -> None:
+        """Know nothing of what came before."""
+
+    def finish(self) -> Ports:
+        """What comes out, now that nothing more comes."""
+        return {}
+
+
+_STEPS: dict[tuple[str, str], type[Step]] = {}
+
+
+def implements(*dfns: str, name: str = "") -> Callable[[type[Step]], type[Step]]:
+    """Make a class known as the implementation of DFNs, by its own name unless another is given."""
+
+    def register(kind: type[Step]) -> type[Step]:
+        kind.dfn, kind.implementation = dfns[0], name or kind.__name__
+        for dfn in dfns:
+            _STEPS[dfn, kind.implementation] = kind
+        return kind
+
+    return register
+
+
+def steps() -> Mapping[tuple[str, str], type[Step]]:
+    """All steps by the names of DFN and implementation."""
+    for module in pkgutil.iter_modules([str(FOLDER)]):
+        import_module(f"fieldplay_cdff.steps.{module.name}")
+    return _STEPS
+
+
+def step_of(dfn: str, implementation: str) -> type[Step]:
+    """The step that does a DFN; UsageError tells which there are."""
+    found = steps().get((dfn, implementation))
+    if found is None:
+        there = [name for kind, name in _STEPS if kind == dfn]
+        near = nearest(implementation, there)
+        hint = f": did you mean {near}?" if near else f"; there {'is' if len(there) == 1 else 'are'} {_listed(there)}"
+        raise UsageError(f"{dfn} has no implementation {implementation}{hint}")
+    return found
+
+
+@lru_cache(maxsize=1)
+def parameters() -> Mapping[str, Parameters]:
+    """What can be set, by the implementation's name, group and name."""
+    found: dict[str, Parameters] = {}
+    for file in sorted(FOLDER.glob("*.yaml")):
+        for name, groups in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+            found[name] = {
+                group: {key: _parameter(value) for key, value in own.items()} for group, own in (groups or {}).items()
+            }
+    return found
+
+
+def _parameter(value: Any) -> Parameter:
+    if not isinstance(value, dict):
+        return Parameter(default=value)
+    return Parameter(default=value["default"], limits={key: limit for key, limit in value.items() if key != "default"})
+
+
+def settings_of(implementation: str, given: Given) -> Settings:
+    """All values of a step's parameters, of those that are given; UsageError names what is unknown or wrong."""
+    known = parameters().get(implementation, {})
+    for group, values in given.items():
+        own = known.get(group)
+        if own is None:
+            raise UsageError(f"{implementation} has no group {group}{_near(group, known)}")
+        for name in values:
+            if name not in own:
+                raise UsageError(f"{implementation}: {group} has no parameter {name}{_near(name, own)}")
+    return Settings({
+        group: {
+            name: parameter.value(given[group][name], f"{implementation}: {group}.{name}")
+            if name in given.get(group, {}) else parameter.default
+            for name, parameter in own.items()
+        }
+        for group, own in known.items()
+    })  # fmt: skip
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    there = list(known)
+    near = nearest(name, there)
+    return f": did you mean {near}?" if near else f"; it has {_listed(there)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _shown(limit: Any) -> str:
+    return (
+        ", ".join(str(each) for each in limit) if isinstance(limit, list) else "true" if limit is True else str(limit)
+    )

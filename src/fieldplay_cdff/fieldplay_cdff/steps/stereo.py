@@ -1,0 +1,252 @@
+"""Steps on rectified stereo pairs: disparities, and the points that follow from them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import UsageError
+from fieldplay_cdff.steps.intrinsics import (
+    StereoCamera,
+    grey_of,
+    grey_pair,
+    stereo_camera,
+)
+from fieldplay_cdff.steps.neighbours import voxel_means
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    Array,
+    Cloud,
+    Frame,
+    FramePair,
+)
+
+SUBPIXELS = 16  # of OpenCV's disparities, which are whole numbers
+LEAST = 1e-4  # a density or a size of voxels below says that there is none
+LEAST_BLOCK = 5  # of block matching
+BLOCK_MATCHING = 0
+Matcher = Callable[[NDArray[np.uint8], NDArray[np.uint8]], NDArray[np.int16]]
+Mask = NDArray[np.bool_]
+
+
+def block_matcher(values: Mapping[str, int], regions: Mapping[str, tuple[int, int, int, int]]) -> Matcher:
+    """Block matching as OpenCV does it, by its names of what can be set; regions are x, y, width, height."""
+    matcher = cv2.StereoBM.create(values["NumDisparities"], values["BlockSize"])
+    for name, value in (*values.items(), *regions.items()):
+        getattr(matcher, f"set{name}")(value)
+    least = values["MinDisparity"]
+    blind = max(least + values["NumDisparities"] - 1, 0)
+
+    def compute(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.int16]:
+        found = np.asarray(matcher.compute(left, right), np.int16)
+        found[:, :blind] = (least - 1) * SUBPIXELS  # its last rows have numbers there that mean nothing
+        return found
+
+    return compute
+
+
+def semi_global_matcher(values: Mapping[str, int]) -> Matcher:
+    """Semi-global matching as OpenCV does it, by its names of what can be set."""
+    matcher = cv2.StereoSGBM.create(values["MinDisparity"], values["NumDisparities"], values["BlockSize"])
+    for name, value in values.items():
+        getattr(matcher, f"set{name}")(value)
+
+    def compute(left: NDArray[np.uint8], right: NDArray[np.uint8]) -> NDArray[np.int16]:
+        return np.asarray(matcher.compute(left, right), np.int16)
+
+    return compute
+
+
+def check_smoothness(name: str, first: int, second: int) -> None:
+    if not second > first >= 0 and (first, second) != (0, 0):
+        raise UsageError(f"{name}: expected the second penalty above the first, or both 0, got {first} and {second}")
+
+
+def reprojection(camera: StereoCamera) -> Array:
+    """The matrix Q (4, 4): times (u, v, disparity, 1) it is a point in m in the left camera, times a scale."""
+    found = np.zeros((4, 4))
+    found[0, 0], found[0, 3] = 1 / camera.focal_x, -camera.center_x / camera.focal_x
+    found[1, 1], found[1, 3] = 1 / camera.focal_y, -camera.center_y / camera.focal_y
+    found[2, 3], found[3, 2] = 1.0, 1 / (camera.focal_x * camera.baseline_m)
+    return found
+
+
+def points_of(image: NDArray[Any], matrix: Array, *, scale: float, offset: float = 0.0) -> NDArray[np.float32]:
+    """Points (h, w, 3) by Q of a picture of disparities, of which disparity = (pixel - offset) / scale."""
+    pixels = np.eye(4)
+    pixels[2, 2:] = 1 / scale, -offset / scale
+    numbers = image if image.dtype in (np.int16, np.float32) else image.astype(np.float32)
+    return np.asarray(cv2.reprojectImageTo3D(numbers, matrix @ pixels), np.float32)
+
+
+@implements("DisparityImage")
+class DisparityImage(Step):
+    """Disparities by block or semi-global matching, in sixteenths of pixels; 0 and less where there are none."""
+
+    def configure(self) -> None:
+        own = self.settings["stereoMatcherParams"]
+        if self.settings["filterParams"]["useFilter"]:
+            raise UsageError("DisparityImage: filterParams.useFilter needs modules of OpenCV that are not used here")
+        self.least = own["minDisparity"]
+        values = {_titled(name): value for name, value in own.items() if name != "algorithm"}
+        if own["algorithm"] == BLOCK_MATCHING:
+            _check_block(self.implementation, own["blockSize"])
+            more = self.settings["stereoBMParams"]
+            self.matcher = block_matcher(values | {_titled(name): value for name, value in more.items()}, {})
+            return
+        more = self.settings["stereoSGBMParams"]
+        check_smoothness(self.implementation, more["P1"], more["P2"])
+        self.matcher = semi_global_matcher(values | {_titled(name): value for name, value in more.items()})
+
+    def process(self, *, framePair: FramePair) -> Ports:
+        found = self.matcher(*grey_pair(framePair.left, framePair.right))
+        found[found < self.least * SUBPIXELS] = min(self.least - 1, 0) * SUBPIXELS
+        left = framePair.left
+        return {
+            "disparity": Frame(
+                image=found,
+                encoding="16SC1",
+                stamp_ns=left.stamp_ns,
+                camera=left.camera,
+                baseline_m=framePair.baseline_m,
+                scale=SUBPIXELS,
+            )
+        }
+
+
+def _titled(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _check_block(name: str, size: int) -> None:
+    if size < LEAST_BLOCK:
+        raise UsageError(f"{name}: expected a block size of {LEAST_BLOCK} to 255 for block matching, got {size}")
+
+
+class CloudOfDisparities(Step):
+    """The points of a picture of disparities, row by row, where it has any."""
+
+    def cloud(self, frame: Frame) -> tuple[Cloud, Mask]:
+        """The cloud, and the pixels (h, w) that have a point."""
+        image: NDArray[Any] = frame.image
+        if image.ndim != 2 or not frame.scale > 0:
+            raise ValueError(f"dispImage: expected disparities (h, w), got {image.shape} of scale {frame.scale:g}")
+        matrix = reprojection(stereo_camera(frame, "dispImage", baseline_m=frame.baseline_m))
+        is_known = np.isfinite(image) & (image > frame.offset)
+        points = points_of(image, matrix, scale=frame.scale, offset=frame.offset)[is_known]
+        return Cloud(points=points.astype(np.float64), stamp_ns=frame.stamp_ns), is_known
+
+
+@implements("DisparityToPointCloud")
+class DisparityToPointCloud(CloudOfDisparities):
+    """The points alone."""
+
+    def process(self, *, dispImage: Frame) -> Ports:
+        return {"pointCloud": self.cloud(dispImage)[0]}
+
+
+@implements("DisparityToPointCloudWithIntensity")
+class DisparityToPointCloudWithIntensity(CloudOfDisparities):
+    """The points with the grey value of each."""
+
+    def process(self, *, dispImage: Frame, intensityImage: Frame) -> Ports:
+        grey = grey_of(intensityImage, "intensityImage")
+        if grey.shape != dispImage.image.shape:
+            raise ValueError(f"intensityImage: expected {dispImage.image.shape} as dispImage, got {grey.shape}")
+        cloud, is_known = self.cloud(dispImage)
+        return {"pointCloud": replace(cloud, intensity=grey[is_known].astype(np.float32))}
+
+
+class Reconstruction(Step):
+    """What both ways from a pair to a cloud share: limits, and how densely the cloud is taken."""
+
+    algorithm: ClassVar[str]
+    matcher: Matcher
+
+    def configure(self) -> None:
+        density, leaf = (self.general[name] for name in ("PointCloudSamplingDensity", "VoxelGridLeafSize"))
+        if (density > LEAST) == (leaf > LEAST):
+            raise UsageError(
+                f"{self.implementation}: expected one of PointCloudSamplingDensity and VoxelGridLeafSize above {LEAST},"
+                f" got {density:g} and {leaf:g}"
+            )
+        self.leaf_m = leaf if leaf > LEAST else 0.0
+        self.period = 1 if self.leaf_m else int(1 / density)
+        x, y, z = (self.settings["ReconstructionSpace"][f"Limit{axis}"] for axis in "XYZ")
+        self.limits = np.array([[-x, -y, 0.0], [x, y, z]])
+        told = np.reshape(list(self.settings["DisparityToDepthMap"].values()), (4, 4))
+        self.matrix: Array | None = told if self.general["UseDisparityToDepthMap"] else None
+        self.least = self.settings["Disparities"]["Minimum"]
+        self.matcher = self.make_matcher()
+
+    def make_matcher(self) -> Matcher:
+        """What finds the disparities."""
+        raise NotImplementedError
+
+    def common(self) -> dict[str, int]:
+        """What both matchers are set with, by OpenCV's names."""
+        own, blocks = self.settings["Disparities"], self.settings["BlocksMatching"]
+        if own["UseMaximumDifference"] and own["MaximumDifference"] < 0:
+            raise UsageError(f"{self.implementation}: expected a MaximumDifference, got {own['MaximumDifference']}")
+        return {
+            "MinDisparity": own["Minimum"],
+            "NumDisparities": own["NumberOfIntervals"],
+            "Disp12MaxDiff": own["MaximumDifference"] if own["UseMaximumDifference"] else -1,
+            "SpeckleRange": own["SpeckleRange"],
+            "SpeckleWindowSize": own["SpeckleWindow"],
+            "PreFilterCap": self.settings["Prefilter"]["Maximum"],
+            "BlockSize": blocks["BlockSize"],
+            "UniquenessRatio": blocks["UniquenessRatio"],
+        }
+
+    def process(self, *, left: Frame, right: Frame) -> Ports:
+        found = self.matcher(*grey_pair(left, right))
+        is_known = found >= max(self.least * SUBPIXELS, 1)
+        if not is_known.any():
+            raise ValueError(f"left, right: expected pictures of the same things, got none in {found.size} pixels")
+        matrix = self.matrix
+        if matrix is None:
+            group = self.settings["StereoCamera"]
+            matrix = reprojection(stereo_camera(left, "left", baseline_m=right.baseline_m, group=group))
+        points = points_of(found, matrix, scale=SUBPIXELS)
+        is_near = cv2.inRange(points, *self.limits).astype(np.bool_)
+        kept = np.flatnonzero(is_near & is_known)[self.period - 1 :: self.period]
+        cloud = Cloud(points=points.reshape(-1, 3).take(kept, axis=0).astype(np.float64), stamp_ns=left.stamp_ns)
+        return {"pointcloud": voxel_means(cloud, self.leaf_m) if self.leaf_m and len(cloud) else cloud}
+
+
+@implements("StereoReconstruction")
+class HirschmullerDisparityMapping(Reconstruction):
+    """A cloud of a pair by semi-global matching."""
+
+    def make_matcher(self) -> Matcher:
+        own = self.settings["Disparities"]
+        first, second = own["SmoothnessParameter1"], own["SmoothnessParameter2"]
+        check_smoothness(self.implementation, first, second)
+        mode = cv2.StereoSGBM_MODE_HH if self.general["UseFullScaleTwoPassAlgorithm"] else self.general["Mode"]
+        return semi_global_matcher(self.common() | {"P1": first, "P2": second, "Mode": mode})
+
+
+@implements("StereoReconstruction")
+class DisparityMapping(Reconstruction):
+    """A cloud of a pair by block matching."""
+
+    def make_matcher(self) -> Matcher:
+        blocks, prefilter = self.settings["BlocksMatching"], self.settings["Prefilter"]
+        _check_block(self.implementation, blocks["BlockSize"])
+        regions: dict[str, Any] = {}
+        for name, group in (("ROI1", "FirstRegionOfInterest"), ("ROI2", "SecondRegionOfInterest")):
+            own = self.settings[group]
+            regions[name] = tuple(
+                own[part] for part in ("TopLeftColumn", "TopLeftRow", "NumberOfColumns", "NumberOfRows")
+            )
+        own = {
+            "PreFilterSize": prefilter["Size"],
+            "PreFilterType": prefilter["Type"],
+            "TextureThreshold": blocks["TextureThreshold"],
+            "SmallerBlockSize": blocks["SmallerBlockSize"],
+        }
+        return block_matcher(self.common() | own, regions)

@@ -1,0 +1,122 @@
+"""Steps of our own that follow matches over several pairs, by the pixels that they share."""
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    Array,
+    Cloud,
+    Features2D,
+    Matches2D,
+    Matches3D,
+)
+
+Places = NDArray[np.intp]
+
+
+@implements("MatchJoining")
+class JoinMatches(Step):
+    """Points of a pair, and the pixels in a later picture that its left pixels are matched with; few tell nothing."""
+
+    def process(self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D) -> Ports:
+        _require_alike(stereoMatches, points)
+        there = np.flatnonzero(np.isfinite(points.points).all(axis=1))
+        own, other = _shared(stereoMatches.source[there], matches.source)
+        if len(own) < self.general["MinimumMatches"]:
+            return {}
+        return {
+            "points": Cloud(points=points.points[there[own]], stamp_ns=points.stamp_ns),
+            "projections": Features2D(points=matches.sink[other]),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedPair:
+    """What was seen in both pictures of a pair: pixels, points, and the tracks that they belong to (n,)."""
+
+    left: Array
+    right: Array
+    points: Array
+    tracks: Places
+
+
+@implements("MatchTracking")
+class TracksOfMatches(Step):
+    """Matches between the last pairs, all with all, the newest first, of matches from each pair to the next.
+
+    Pictures are ordered left and right of the newest pair, left and right of the one before, and so on; maps (1, 2),
+    (1, 3) .. (2, 3) .. of them. What was seen in two pairs counts, it need not be in all.
+    """
+
+    keeps_state = True
+    optional = ("matches", "accepted")
+
+    def configure(self) -> None:
+        self._pairs: deque[TrackedPair] = deque(maxlen=self.general["NumberOfAdjustedStereoPairs"])
+        self._next = 0
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(
+        self, *, stereoMatches: Matches2D, points: Cloud, matches: Matches2D | None = None, accepted: bool = True
+    ) -> Ports:
+        _require_alike(stereoMatches, points)
+        if not accepted and self._pairs:
+            self._pairs.popleft()
+        self._pairs.appendleft(self._tracked(stereoMatches, points.points, matches))
+        if len(self._pairs) < 2:
+            return {}
+        return {"matches2D": tuple(self._matches_of_pictures()), "matches3D": tuple(self._matches_of_points())}
+
+    def _tracked(self, stereo: Matches2D, points: Array, matches: Matches2D | None) -> TrackedPair:
+        there = np.isfinite(points).all(axis=1)
+        left = stereo.source[there]
+        tracks = np.full(len(left), -1)
+        if matches is not None and self._pairs:
+            last = self._pairs[0]
+            old, by_old = _shared(last.left, matches.source)
+            by_new, new = _shared(matches.sink, left)
+            _, one, other = np.intersect1d(by_old, by_new, return_indices=True)
+            tracks[new[other]] = last.tracks[old[one]]
+        fresh = tracks < 0
+        tracks[fresh] = self._next + np.arange(fresh.sum())
+        self._next += int(fresh.sum())
+        return TrackedPair(left, stereo.sink[there], points[there], tracks)
+
+    def _matches_of_pictures(self) -> list[Matches2D]:
+        pictures = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
+        found = []
+        for (one, source), (other, sink) in combinations(pictures, 2):
+            own, its = _same(one, other)
+            found.append(Matches2D(source=source[own], sink=sink[its], probability=np.ones(len(own))))
+        return found
+
+    def _matches_of_points(self) -> list[Matches3D]:
+        found = []
+        for one, other in combinations(self._pairs, 2):
+            own, its = _same(one, other)
+            found.append(Matches3D(source=one.points[own], sink=other.points[its], probability=np.ones(len(own))))
+        return found
+
+
+def _same(one: TrackedPair, other: TrackedPair) -> tuple[Places, Places]:
+    """Places in two pairs of what belongs to the same tracks."""
+    _, own, its = np.intersect1d(one.tracks, other.tracks, assume_unique=True, return_indices=True)
+    return own, its
+
+
+def _shared(one: Array, other: Array) -> tuple[Places, Places]:
+    """Places of equal pixels in (n, 2) and (m, 2), each pixel once."""
+    _, own, its = np.intersect1d(one[:, 0] + 1j * one[:, 1], other[:, 0] + 1j * other[:, 1], return_indices=True)
+    return own, its
+
+
+def _require_alike(matches: Matches2D, points: Cloud) -> None:
+    if len(matches) != len(points):
+        raise ValueError(f"expected a point for each match, got {len(points)} points and {len(matches)} matches")

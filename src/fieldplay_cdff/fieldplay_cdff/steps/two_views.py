@@ -1,0 +1,244 @@
+"""Steps on pixels of the same things in two pictures, or of known points in one."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
+from fieldplay_cdff.steps.intrinsics import matrix_of
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    Array,
+    Cloud,
+    Features2D,
+    Matches2D,
+)
+
+LEAST_MATCHES = 8  # of a fundamental matrix
+LEAST_POINTS = 4  # of a pose
+REFINEMENTS = 5
+EXACT = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-14)
+FAILED: Ports = {"success": False}
+Mask = NDArray[np.bool_]
+
+
+def triangulated(first: Array, second: Array, source: Array, sink: Array) -> tuple[Array, Array]:
+    """Points (n, 3) by two projections (3, 4) of pixels (n, 2), and how far (n,) in pixels they project from these.
+
+    Linear: the smallest singular vector of x P3 - P1 and y P3 - P2 of both.
+    """
+    rows = [
+        pixels[:, axis, None] * matrix[2] - matrix[axis]
+        for matrix, pixels in ((first, source), (second, sink))
+        for axis in (0, 1)
+    ]
+    homogeneous = np.linalg.svd(np.stack(rows, axis=1))[2][:, -1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        points = homogeneous[:, :3] / homogeneous[:, 3:]
+        offsets = [projected(matrix, points) - pixels for matrix, pixels in ((first, source), (second, sink))]
+    return points, np.sqrt(sum((offset**2).sum(axis=1) for offset in offsets))
+
+
+def projected(matrix: Array, points: Array) -> Array:
+    """Pixels (n, 2) of points (n, 3) by a projection (3, 4)."""
+    seen = points @ matrix[:, :3].T + matrix[:, 3]
+    pixels: Array = seen[:, :2] / seen[:, 2:]
+    return pixels
+
+
+def sampson(matrix: Array, source: Array, sink: Array) -> Array:
+    """Squares of distances (n,) in pixels of pairs of pixels (n, 2) from what a fundamental matrix (3, 3) wants."""
+    first, second = (np.concatenate([pixels, np.ones((len(pixels), 1))], axis=1) for pixels in (source, sink))
+    line, back = first @ matrix.T, second @ matrix
+    products: Array = (second * line).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Array = products**2 / ((line[:, :2] ** 2).sum(axis=1) + (back[:, :2] ** 2).sum(axis=1))
+    return found
+
+
+def eight_points(source: Array, sink: Array) -> Array:
+    """The fundamental matrix (3, 3) of least squares, of 8 or more pairs of pixels (n, 2)."""
+    (first, to_first), (second, to_second) = _centred(source), _centred(sink)
+    rows = (second[:, :, None] * first[:, None]).reshape(-1, 9)
+    left, sizes, right = np.linalg.svd(np.linalg.svd(rows, full_matrices=len(rows) < 9)[2][-1].reshape(3, 3))
+    return _normed(to_second.T @ (left[:, :2] * sizes[:2]) @ right[:2] @ to_first)
+
+
+def _centred(pixels: Array) -> tuple[Array, Array]:
+    """Pixels (n, 3) about their middle, with 1, at a mean distance of root 2; the matrix (3, 3) that moves them so."""
+    middle = pixels.mean(axis=0)
+    scale = np.sqrt(2) / max(float(np.linalg.norm(pixels - middle, axis=1).mean()), 1e-12)
+    moved = np.concatenate([(pixels - middle) * scale, np.ones((len(pixels), 1))], axis=1)
+    return moved, np.array([[scale, 0, -scale * middle[0]], [0, scale, -scale * middle[1]], [0, 0, 1]])
+
+
+def _normed(matrix: Array) -> Array:
+    normed: Array = matrix / np.linalg.norm(matrix)
+    return -normed if normed[2, 2] < 0 else normed
+
+
+def _finite(*pixels: Array) -> Mask:
+    return np.asarray(np.isfinite(np.concatenate(pixels, axis=1)).all(axis=1), np.bool_)
+
+
+@implements("PointCloudReconstruction2DTo3D")
+class Triangulation(Step):
+    """Points of matches between two pictures, in the first camera; `pose` is that of the second in the first.
+
+    A point goes, or is NaN, when it is not in front of both, or projects too far from its pixels.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left", "SecondCameraMatrix": "right"}
+
+    def process(self, *, matches: Matches2D, pose: Array) -> Ports:
+        own = inverse_from_transform(pose)
+        first = matrix_of(self.settings["FirstCameraMatrix"]) @ np.eye(3, 4)
+        second = matrix_of(self.settings["SecondCameraMatrix"]) @ own[:3]
+        points = np.full((len(matches), 3), np.nan)
+        rows = np.flatnonzero(_finite(matches.source, matches.sink))
+        found, errors = triangulated(first, second, matches.source[rows], matches.sink[rows])
+        depth = found @ own[2, :3] + own[2, 3]
+        good = (found[:, 2] > 0) & (depth > 0) & (errors <= self.general["MaximumReprojectionError"])
+        points[rows[good]] = found[good]
+        whole = Cloud(points=points)
+        return {"pointcloud": whole if self.general["OutputInvalidPoints"] else whole.taken(rows[good])}
+
+
+@implements("PointCloudReconstruction2DTo3D")
+class DisparityTriangulation(Step):
+    """Points of matches of a rectified pair on the very rays of their first pixels, as far away as the columns tell.
+
+    Such a point projects onto its first pixel, whatever is wrong with the rows: who compares it with later pictures
+    does not take that for a motion. It is NaN where the second pixel does not lie to the left, or in another row.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left"}
+
+    def process(self, *, matches: Matches2D, pose: Array) -> Ports:
+        inverse = np.linalg.inv(matrix_of(self.settings["FirstCameraMatrix"]))
+        shifts = matches.source - matches.sink
+        known = _finite(matches.source, matches.sink)
+        known &= shifts[:, 0] >= self.general["MinimumDisparity"]
+        known &= np.abs(shifts[:, 1]) <= self.general["MaximumRowError"]
+        rays = np.column_stack([matches.source, np.ones(len(matches))]) @ inverse.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            depth = pose[0, 3] / (inverse[0, 0] * shifts[:, 0])
+            points = np.where(known[:, None], rays * depth[:, None], np.nan)
+        return {"pointcloud": Cloud(points=points)}
+
+
+@implements("FundamentalMatrixComputation")
+class FundamentalMatrixRansac(Step):
+    """What two pictures of one scene tell of where the cameras stand: x'^T F x = 0, of norm 1, F33 not below 0.
+
+    Inliers are pairs whose Sampson distance is below MaximumSymmetricEpipolarDistance. At least 8 of them.
+    """
+
+    def process(self, *, matches: Matches2D) -> Ports:
+        matches = matches.taken(_finite(matches.source, matches.sink))
+        matrix = self.matrix(matches) if len(matches) >= LEAST_MATCHES else None
+        if matrix is not None:
+            good = matches.taken(self._within(matrix, matches, "MaximumSymmetricEpipolarDistance"))
+            if len(good) >= LEAST_MATCHES:
+                share = len(good) / len(matches)
+                return {"fundamentalMatrix": matrix, "success": True, "inlierMatches": good, "quality": share}
+        return FAILED | ({"inlierMatches": matches} if self.general["AllPassOnFailure"] else {})
+
+    def matrix(self, matches: Matches2D) -> Array | None:
+        """The matrix (3, 3) by random sampling, then by all that agree with it, as long as these grow no fewer."""
+        source, sink = matches.source, matches.sink
+        threshold = self.general["OutlierThreshold"]
+        confidence, rounds = self.general["Confidence"], self.general["Iterations"]
+        method = cv2.USAC_ACCURATE if self.general["Method"] == "USAC" else cv2.FM_RANSAC
+        matrix, mask = cv2.findFundamentalMat(source, sink, method, threshold, confidence, rounds)
+        if matrix is None or matrix.shape != (3, 3):
+            return None
+        best = _normed(np.asarray(matrix, np.float64))
+        inside = mask.ravel().astype(bool)
+        for _ in range(REFINEMENTS):
+            if np.count_nonzero(inside) < LEAST_MATCHES:
+                break
+            finer = eight_points(source[inside], sink[inside])
+            agreeing = self._within(finer, matches, "OutlierThreshold")
+            if np.count_nonzero(agreeing) < np.count_nonzero(inside):
+                break
+            best, before, inside = finer, inside, agreeing
+            if (before == inside).all():
+                break
+        return best
+
+    def _within(self, matrix: Array, matches: Matches2D, name: str) -> Mask:
+        within: Mask = sampson(matrix, matches.source, matches.sink) < self.general[name] ** 2
+        return within
+
+
+@implements("CamerasTransformEstimation")
+class EssentialMatrixDecomposition(Step):
+    """The pose of the second camera in the first, with a shift of length 1: the scale is unknown.
+
+    Of four solutions that with most of the points in front of both cameras, and more than half of them.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"FirstCameraMatrix": "left", "SecondCameraMatrix": "left"}
+
+    def process(self, *, fundamentalMatrix: Array, matches: Matches2D) -> Ports:
+        first, second = (matrix_of(self.settings[f"{name}CameraMatrix"]) for name in ("First", "Second"))
+        if fundamentalMatrix.shape != (3, 3) or not np.isfinite(fundamentalMatrix).all():
+            raise ValueError(f"fundamentalMatrix: expected 3 x 3 numbers, got {fundamentalMatrix.tolist()}")
+        matches = matches.taken(_finite(matches.source, matches.sink))
+        if not len(matches):
+            return FAILED
+        count = min(self.general["NumberOfTestPoints"], len(matches))
+        tested = matches.taken(np.unique(np.linspace(0, len(matches) - 1, count).astype(np.intp)))
+        turns = cv2.decomposeEssentialMat(second.T @ fundamentalMatrix @ first)
+        poses = [
+            transform_from_rotation(turn * np.sign(np.linalg.det(turn)), sign * turns[2].ravel())
+            for turn in turns[:2]
+            for sign in (1, -1)
+        ]  # of the first camera in the second
+        shares = [_share_in_front(first, second, pose, tested) for pose in poses]
+        best = int(np.argmax(shares))
+        if not shares[best] > 0.5:
+            return FAILED
+        return {"transform": inverse_from_transform(poses[best]), "success": True, "quality": shares[best]}
+
+
+def _share_in_front(first: Array, second: Array, second_t_first: Array, matches: Matches2D) -> float:
+    points, _ = triangulated(first @ np.eye(3, 4), second @ second_t_first[:3], matches.source, matches.sink)
+    depth = points @ second_t_first[2, :3] + second_t_first[2, 3]
+    return float(np.mean((points[:, 2] > 0) & (depth > 0)))
+
+
+@implements("PerspectiveNPointSolving")
+class IterativePnpSolver(Step):
+    """The pose of a camera in the frame of points, from their pixels: random samples, then the best by all that agree.
+
+    The quality is the share of those that agree.
+    """
+
+    camera_groups: ClassVar[Mapping[str, str]] = {"CameraMatrix": "left"}
+
+    def process(self, *, points: Cloud, projections: Features2D) -> Ports:
+        if len(points) != len(projections):
+            raise ValueError(f"projections: expected a pixel of each of {len(points)} points, got {len(projections)}")
+        known = _finite(points.points, projections.points)
+        places, pixels = points.points[known], projections.points[known]
+        if len(places) < LEAST_POINTS:
+            return FAILED
+        matrix, own = matrix_of(self.settings["CameraMatrix"]), self.general
+        good, turn, shift, inliers = cv2.solvePnPRansac(
+            places, pixels, matrix, np.zeros(0),
+            iterationsCount=own["Iterations"], reprojectionError=own["OutlierThreshold"], confidence=own["Confidence"],
+        )  # fmt: skip
+        if not good or inliers is None or len(inliers) < LEAST_POINTS:
+            return FAILED
+        inside = inliers.ravel()
+        turn, shift = cv2.solvePnPRefineLM(places[inside], pixels[inside], matrix, np.zeros(0), turn, shift, EXACT)
+        if not np.isfinite(turn).all() or not np.isfinite(shift).all():
+            return FAILED
+        camera_t_points = transform_from_rotation(rotation_from_vector(turn.ravel()), shift.ravel())
+        share = len(inside) / len(places)
+        return {"camera": inverse_from_transform(camera_t_points), "success": True, "quality": share}

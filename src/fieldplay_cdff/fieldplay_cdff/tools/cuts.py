@@ -1,0 +1,144 @@
+"""A smaller log out of a larger one: some streams, some samples. The bytes of samples are copied as they are.
+
+Those of flattened logs, whose fields lie apart, are put together and packed anew.
+"""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.core.progress import Progress
+from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.log import Log
+from fieldplay_cdff.logs.log_files import open_log_file
+from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.timed_rows import NANOSECONDS
+from fieldplay_cdff.tools.times import begin_of, index_of_word, time_of_word
+
+META = ".meta"
+PACKED = ".zz"
+BLOCK = 1 << 20  # bytes that are copied at once
+ROWS = 64  # samples of flattened logs that are put together at once
+MOST_ITEMS = (1 << 32) - 1  # of a list
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Which samples are taken: indexes or times, the end not included; an empty word is no limit.
+
+    Indexes count in each stream, times are those of logging.
+    """
+
+    start: str = ""
+    end: str = ""
+
+
+@dataclass(frozen=True)
+class ChosenRows:
+    """The rows of a stream that are taken: runs of them, each its first and the one behind its last."""
+
+    runs: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        return sum(end - begin for begin, end in self.runs)
+
+
+def rows_of_cut(log: Log, stream: LogStream, cut: Cut) -> ChosenRows:
+    """The rows of a stream that a cut takes, in their order."""
+    words = [(word, is_start) for word, is_start in ((cut.start, True), (cut.end, False)) if word]
+    begin = begin_of(log) if any(index_of_word(word) is None for word, _ in words) else 0
+    found: list[tuple[int, int]] = []
+    for rows in stream.ranges():
+        is_in = np.ones(rows[1] - rows[0], bool)
+        for word, is_start in words:
+            is_in &= _is_in(stream, rows, word, is_start=is_start, begin_ns=begin)
+        borders = rows[0] + np.flatnonzero(np.diff(is_in, prepend=False, append=False))
+        for first, last in borders.reshape(-1, 2).tolist():
+            if found and found[-1][1] == first:
+                first = found.pop()[0]
+            found.append((first, last))
+    return ChosenRows(tuple(found))
+
+
+def _is_in(stream: LogStream, rows: tuple[int, int], word: str, *, is_start: bool, begin_ns: int) -> NDArray[np.bool_]:
+    """Whether each of some rows lies on the right side of a limit."""
+    index = index_of_word(word)
+    values = np.arange(*rows) if index is not None else stream.logged_ns(*rows)
+    limit = index if index is not None else time_of_word(word, begin_ns)
+    is_in = values >= limit if is_start else values < limit
+    return np.asarray(is_in if index is not None else is_in & (values != NO_TIME), bool)
+
+
+def write_cut(log: Log, names: Sequence[str], rows: Sequence[ChosenRows], *, out: Path, progress: Progress) -> None:
+    """Write the rows of some streams into a log, packed by zlib if its name ends in .zz."""
+    streams = [log.streams[name] for name in names]
+    runs = ((stream, run) for stream, own in zip(streams, rows, strict=True) for run in own.runs)
+    total = max(sum(stream.byte_count(*run) for stream, run in runs), 1)
+    done = 0
+    with out.open("wb") as file:
+        squeeze = zlib.compressobj() if out.name.lower().endswith(PACKED) else None
+        for block in _log_blocks(log, streams, rows):
+            file.write(squeeze.compress(block) if squeeze else block)
+            done += len(block)
+            progress(min(done / total, 1.0), done >> 20)
+        if squeeze:
+            file.write(squeeze.flush())
+
+
+def _log_blocks(log: Log, streams: Sequence[LogStream], rows: Sequence[ChosenRows]) -> Iterator[bytes]:
+    packer = msgpack.Packer(unicode_errors="surrogateescape")
+    yield packer.pack_map_header(2 * len(streams))
+    for stream, own in zip(streams, rows, strict=True):
+        if len(own) > MOST_ITEMS:
+            raise ArchiveError(f"{stream.name}: a list of this format holds {MOST_ITEMS} samples at most")
+        yield packer.pack(stream.name)
+        yield packer.pack_array_header(len(own))
+        yield from _samples(log, stream, own)
+        yield packer.pack(stream.name + META)
+        yield packer.pack_map_header(2) + packer.pack("timestamps") + packer.pack_array_header(len(own))
+        for part in (part for run in own.runs for part in stream.ranges(*run)):
+            yield b"".join(map(packer.pack, logged_in_file(stream, *part).tolist()))
+        yield packer.pack("type") + packer.pack(stream.type)
+
+
+def _samples(log: Log, stream: LogStream, rows: ChosenRows) -> Iterator[bytes]:
+    """The samples' bytes, those that lie together at once."""
+    extents = (extent for run in rows.runs for extent in stream.extents(*run))
+    for file, group in groupby(extents, key=lambda extent: extent.file):
+        with open_log_file(log.files, file) as source:
+            for extent in group:
+                if extent.where is None:
+                    yield from _packed_anew(stream, extent.begin, extent.end)
+                else:
+                    yield from _copied(source, file, begin=extent.where[0], end=extent.where[1])
+
+
+def _copied(source: BinaryIO, file: str, *, begin: int, end: int) -> Iterator[bytes]:
+    source.seek(begin)
+    while begin < end:
+        block = source.read(min(BLOCK, end - begin))
+        if not block:
+            raise ArchiveError(f"{file}: expected {end - begin} further bytes at byte {begin}: the file has changed")
+        begin += len(block)
+        yield block
+
+
+def _packed_anew(stream: LogStream, begin: int, end: int) -> Iterator[bytes]:
+    packer: Any = msgpack.Packer(unicode_errors="surrogateescape")
+    for first in range(begin, end, ROWS):
+        yield b"".join(map(packer.pack, stream.samples(first, min(first + ROWS, end))))
+
+
+def logged_in_file(stream: LogStream, begin: int, end: int) -> NDArray[np.int64]:
+    """The logging times (n,) of rows as the log has them, in its unit; 0 where a sample has none at all."""
+    raw, logged = stream.logged_raw(begin, end), stream.logged_ns(begin, end)
+    in_ns = (stream.logged_unit or stream.unit) == NANOSECONDS
+    return np.where(raw == NO_TIME, np.where(logged == NO_TIME, 0, logged) // (1 if in_ns else 1000), raw)

@@ -1,0 +1,210 @@
+"""Where boxes stand and how edges run: layers from left to right, and smooth curves between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fieldplay_cdff.tools.diagrams.graph import (
+    INPUT,
+    OUTPUT,
+    Box,
+    Graph,
+    GraphEdge,
+)
+from fieldplay_cdff.tools.diagrams.layers import (
+    BETWEEN,
+    Segment,
+    Tie,
+    feedback_edges,
+    heights_of_layers,
+    longest_path_layers,
+    ordered_layers,
+    pulled_right,
+)
+from fieldplay_cdff.tools.diagrams.shapes import Point
+
+GAP, PER_EDGE, WIDEST_GAP = 56.0, 5.0, 130.0
+LANE = 12.0  # between edges that lead back
+CORNER = 8.0
+STRAIGHT = 4.0  # how much more an edge through layers wants to be straight
+PER_ROW = 3  # layers of boxes without any connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainLayout:
+    """Upper left corners of boxes, the points of edges as in shapes.Line, and the size of all."""
+
+    corners: tuple[Point, ...]
+    routes: tuple[tuple[Point, ...], ...]
+    width: float
+    height: float
+
+
+@dataclass(kw_only=True)
+class _Plan:
+    """The graph in layers, with nodes (numbers from the count of boxes on) where an edge passes a layer."""
+
+    order: list[list[int]]
+    segments: list[Segment]
+    chains: dict[int, list[int]]  # nodes of an edge from its source to its target
+    passing: dict[int, int]  # which edge a passing node belongs to
+
+
+def layout_of(graph: Graph) -> ChainLayout:
+    """Where everything stands; beginning at 0, 0."""
+    pairs = [(edge.source, edge.target) for edge in graph.edges]
+    back = feedback_edges(len(graph.boxes), pairs)
+    forward = [index for index in range(len(pairs)) if index not in back]
+    plan = _plan(graph, forward, _layers(graph, [pairs[index] for index in forward]))
+    sizes = {
+        node: graph.boxes[node].height if node < len(graph.boxes) else 0.0 for layer in plan.order for node in layer
+    }
+    tops = heights_of_layers(plan.order, sizes, _ties(graph, plan))
+    columns = _columns(graph, plan)
+    corners: list[Point] = [(0.0, 0.0)] * len(graph.boxes)
+    for layer, (left, right) in zip(plan.order, columns, strict=True):
+        for node in layer:
+            if node < len(graph.boxes):
+                corners[node] = (_x_of_box(graph.boxes[node], left, right), tops[node])
+    bottom = max((corners[index][1] + box.height for index, box in enumerate(graph.boxes)), default=0.0)
+    lanes = {index: bottom + BETWEEN + LANE * number for number, index in enumerate(sorted(back))}
+    places = _Places(graph=graph, corners=corners, tops=tops, columns=columns, layer_of=_layer_of(plan))
+    routes = tuple(
+        places.back_route(edge, lanes[index]) if index in back else places.route(edge, plan.chains[index])
+        for index, edge in enumerate(graph.edges)
+    )
+    return ChainLayout(
+        corners=tuple(corners), routes=routes, width=columns[-1][1] if columns else 0.0,
+        height=max([bottom, *(lane + CORNER for lane in lanes.values())]),
+    )  # fmt: skip
+
+
+def _layers(graph: Graph, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """The layer of each box: inputs in the first, outputs in the last, steps as far left as they can."""
+    boxes = graph.boxes
+    steps = [index for index, box in enumerate(boxes) if not box.is_outer]
+    has_inputs = any(box.style == INPUT for box in boxes)
+    entries = [(index, step) for index, box in enumerate(boxes) if box.style == INPUT for step in steps]
+    layers = longest_path_layers(len(boxes), [*pairs, *(entries if has_inputs else [])])
+    layers = pulled_right(layers, pairs, steps)
+    loose = [step for step in steps if not any(step in pair for pair in pairs)]
+    if len(loose) == len(steps):
+        for place, step in enumerate(loose):
+            layers[step] = place % max(PER_ROW, round(len(loose) ** 0.5)) + has_inputs
+    last = max((layers[step] for step in steps), default=0) + 1
+    return [last if box.style == OUTPUT else layer for box, layer in zip(boxes, layers, strict=True)]
+
+
+def _plan(graph: Graph, forward: Sequence[int], layers: Sequence[int]) -> _Plan:
+    order: list[list[int]] = [[] for _ in range(max(layers, default=-1) + 1)]
+    for node, layer in enumerate(layers):
+        order[layer].append(node)
+    segments, chains, passing, fresh = [], {}, {}, len(graph.boxes)
+    for index in forward:
+        edge = graph.edges[index]
+        chain = [edge.source]
+        for layer in range(layers[edge.source] + 1, layers[edge.target]):
+            order[layer].append(fresh)
+            passing[fresh] = index
+            chain.append(fresh)
+            fresh += 1
+        chain.append(edge.target)
+        chains[index] = chain
+        for place in range(len(chain) - 1):
+            source_row = edge.source_row if not place else 0
+            target_row = edge.target_row if place == len(chain) - 2 else 0
+            segments.append(Segment(chain[place], chain[place + 1], source_row, target_row))
+    filled = [layer for layer in order if layer]
+    return _Plan(order=ordered_layers(filled, segments), segments=segments, chains=chains, passing=passing)
+
+
+def _ties(graph: Graph, plan: _Plan) -> list[Tie]:
+    def below_top(node: int, row: int) -> float:
+        return graph.boxes[node].port_height(row) if node < len(graph.boxes) else 0.0
+
+    return [
+        Tie(
+            segment.source, segment.target,
+            below_top(segment.source, segment.source_row), below_top(segment.target, segment.target_row),
+            STRAIGHT if {segment.source, segment.target} <= plan.passing.keys() else 1.0,
+        )
+        for segment in plan.segments
+    ]  # fmt: skip
+
+
+def _layer_of(plan: _Plan) -> dict[int, int]:
+    return {node: index for index, layer in enumerate(plan.order) for node in layer}
+
+
+def _columns(graph: Graph, plan: _Plan) -> list[tuple[float, float]]:
+    """Where each layer begins and ends; the more edges between two, the wider the gap."""
+    layer_of, columns, x = _layer_of(plan), [], 0.0
+    for index, layer in enumerate(plan.order):
+        width = max((graph.boxes[node].width for node in layer if node < len(graph.boxes)), default=0.0)
+        columns.append((x, x + width))
+        busy = sum(1 for segment in plan.segments if layer_of[segment.source] == index)
+        x += width + min(GAP + PER_EDGE * busy, WIDEST_GAP)
+    return columns
+
+
+def _x_of_box(box: Box, left: float, right: float) -> float:
+    """Inputs stand at the right of their layer, outputs at the left, steps in its middle."""
+    if box.style == INPUT:
+        return right - box.width
+    return left if box.style == OUTPUT else (left + right - box.width) / 2
+
+
+@dataclass(kw_only=True)
+class _Places:
+    graph: Graph
+    corners: list[Point]
+    tops: dict[int, float]
+    columns: list[tuple[float, float]]
+    layer_of: dict[int, int]
+
+    def route(self, edge: GraphEdge, chain: Sequence[int]) -> tuple[Point, ...]:
+        """From port to port, straight through the layers on the way and in a curve between two."""
+        points = [self._out(edge)]
+        stops = []
+        for node in chain[1:-1]:
+            left, right = self.columns[self.layer_of[node]]
+            stops += [(left, self.tops[node]), (right, self.tops[node])]
+        stops.append(self._in(edge))
+        for place, stop in enumerate(stops):
+            points += _straight(points[-1], stop) if place % 2 else _curve(points[-1], stop)
+        return tuple(points)
+
+    def back_route(self, edge: GraphEdge, lane: float) -> tuple[Point, ...]:
+        """Below all boxes, with rounded corners."""
+        begin, end = self._out(edge), self._in(edge)
+        right = self.columns[self.layer_of[edge.source]][1] + 2 * CORNER
+        left = self.columns[self.layer_of[edge.target]][0] - 2 * CORNER
+        corners = [begin, (right, begin[1]), (right, lane), (left, lane), (left, end[1]), end]
+        points = [begin]
+        for before, corner, behind in zip(corners, corners[1:], corners[2:], strict=False):
+            first, last = _towards(corner, before), _towards(corner, behind)
+            points += [*_straight(points[-1], first), corner, corner, last]
+        return (*points, *_straight(points[-1], end))
+
+    def _out(self, edge: GraphEdge) -> Point:
+        x, y = self.corners[edge.source]
+        box = self.graph.boxes[edge.source]
+        return x + box.width, y + box.port_height(edge.source_row)
+
+    def _in(self, edge: GraphEdge) -> Point:
+        x, y = self.corners[edge.target]
+        return x, y + self.graph.boxes[edge.target].port_height(edge.target_row)
+
+
+def _curve(begin: Point, end: Point) -> list[Point]:
+    bend = max((end[0] - begin[0]) / 2, 1.0)
+    return [(begin[0] + bend, begin[1]), (end[0] - bend, end[1]), end]
+
+
+def _straight(begin: Point, end: Point) -> list[Point]:
+    return [begin, end, end]
+
+
+def _towards(corner: Point, other: Point) -> Point:
+    length = max(abs(other[0] - corner[0]) + abs(other[1] - corner[1]), 1e-9)
+    share = min(CORNER / length, 0.5)
+    return corner[0] + (other[0] - corner[0]) * share, corner[1] + (other[1] - corner[1]) * share

@@ -1,0 +1,78 @@
+"""The state of the indexes that are kept of logs, outside of the archives."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fieldplay.core.ticks import size_text
+from fieldplay_cdff.logs.index import cache as index_cache
+
+SMALL, VALID, NONE, OUTDATED = "small", "valid", "none", "outdated"
+MEANING = {
+    SMALL: "read anew each time, as it is small",
+    VALID: "index is valid",
+    NONE: "no index",
+    OUTDATED: "index is of another state of the log, and not used",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexState:
+    """A log, where its index lies if it has one, and whether that is of the log as it is now."""
+
+    log: str
+    bytes: int
+    state: str
+    index: str | None = None
+    index_bytes: int | None = None
+    samples: int | None = None
+
+
+def state_of(path: Path) -> IndexState:
+    """The state of one log's index."""
+    size = path.stat().st_size
+    place = index_cache.index_place(path)
+    is_there = place.exists()
+    kept = index_cache.kept_index(path)
+    state = VALID if kept else OUTDATED if is_there else SMALL if size < index_cache.SMALLEST else NONE
+    return IndexState(
+        log=str(path),
+        bytes=size,
+        state=state,
+        index=str(place) if is_there else None,
+        index_bytes=place.stat().st_size if is_there else None,
+        samples=sum(len(part) for part in kept.parts) if kept else None,
+    )
+
+
+def forget(paths: Sequence[Path]) -> int:
+    """Take away the indexes of logs; how many there were."""
+    places = [place for path in paths if (place := index_cache.index_place(path)).exists()]
+    for place in places:
+        place.unlink()
+    return len(places)
+
+
+def as_json(states: Sequence[IndexState]) -> dict[str, Any]:
+    """All as plain data."""
+    return {"folder": str(index_cache.cache_folder()), "logs": [asdict(state) for state in states]}
+
+
+def as_lines(states: Sequence[IndexState]) -> Iterator[str]:
+    """All for people."""
+    yield f"indexes lie in {index_cache.cache_folder()}"
+    for state in states:
+        kept = f", {state.samples} samples, {size_text(state.index_bytes or 0)}" if state.samples is not None else ""
+        why = _why_none() if state.state == NONE else ""
+        yield f"{state.log} ({size_text(state.bytes)}): {MEANING[state.state]}{kept}{why}"
+        if state.index:
+            yield f"  {state.index}"
+
+
+def _why_none() -> str:
+    """Why none could be made, if that is plain."""
+    folder = index_cache.cache_folder()
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    return "" if there.is_dir() and os.access(there, os.W_OK) else f": {there} cannot be written to"

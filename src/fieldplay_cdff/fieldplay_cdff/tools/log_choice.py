@@ -1,0 +1,85 @@
+"""Logs as the command line names them: one, a folder of them, or several that are one recording."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fieldplay.core.errors import (
+    ArchiveError,
+    Defect,
+    Report,
+    UsageError,
+)
+from fieldplay.io.containers import (
+    Files,
+    FolderFiles,
+    ListedFiles,
+    begins_as_zip,
+)
+from fieldplay_cdff.logs.log import Log, files_of, log_names
+
+Note = Callable[[str], None]
+
+
+@contextmanager
+def opened_logs(paths: Sequence[Path], report: Report, note: Note) -> Iterator[Log]:
+    """One log of all paths; the parts of a stream are joined in the order of the files' names.
+
+    What is wrong is reported; which forms of a log are left aside in a folder, as another is read, is noted.
+    """
+    heard: list[Defect] = []
+
+    def hear(fault: Defect) -> None:
+        heard.append(fault)
+        report(fault)
+
+    files = files_of(paths[0], hear) if len(paths) == 1 else _listed(paths, hear, note)
+    with Log(files, log_names(files, note) if len(paths) == 1 else files.names, hear) as log:
+        if not log.streams and not log.settings:
+            raise ArchiveError(f"{paths[0]}: expected logs of MessagePack, got {_why_none(log, heard)}")
+        for text in log.notes:
+            note(text)
+        yield log
+
+
+def _why_none(log: Log, faults: Sequence[Defect]) -> str:
+    """Why nothing is in what was given."""
+    if not log.names:
+        return str(faults[0]) if faults else "no file that is called .msg or .msg.zz"
+    if not any(log.files.size(name) for name in log.names):
+        return "an empty file" if len(log.names) == 1 else "empty files alone"
+    if not faults:
+        return "one without any stream" if len(log.names) == 1 else "some without any stream"
+    more = f"; and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"none that can be read: {faults[0] if len(log.names) > 1 else faults[0].message}{more}"
+
+
+def _listed(paths: Sequence[Path], report: Report, note: Note) -> Files:
+    """The files of several paths by what leads to them from the folder that they have in common."""
+    found = [os.path.abspath(file) for path in paths for file in _files_of(path, report, note)]
+    if not found:
+        raise ArchiveError(f"{paths[0]} and others: expected logs of MessagePack, got folders without any")
+    root = Path(os.path.commonpath([os.path.dirname(file) for file in found]))
+    return ListedFiles(root, [Path(os.path.relpath(file, root)).as_posix() for file in dict.fromkeys(found)])
+
+
+def _files_of(path: Path, report: Report, note: Note) -> list[Path]:
+    if path.is_file() and begins_as_zip(path):
+        raise UsageError(f"{path}: a zip is read alone; unpack it to join it with others")
+    return [path / name for name in log_names(FolderFiles(path, report), note)] if path.is_dir() else [path]
+
+
+def chosen_streams(log: Log, names: Sequence[str]) -> list[str]:
+    """The streams that are asked for, all if none is; a leading / may be left out. UsageError for others names all.
+
+    ArchiveError where there are none at all.
+    """
+    if not log.streams:
+        raise ArchiveError(f"{', '.join(log.settings)}: settings alone, no log with samples")
+    found = [next((each for each in (name, f"/{name}") if each in log.streams), "") for name in names]
+    unknown = [name for name, there in zip(names, found, strict=True) if not there]
+    if unknown:
+        present = ", ".join(log.streams) or "none"
+        raise UsageError(f"there is no stream {', '.join(unknown)}; there are {present}")
+    return list(dict.fromkeys(found)) if names else list(log.streams)

@@ -1,0 +1,194 @@
+"""Descriptions of DFNs and DFPCs: what is read, and what is said about those that are wrong."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay_cdff.descriptors.catalogue import published, with_own
+from fieldplay_cdff.descriptors.checks import check_description
+from fieldplay_cdff.descriptors.model import Description, End
+from fieldplay_cdff.descriptors.reader import description_of_text
+from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
+
+FAULTY = "faulty.yaml"
+FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())
+
+
+def read(text: str) -> tuple[Description, list[Defect]]:
+    """A description and all that is wrong in it."""
+    faults: list[Defect] = []
+    description = description_of_text(FAULTY, text, faults.append)
+    check_description(FAULTY, description, published(), report=faults.append)
+    return description, faults
+
+
+def told(text: str) -> list[tuple[int | None, str]]:
+    return [(fault.row, fault.message) for fault in read(text)[1]]
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+def replaced(text: str, *pairs: str) -> str:
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def test_form_1_has_its_connections_beside_the_ports() -> None:
+    description, faults = read(FORM_1)
+    assert faults == []
+    assert (description.kind, description.form, description.name) == ("DFPC", 1, "TerrainFromStereo")
+    assert [chain.name for chain in description.chains] == ["Plain", "Other"]
+    for chain in description.chains:
+        assert [step.id for step in chain.steps] == ["ImageFiltering", "StereoReconstruction"]
+        assert [(each.source, each.target) for each in chain.connections] == [
+            (End(None, "leftImage"), End("ImageFiltering", "image")),
+            (End("StereoReconstruction", "pointcloud"), End(None, "pointCloud")),
+        ]
+
+
+def test_form_2_has_its_connections_in_the_implementations() -> None:
+    description, faults = read(FORM_2)
+    assert faults == []
+    (chain,) = description.chains
+    assert (description.form, chain.name) == (2, "Plain")
+    assert [(step.id, step.dfn, step.implementation, step.activation) for step in chain.steps] == [
+        ("undistort", "ImageFiltering", "ImageUndistortion", ("input_triggered", "image")),
+        ("stereo", "StereoReconstruction", "DisparityMapping", ("frequency", "2")),
+        ("assemble", "PointCloudAssembly", "", ("", "")),
+    ]
+    assert (End("undistort", "image"), End("stereo", "left")) in [(c.source, c.target) for c in chain.connections]
+    assert len(chain.connections) == 6
+    (operation,) = description.operations
+    assert (operation.output_type, operation.inputs[0].name) == ("void", "maxPoints")
+
+
+def test_without_implementations_there_is_one_of_the_own_name() -> None:
+    description, faults = read(DFN)
+    assert (faults, description.kind) == ([], "DFN")
+    assert [chain.name for chain in description.chains] == ["EdgeFinder"]
+    assert [port.shown_type for port in description.inputs] == ["Frame"]
+
+
+@pytest.mark.parametrize("field", ["name", "doc"])
+def test_name_and_doc_are_mandatory_for_descriptions_ports_and_operations(field: str) -> None:
+    top = {"name": "name: TerrainFromStereo\n", "doc": "doc: Terrain cloud from a stereo pair & more <all of it>\n"}
+    assert (1, f"the description has no {field}, which it must have") in told(FORM_2.replace(top[field], "", 1))
+    port = {"name": "name: leftImage, ", "doc": ", doc: left"}
+    assert (4, f"an input port has no {field}, which it must have") in told(replaced(FORM_2, port[field], ""))
+    operation = {"name": "name: getCloud, ", "doc": "doc: the last cloud, "}
+    assert (9, f"an operation has no {field}, which it must have") in told(replaced(FORM_2, operation[field], ""))
+
+
+@pytest.mark.parametrize("case", FAULTS, ids=lambda case: case["new"].strip()[:40])
+def test_a_fault_is_told_with_its_line_and_what_was_expected(case: dict[str, str]) -> None:
+    text = replaced(FORM_2, case["old"], case["new"])
+    line = text[: text.index(case["place"])].count("\n") + 1
+    assert (line, case["message"]) in told(text)
+
+
+def test_names_of_the_paper_are_known_as_other_names() -> None:
+    text = replaced(
+        FORM_1,
+        "name: ImageFiltering}",
+        "name: FeatureExtraction2D}",
+        "dfn: ImageFiltering",
+        "dfn: FeatureExtraction2D",
+        "port: image}",
+        "port: frame}",
+    )
+    assert told(text) == [(3, "FeatureExtraction2D is no published DFN: did you mean FeaturesExtraction2D?")]
+    assert published().meant("PerspectiveNPoint") is published().dfns["PerspectiveNPointSolving"]
+
+
+def test_tabs_are_taken_as_spaces_and_told_line_by_line() -> None:
+    text = DFN.replace("  - {name: image", "\t- {name: image")
+    description, faults = read(text)
+    assert [(fault.row, fault.kind) for fault in faults] == [(4, "tab")]
+    assert [port.name for port in description.inputs] == ["image"]
+
+
+def test_tabs_that_yaml_allows_are_no_fault() -> None:
+    assert told(DFN.replace("doc: finds edges in a picture", 'doc: "finds edges\n\t in a picture"')) == []
+
+
+def test_a_description_of_both_forms_is_told_and_read_as_the_second() -> None:
+    text = replaced(FORM_2, "doc: left}", "doc: left, connections: [{dfn: NoDfn, port: noPort}]}")
+    description, faults = read(text)
+    assert [fault.kind for fault in faults] == ["mixed_forms"]
+    assert (description.form, len(description.chains[0].connections)) == (2, 6)
+
+
+def test_a_dfn_that_is_connected_but_not_listed_is_told_and_kept() -> None:
+    text = replaced(FORM_1, ", {name: StereoReconstruction}", "")
+    description, faults = read(text)
+    assert [(fault.row, fault.kind) for fault in faults] == [(7, "unlisted_dfn")]
+    assert [(step.id, step.is_listed) for step in description.chains[0].steps] == [
+        ("ImageFiltering", True),
+        ("StereoReconstruction", False),
+    ]
+
+
+def test_a_connection_to_nodfn_is_told_and_left_out() -> None:
+    text = replaced(FORM_1, "{dfn: ImageFiltering, port: image}", "{dfn: NoDfn, port: noPort}")
+    description, faults = read(text)
+    assert [fault.kind for fault in faults] == ["no_connection", "unconnected_port"]
+    assert len(description.chains[0].connections) == 1
+
+
+def test_a_connection_that_is_there_twice_is_told() -> None:
+    line = "      - {dfpc_input: leftImage, dfn_id: undistort, port: image}\n"
+    text = replaced(FORM_2, line, line + line)
+    assert told(text) == [(line_of(text, line.strip()) + 1, "leftImage is connected to undistort.image 2 times")]
+
+
+def test_own_dfns_join_the_catalogue() -> None:
+    own, _ = read(DFN)
+    text = replaced(FORM_1, "name: ImageFiltering}", "name: EdgeFinder}", "dfn: ImageFiltering", "dfn: EdgeFinder")
+    description, faults = read(text)
+    assert [fault.kind for fault in faults] == ["unknown_dfn"]
+    found: list[Defect] = []
+    check_description(FAULTY, description, with_own(published(), [own]), report=found.append)
+    assert found == []
+
+
+def test_the_catalogue_is_complete() -> None:
+    dfns = published().dfns
+    assert len(dfns) == 39
+    assert dfns["Registration3D"].implementations == ("Icp3D", "IcpCC", "IcpMatcher")
+    assert dict(dfns["StereoReconstruction"].inputs) == {"left": "Frame", "right": "Frame"}
+    assert all(dfn.inputs and dfn.outputs and dfn.implementations for dfn in dfns.values())
+    assert set(published().aliases.values()) <= dfns.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a description, got an empty file"),
+        ("5", "expected a description with name, doc and ports, got '5'"),
+        ("- 1", "got a list"),
+        ("name: x\ndoc: y\n", "expected a description with name, doc and ports, got a map"),
+        ("name: x\ndoc: [", r"faulty.yaml:2: expected YAML: "),
+        ("name: x\n\tdoc: {[", r"faulty.yaml:2: expected YAML: "),
+        ("[" * 5000, "nested too deep"),
+        ("{a: " * 300, "nested too deep"),
+        ("0: &a0 [x]\n" + "".join(f"{i}: &a{i} [{f'*a{i - 1}, ' * 40}]\n" for i in range(1, 9)), "by aliases"),
+        ("name: \x00", "expected YAML"),
+    ],
+)  # fmt: skip
+def test_what_is_no_description_is_an_error_that_says_so(text: str, message: str) -> None:
+    with pytest.raises(ArchiveError, match=message):
+        read(text)
+
+
+def test_a_value_that_is_none_of_its_type_is_told_and_the_rest_is_read() -> None:
+    text = "name: x\ndoc: y\nimplementations:\n- name: z\n  dfns:\n"
+    text += "  - {dfn_id: a, name: b, parameters: {g: {when: !!float then}}}\n"
+    description, defects = read(text)
+    assert [step.id for step in description.chains[0].steps] == ["a"]
+    assert ("wrong_form", 6) in [(defect.kind, defect.row) for defect in defects]

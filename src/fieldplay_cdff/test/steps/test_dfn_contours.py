@@ -1,0 +1,226 @@
+"""A body followed by its edges: what is seen of it, the published numbers, and a box that turns before two cameras."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import UsageError
+from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay.projection.cameras import CameraModel
+from fieldplay_cdff.pipeline.run import Pipeline, PipelineOutput, load_pipeline
+from fieldplay_cdff.steps.bodies import Body, read_body
+from fieldplay_cdff.steps.contours import jacobian
+from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.values import Array, Frame, State
+
+BOX = """
+v -0.4 -0.3 -0.2
+v -0.4 -0.3 0.2
+v -0.4 0.3 -0.2
+v -0.4 0.3 0.2
+v 0.4 -0.3 -0.2
+v 0.4 -0.3 0.2
+v 0.4 0.3 -0.2
+v 0.4 0.3 0.2
+f 1 2 4 3
+f 5 7 8 6
+f 1 5 6 2
+f 3 4 8 7
+f 1 3 7 5
+f 2 6 8 4
+"""
+LENS = np.array([[680.0, 0, 262], [0, 680, 200], [0, 0, 1]])
+CAMERA = CameraModel(matrix=LENS, distortion=np.zeros(0), model="", width=528, height=406)
+BASELINE_M, STEP_NS, BEGIN_NS = 0.3, 333_000_000, 1_000_000_000
+TURN_RAD = np.radians([1.0, 1.2, -0.5])  # from one picture to the next
+GREYS = (60, 90, 120, 150, 180, 210)
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    path = tmp_path / "box.obj"
+    path.write_text(BOX)
+    return path
+
+
+def pose_at(number: int) -> Array:
+    begin = transform_of_step(np.array([0.5, -0.4, 0.3]), np.array([0.05, 0.0, 2.5]))
+    turned = transform_of_step(number * TURN_RAD, np.zeros(3))
+    turned[:3, 3] = [0.004 * number, -0.003 * number, 0.005 * number]
+    found: Array = turned @ np.block([[begin[:3, :3], np.zeros((3, 1))], [np.zeros((1, 3)), np.ones((1, 1))]])
+    found[:3, 3] += begin[:3, 3]
+    return found
+
+
+def picture(body: Body, pose: Array, shift_m: float) -> Array:
+    """The body's faces, drawn by OpenCV; each grey of its own."""
+    image = np.full((4 * CAMERA.height, 4 * CAMERA.width), 20, np.uint8)
+    points = moved(pose, body.corners) - [shift_m, 0, 0]
+    pixels = points[:, :2] / points[:, 2:] * 680 + CAMERA.matrix[:2, 2]
+    eye = -pose[:3, :3].T @ (pose[:3, 3] - [shift_m, 0, 0])
+    for number, (triangle, normal) in enumerate(zip(body.triangles, body.normals, strict=True)):
+        if normal @ (eye - body.corners[triangle[0]]) > 0:
+            corners = np.rint((pixels[triangle] + 0.5) * 4 * 16 - 8).astype(np.int32)
+            grey = GREYS[int(np.argmax(np.abs(normal))) + 3 * int(normal.sum() > 0)]
+            cv2.fillConvexPoly(image, corners, grey, shift=4)
+        assert number < 12
+    return cv2.resize(image, (CAMERA.width, CAMERA.height), interpolation=cv2.INTER_AREA)
+
+
+def state_of(pose: Array, stamp_ns: int) -> State:
+    values = np.concatenate([vector_from_rotation(pose[:3, :3]), pose[:3, 3], np.zeros(6)])
+    return State(values=values, covariance=np.zeros((12, 12)), stamp_ns=stamp_ns)
+
+
+def shaken(number: int) -> Array:
+    """Where a camera is in its base that is shaken by more than what is searched for edges: 3 degrees are 36 pixels."""
+    to_and_fro = (-1) ** number
+    return transform_of_step(
+        np.array([0.02, 0.05, 0.0]) * to_and_fro, np.array([0.05 * to_and_fro, 0.0, 0.02 * number])
+    )
+
+
+class Chase:
+    """A pipeline that follows the box, picture after picture; its camera moves where `is_shaken`."""
+
+    def __init__(self, box: Path, name: str, *, is_shaken: bool = False) -> None:
+        self.body, self.is_shaken = read_body(box), is_shaken
+        settings = {"tracker": {"Model": {"File": str(box)}}}
+        cameras = {"left": CAMERA, "right": CAMERA}
+        self.pipeline: Pipeline = load_pipeline(name, None, settings, cameras, BASELINE_M, threads=1)
+        self.begin(0)
+
+    def begin(self, number: int) -> None:
+        stamp_ns = BEGIN_NS + number * STEP_NS
+        self.pipeline.feed("init", state_of(self.seen_at(number), stamp_ns), stamp_ns)
+
+    def seen_at(self, number: int) -> Array:
+        """Where the body is in the left camera."""
+        found: Array = np.linalg.inv(shaken(number)) @ pose_at(number) if self.is_shaken else pose_at(number)
+        return found
+
+    def see(self, number: int, *, is_covered: bool = False) -> dict[str, object]:
+        found: list[PipelineOutput] = []
+        stamp_ns = BEGIN_NS + number * STEP_NS
+        for port in (port for port in ("imageLeft", "imageRight") if port in self.pipeline.inputs):
+            shift_m = BASELINE_M if port == "imageRight" else 0.0
+            image = picture(self.body, self.seen_at(number), shift_m)
+            image = np.full_like(image, 20) if is_covered else image
+            frame = Frame(image=image, stamp_ns=stamp_ns, camera=CAMERA, baseline_m=shift_m)
+            found += self.pipeline.feed(port, frame, stamp_ns)
+        if "egoMotion" in self.pipeline.inputs:
+            found += self.pipeline.feed("egoMotion", state_of(shaken(number), stamp_ns), stamp_ns)
+        return {each.port: each.value for each in found}
+
+    def errors(self, number: int, **options: bool) -> tuple[float, float]:
+        """How far the found pose is off, in m and degrees."""
+        found = self.see(number, **options)
+        assert found["success"] is True, (number, found)
+        state, true = found["state"], pose_at(number)
+        assert isinstance(state, State)
+        pose = transform_of_step(state.values[:3], state.values[3:6])
+        turn = vector_from_rotation(pose[:3, :3].T @ true[:3, :3])
+        return float(np.linalg.norm(pose[:3, 3] - true[:3, 3])), float(np.degrees(np.linalg.norm(turn)))
+
+
+@pytest.fixture(params=["ModelBasedVisualTracking", "ModelBasedVisualTrackingMono"])
+def chase(box: Path, request: pytest.FixtureRequest) -> Iterator[Chase]:
+    found = Chase(box, request.param)
+    yield found
+    found.pipeline.close()
+
+
+def test_a_box_that_turns_is_followed(chase: Chase) -> None:
+    errors = np.array([chase.errors(number) for number in range(12)])
+    distance_m = pose_at(0)[2, 3]
+    assert np.median(errors[:, 0]) < 0.002 * distance_m
+    assert errors[:, 0].max() < 0.005 * distance_m
+    assert errors[:, 1].max() < 0.3
+
+
+def test_from_a_camera_that_is_shaken_it_is_followed_where_that_is_told(box: Path) -> None:
+    chase = Chase(box, "ModelBasedVisualTrackingInBase", is_shaken=True)
+    errors = np.array([chase.errors(number) for number in range(8)])
+    assert errors[:, 0].max() < 0.005 * pose_at(0)[2, 3]
+    assert errors[:, 1].max() < 0.3
+    untold = Chase(box, "ModelBasedVisualTracking", is_shaken=True)
+    assert [untold.see(number)["success"] for number in range(2)] == [True, False]
+
+
+def test_a_body_that_is_lost_is_told_at_once_and_begun_with_anew(chase: Chase) -> None:
+    for number in range(4):
+        chase.errors(number)
+    for number in range(4, 7):
+        found = chase.see(number, is_covered=True)
+        assert found == {"success": False, "quality": 0.0}
+    chase.begin(40)
+    position_m, turn_deg = chase.errors(40)
+    assert position_m < 0.01
+    assert turn_deg < 0.3
+
+
+def test_a_short_cover_is_passed_over_by_what_was_expected(chase: Chase) -> None:
+    for number in range(6):
+        chase.errors(number)
+    chase.see(6, is_covered=True)
+    position_m, turn_deg = chase.errors(7)
+    assert position_m < 0.01
+    assert turn_deg < 0.3
+
+
+def test_another_body_in_its_place_is_not_taken_for_it(box: Path) -> None:
+    chase = Chase(box, "ModelBasedVisualTracking")
+    chase.errors(0)
+    chase.body = Body(chase.body.corners * [0.3, 1.6, 1.5], chase.body.triangles)
+    assert [chase.see(number)["success"] for number in range(1, 4)] == [False] * 3
+
+
+def test_the_published_row_of_the_jacobian() -> None:
+    matrix = np.array([[700.0, 0, 320], [0, 700, 240], [0, 0, 1]])
+    row = jacobian(matrix, np.array([[0.2, -0.1, 1.5]]), np.zeros(3), np.array([[0.6, 0.8]]))
+    expected = [-558.755555556, 422.488888889, 102.666666667, 280, 373.333333333, -12.444444444]
+    np.testing.assert_allclose(row[0], expected, atol=1e-6)
+
+
+def test_of_a_box_nine_edges_are_seen_from_a_corner_and_four_from_the_front(box: Path) -> None:
+    body = read_body(box)
+    assert body.size_m == pytest.approx(np.sqrt(0.8**2 + 0.6**2 + 0.4**2))
+    assert (np.einsum("ij,ij->i", body.normals, body.corners[body.triangles[:, 0]]) > 0).all()
+    crease_rad = np.radians(29)
+    assert len(body.seen_edges(np.array([3.0, 3.0, 3.0]), crease_rad)) == 9
+    assert len(body.seen_edges(np.array([0.0, 0.0, 3.0]), crease_rad)) == 4
+    points = body.points_on_edges(body.edges[0], np.full(len(body.edges[0]), 1.0))
+    eye = np.array([3.0, 2.0, 4.0])
+    facing = [0.4, 0.3, 0.2]
+    is_seen = (np.abs(points.points - facing) < 1e-9).any(axis=1)
+    np.testing.assert_array_equal(body.is_hidden(points.points, eye), ~is_seen)
+
+
+@pytest.mark.parametrize(("change", "told"), [
+    (lambda text: "", "expected a body of faces, got 0 corners and 0 faces"),
+    (lambda text: text.replace("f 2 6 8 4\n", ""), "with 4 open edges: Model.MayBeOpen true"),
+    (lambda text: text.replace("0.", "400."), "is it in millimetres"),
+    (lambda text: text.replace("f 1 2 4 3", "f 1 2 4 9"), "a face has the corner 9, there are 8"),
+    (lambda text: text.replace("v 0.4 0.3 0.2", "v 0.4 0.3 x"), r"box\.obj:9: expected numbers, got 'v 0.4 0.3 x'"),
+    (lambda text: text.replace("v 0.4 0.3 0.2", "v 0.4 0.3 nan"), "expected three numbers of each corner"),
+    (lambda text: text.replace("f 2 6 8 4", "f 2 6"), "expected three corners of each face"),
+])  # fmt: skip
+def test_a_model_that_is_none_is_told(box: Path, change: object, told: str) -> None:
+    assert callable(change)
+    box.write_text(change(BOX))
+    with pytest.raises(UsageError, match=told):
+        read_body(box)
+
+
+def test_a_model_in_millimetres_is_scaled_and_an_inverted_one_turned(box: Path) -> None:
+    box.write_text(BOX.replace("0.", "400.").replace("f 1 2 4 3", "f 3 4 2 1"))
+    assert read_body(box, scale=0.001, may_be_open=True).size_m > 0
+    inside_out = "\n".join(
+        " ".join([line.split()[0], *line.split()[:0:-1]]) if line.startswith("f") else line for line in BOX.splitlines()
+    )
+    box.write_text(inside_out)
+    body = read_body(box)
+    assert (np.einsum("ij,ij->i", body.normals, body.corners[body.triangles[:, 0]]) > 0).all()

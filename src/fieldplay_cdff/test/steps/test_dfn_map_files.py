@@ -1,0 +1,137 @@
+"""Maps of keyframes as files: the same again, and what is told of those that are damaged."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay_cdff.steps.intrinsics import StereoCamera
+from fieldplay_cdff.steps.keyframes import (
+    HungFrame,
+    Keyframe,
+    KeyframeEdge,
+    KeyframeMap,
+    View,
+)
+from fieldplay_cdff.steps.map_files import load_map, map_bytes, save_map
+from fieldplay_cdff.steps.places import PlaceIndex
+from fieldplay_cdff.steps.rigid import transform_of_step
+
+CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400.0, baseline_m=0.1)
+
+
+def some_map(count: int = 4) -> KeyframeMap:
+    random = np.random.default_rng(1)
+    found = KeyframeMap(camera=CAMERA, size=(1000, 800))
+    for number in range(count):
+        view = View(
+            pixels=random.random((number, 2)).astype(np.float32), points=random.random((number, 3)).astype(np.float32),
+            codes=random.integers(0, 256, (number, 32)).astype(np.uint8),
+        )  # fmt: skip
+        pose = transform_of_step(random.normal(size=3), random.normal(size=3))
+        found.keyframes[3 * number] = Keyframe(id=3 * number, stamp_ns=10**18 + number, pose=pose, view=view)
+        if number:
+            found.edges.append(
+                KeyframeEdge(first=3 * number - 3, second=3 * number, measured=pose, covariance=np.eye(6))
+            )
+    found.edges[-1] = replace(found.edges[-1], is_closure=True)
+    found.frames.append(HungFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_of_step(np.zeros(3), np.ones(3))))
+    return found
+
+
+def test_a_map_is_the_same_again(tmp_path: Path) -> None:
+    own, file, told = some_map(), tmp_path / "map.npz", list[str]()
+    save_map(file, own)
+    found, index = load_map(file, told.append)
+    assert not told and (found.camera, found.size) == (own.camera, own.size)
+    assert list(found.keyframes) == [0, 3, 6, 9] and map_bytes(found) == map_bytes(own) == file.read_bytes()
+    for number, keyframe in own.keyframes.items():
+        again = found.keyframes[number]
+        assert again.stamp_ns == keyframe.stamp_ns
+        for name in ("pixels", "points", "codes"):
+            np.testing.assert_array_equal(getattr(again.view, name), getattr(keyframe.view, name))
+    assert [edge.is_closure for edge in found.edges] == [False, False, True]
+    assert found.frames[0].keyframe == 3 and len(found.way()[0]) == 5
+    views = [(number, keyframe.view) for number, keyframe in own.keyframes.items()]
+    np.testing.assert_array_equal(index.rows, PlaceIndex.of(views).rows)
+
+
+def test_a_map_of_one_keyframe_is_one(tmp_path: Path) -> None:
+    own = some_map(2)
+    own.keyframes.popitem()
+    own.edges, own.frames = [], []
+    save_map(tmp_path / "map.npz", own)
+    found, index = load_map(tmp_path / "map.npz", lambda text: None)
+    assert len(found) == 1 and not found.edges and index.rows.shape == (8, 0) and len(found.way()[0]) == 1
+
+
+def changed(file: Path, **arrays: Any) -> None:
+    with np.load(file) as old:
+        found = {name: old[name] for name in old.files} | arrays
+    np.savez(file, **{name: array for name, array in found.items() if array is not None})
+
+
+@pytest.mark.parametrize(
+    "rows", [None, np.zeros((8, 3), np.uint64), np.arange(48, dtype=np.uint64).reshape(8, 6)[:, ::-1]]
+)
+def test_an_index_that_does_not_fit_is_made_anew_and_that_is_told(tmp_path: Path, rows: Any) -> None:
+    own, file, told = some_map(), tmp_path / "map.npz", list[str]()
+    save_map(file, own)
+    changed(file, place_rows=rows)
+    found, index = load_map(file, told.append)
+    assert told == [f"{file}: expected an index of places (8, 6) in order; it is made anew"]
+    np.testing.assert_array_equal(index.rows, PlaceIndex.of([(n, k.view) for n, k in own.keyframes.items()]).rows)
+    assert len(found) == 4
+
+
+def header(**changes: Any) -> np.ndarray:
+    whole = {"format": "fieldplay keyframe map", "version": 1, "camera": CAMERA._asdict(), "size": [1000, 800]}
+    return np.frombuffer(json.dumps(whole | changes).encode(), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"header": None}, "expected a map of keyframes with a header, got none"),
+        ({"header": header(version=2)}, "expected fieldplay keyframe map of version 1, got .* of version 2"),
+        ({"header": header(camera={"focal_x": 3})}, "expected camera and size in the header"),
+        ({"header": header(size=[0, 800])}, "expected a camera with focal lengths and baseline above 0"),
+        ({"codes": None}, "expected an array codes, got"),
+        ({"codes": np.zeros((6, 31), np.uint8)}, r"codes: expected uint8 \(6, 32\), got uint8 \(6, 31\)"),
+        ({"points": np.zeros((6, 3))}, r"points: expected float32 \(6, 3\), got float64"),
+        ({"keyframe_pose": np.full((4, 4, 4), np.nan)}, "keyframe_pose: expected numbers, got none in row 0"),
+        ({"keyframe_id": np.array([0, 3, 3, 9])}, "keyframe_id: expected keyframes, each with a number of its own"),
+        ({"edge_ends": np.array([[0, 3], [3, 6], [6, 7]])}, "edge_ends: expected numbers of keyframes, got 7"),
+        ({"keyframe_points": np.array([0, 1, 2, 4])}, "keyframe_points: expected 6 in all, got 7"),
+        ({"frame_keyframe": np.array(["x"], object)}, "expected a map of keyframes .*, got what is none, or damaged"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_map_is_told(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    file = tmp_path / "map.npz"
+    save_map(file, some_map())
+    changed(file, **change)
+    with pytest.raises(ArchiveError, match=f"map.npz: {message}"):
+        load_map(file, lambda text: None)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: b"\x93NUMPY" + data,
+        lambda data: data[:2000] + bytes([data[2000] ^ 255]) + data[2001:],
+    ],
+)
+def test_a_file_that_is_damaged_is_told(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    file = tmp_path / "map.npz"
+    file.write_bytes(damage(map_bytes(some_map())))
+    with pytest.raises(ArchiveError, match=r"map\.npz: expected a map of keyframes"):
+        load_map(file, lambda text: None)
+    with pytest.raises(ArchiveError, match="there is no such map"):
+        load_map(tmp_path / "none.npz", lambda text: None)

@@ -1,0 +1,225 @@
+"""Clouds put onto each other: one step against numbers worked out by hand, all kinds against a known transform."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import UsageError
+from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.steps.rigid import (
+    moved,
+    plane_step,
+    rigid_fit,
+    transform_of_step,
+)
+from fieldplay_cdff.steps.step import Step, step_of
+from fieldplay_cdff.steps.values import Array, Cloud, Features3D
+
+GENERAL = "GeneralParameters"
+TRUTH = transform_of_step(np.array([0.01, -0.015, 0.02]), np.array([0.03, -0.02, 0.015]))  # sink_T_source
+KINDS = {
+    "point": ("Icp3D", {GENERAL: {"MaxCorrespondenceDistance": 0.2}}),
+    "plane": ("Icp3D", {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane"}}),
+    "gicp": ("Icp3D", {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Gicp"}}),
+    "cloud_compare": ("IcpCC", {GENERAL: {"MaximumNumberOfIterations": 100, "MinimumErrorReduction": 1e-9}}),
+    "matcher": ("IcpMatcher", {}),
+    "matcher_points": (
+        "IcpMatcher",
+        {GENERAL: {"UseDefault": False, "MinimizerType": "PointToPoint", "KdTreeMatchingEpsilon": 0.0,
+                   "MaxTranslationDistance": 1e-6, "MaxRotationDistance": 1e-6, "MaximumIterations": 200}},
+    ),
+}  # fmt: skip
+
+
+def hills(count: int = 3000, seed: int = 0) -> Array:
+    """A bent surface before a camera."""
+    x, y = np.random.default_rng(seed).uniform(-1, 1, (2, count))
+    return np.stack([x, y, 3 + 0.2 * np.sin(3 * x) + 0.15 * np.cos(4 * y + x)], axis=1)
+
+
+def registered(step: Step, source: Array, sink: Array, **more: Any) -> dict[str, Any]:
+    return step.process(sourceCloud=Cloud(points=source), sinkCloud=Cloud(points=sink), **more)
+
+
+def errors(found: Array, truth: Array = TRUTH) -> tuple[float, float]:
+    apart = inverse_from_transform(truth) @ found
+    return float(np.linalg.norm(apart[:3, 3])), float(np.linalg.norm(vector_from_rotation(apart[:3, :3])))
+
+
+def test_one_step_to_planes_is_that_worked_out() -> None:
+    sink = np.array([[1, 2, 0], [2, 0, 1], [0, 1, 2], [1, 1, 1], [2, 1, 0.5], [0.5, 2, 1], [-1, 1, 0], [1, -1, 2]])
+    apart = np.array([
+        [0.1, 0.05, 0.02], [-0.03, 0.04, 0.01], [0.02, -0.06, 0.05], [0.01, 0.02, -0.04], [0.03, -0.02, 0.01],
+        [-0.05, 0.01, 0.02], [0, 0.03, -0.02], [0.04, 0.01, -0.01],
+    ])  # fmt: skip
+    normals = np.array([
+        [0, 0, 1], [0, 1, 0], [1, 0, 0], [0.6, 0, 0.8], [0, 0.6, 0.8], [0.8, 0.6, 0], [0, 0, 1], [0.6, -0.8, 0],
+    ])  # fmt: skip
+    turn, shift = plane_step(sink + apart, sink, normals)
+    np.testing.assert_allclose(turn, [-0.033450879, -0.007826196, -0.018607923], atol=1e-9)
+    np.testing.assert_allclose(shift, [-0.000727599, -0.034545230, 0.053416519], atol=1e-9)
+    before = np.sum(apart * normals, axis=1)
+    after = before + np.cross(sink + apart, normals) @ turn + normals @ shift
+    assert np.sum(before**2) == pytest.approx(0.004904)
+    assert np.sum(after**2) == pytest.approx(0.001254010, abs=1e-9)
+
+
+def test_one_step_to_points_is_exact_where_pairs_are_right() -> None:
+    corners = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1]], float)
+    truth = transform_of_step(np.array([0.02, -0.03, 0.05]), np.array([0.05, -0.04, 0.03]))
+    sink = moved(truth, corners)
+    assert np.sqrt(np.mean(np.sum((sink - corners) ** 2, axis=1))) == pytest.approx(0.073479001, abs=1e-9)
+    np.testing.assert_allclose(rigid_fit(corners, sink), truth, atol=1e-12)
+    step = step_of("Registration3D", "IcpCC")({GENERAL: {"MaximumNumberOfIterations": 1}})
+    np.testing.assert_allclose(registered(step, corners, sink)["transform"], truth, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_transform_from_source_to_sink_is_found_the_same_each_time(kind: str) -> None:
+    name, given = KINDS[kind]
+    found = [
+        registered(step_of("Registration3D", name)(given, threads=2), hills(), moved(TRUTH, hills())) for _ in "ab"
+    ]
+    assert found[0]["success"] and found[0]["quality"] > 0.99
+    shift, turn = errors(found[0]["transform"])
+    assert shift < 2e-3 and turn < 1e-3, "not its inverse, which the original gives"
+    assert found[0]["transform"].tobytes() == found[1]["transform"].tobytes()
+
+
+def test_the_guess_is_where_the_search_begins() -> None:
+    """The original's step on PCL leaves it out."""
+    far = transform_of_step(np.array([0.4, -0.3, 0.5]), np.array([2.0, 1.0, -1.0]))
+    step = step_of("Registration3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
+    sink = moved(far @ TRUTH, hills())
+    assert registered(step, hills(), sink, transformGuess=far) == {"success": False}
+    found = registered(step, hills(), sink, transformGuess=far, useGuess=True)
+    assert errors(found["transform"], far @ TRUTH)[0] < 2e-3
+    with pytest.raises(ValueError, match="transformGuess: expected a pose, got none"):
+        registered(step, hills(), sink, useGuess=True)
+
+
+@pytest.mark.parametrize(("name", "given"), [KINDS["plane"], KINDS["gicp"], KINDS["matcher"]])
+def test_what_a_floor_does_not_tell_stays_as_guessed(name: str, given: dict[str, Any]) -> None:
+    floor = hills() * [1, 1, 0] + [0, 0, 3]
+    guess = transform_of_step(np.array([0.0, 0, 0.01]), np.array([0.02, -0.01, 0.03]))
+    step = step_of("Registration3D", name)(given)
+    other = hills(seed=7) * [1, 1, 0] + [0, 0, 3]
+    found = registered(step, floor, other, transformGuess=guess, useGuess=True)["transform"]
+    np.testing.assert_allclose(found[:3, 3], [0.02, -0.01, 0], atol=2e-3)
+    np.testing.assert_allclose(vector_from_rotation(found[:3, :3]), [0, 0, 0.01], atol=1e-3)
+
+
+def test_clouds_that_do_not_overlap_are_no_success_though_it_converged() -> None:
+    for name in ("Icp3D", "IcpCC"):
+        step = step_of("Registration3D", name)()
+        assert registered(step, hills(), np.random.default_rng(1).uniform(5, 40, (3000, 3))) == {"success": False}
+    strict = step_of("Registration3D", "Icp3D")({GENERAL: {"EuclideanFitnessEpsilon": 1e-9, "MaximumIterations": 1}})
+    assert registered(strict, hills(), moved(TRUTH, hills())) == {"success": False}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_too_few_points_and_broken_ones_are_no_success(kind: str) -> None:
+    name, given = KINDS[kind]
+    step = step_of("Registration3D", name)(given)
+    line, spot = np.outer(np.arange(50.0), [0.1, 0.2, 0.3]), np.ones((50, 3))
+    for broken in (np.zeros((0, 3)), hills()[:2], np.full((9, 3), np.nan), line, spot):
+        assert registered(step, broken, hills()) == {"success": False}
+        assert registered(step, hills(), broken) == {"success": False}
+    holes = np.concatenate([np.full((9, 3), np.nan), hills()])
+    assert registered(step, holes, moved(TRUTH, holes))["success"]
+
+
+def test_a_share_of_outliers_is_left_out_where_asked() -> None:
+    rest = np.random.default_rng(5).uniform([-1, -1, 3.5], [1, 1, 5.5], (600, 3))
+    given = {"FinalOverlapRatio": 0.8, "MinimumErrorReduction": 1e-9, "MaximumNumberOfIterations": 100}
+    source, sink = np.concatenate([hills(), rest]), moved(TRUTH, hills())
+    found = registered(step_of("Registration3D", "IcpCC")({GENERAL: given}), source, sink)
+    assert errors(found["transform"])[0] < 2e-3
+    whole = registered(step_of("Registration3D", "IcpCC")({GENERAL: {**given, "FinalOverlapRatio": 1.0}}), source, sink)
+    assert not whole["success"] or errors(whole["transform"])[0] > 0.05
+    far = {**given, "FinalOverlapRatio": 1.0, "FarthestPointsAreFilteredOut": True, "SamplingLimit": 2000}
+    some = registered(
+        step_of("Registration3D", "IcpCC")({GENERAL: far}), np.concatenate([hills(), rest[:30] + 3]), sink
+    )
+    assert errors(some["transform"])[0] < 1e-2
+
+
+def test_points_are_taken_by_their_distance_where_asked() -> None:
+    limit = {"UseOnSource": True, "UseOnSink": True, "ThresholdDimension": "AxisZ", "DistanceThreshold": 5.0}
+    given = {GENERAL: {"UseDefault": False}, "DistanceLimitPrefilter": {**limit, "RemovePointsWithinThreshold": False}}
+    rest = np.random.default_rng(5).uniform([-1, -1, 8], [1, 1, 10], (3000, 3))
+    source, sink = np.concatenate([hills(), rest]), np.concatenate([moved(TRUTH, hills()), rest + 0.4])
+    found = registered(step_of("Registration3D", "IcpMatcher")(given), source, sink)
+    assert errors(found["transform"])[0] < 2e-3
+    given["DistanceLimitPrefilter"]["RemovePointsWithinThreshold"] = True
+    given["DistanceLimitPrefilter"]["DistanceThreshold"] = 50.0
+    assert registered(step_of("Registration3D", "IcpMatcher")(given), source, sink) == {"success": False}
+
+
+def test_what_would_be_ignored_is_refused() -> None:
+    """The authors' own files say UseDefault and much more, which never held."""
+    given = {GENERAL: {"UseDefault": True}, "TrimmedDistancePostfilter": {"Ratio": 0.5}}
+    with pytest.raises(UsageError, match=r"IcpMatcher: TrimmedDistancePostfilter\.Ratio would mean nothing"):
+        step_of("Registration3D", "IcpMatcher")(given)
+
+
+def test_features_are_put_onto_each_other_by_their_points() -> None:
+    step = step_of("FeaturesMatching3D", "Icp3D")({GENERAL: {"MaxCorrespondenceDistance": 0.2}})
+    source, sink = hills(200), moved(TRUTH, hills(200))
+    found = step.process(sourceFeatures=Features3D(points=source), sinkFeatures=Features3D(points=sink))
+    assert found["success"] and errors(found["transform"])[0] < 2e-3
+    assert step.process(sourceFeatures=Features3D(points=source[:0]), sinkFeatures=Features3D(points=sink)) == {
+        "success": False
+    }
+
+
+def test_thinned_clouds_are_made_ready_once() -> None:
+    given = {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Gicp", "VoxelResolution": 0.05}}
+    step, clouds = (
+        step_of("Registration3D", "Icp3D")(given),
+        [Cloud(points=moved(TRUTH, hills())), Cloud(points=hills())],
+    )
+    first = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
+    again = step.process(sourceCloud=clouds[1], sinkCloud=clouds[0])
+    assert errors(first["transform"])[0] < 5e-3
+    assert first["transform"].tobytes() == again["transform"].tobytes()
+
+
+def ground(noise_m: float, wall: bool) -> Array:
+    """Flat ground of 3 m by 3 m, with the neighbours' errors alike as a stereo matcher's are, and a corner of walls."""
+    random = np.random.default_rng(7)
+    x, y = (each.ravel() for each in np.mgrid[0:3:0.05, 0:3:0.05])
+    rough = np.kron(random.normal(0, noise_m, (20, 20)), np.ones((3, 3))).ravel()
+    parts = [np.column_stack([x, y, rough])]
+    if wall:
+        parts += [np.column_stack([rough, x, y / 3]), np.column_stack([x, rough, y / 3])]
+    return np.concatenate(parts) + np.array([0, 0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("noise_m", "wall", "least", "most"), [(0.02, False, 0, 4), (0.01, False, 0, 4), (0.01, True, 9, 1e3)]
+)
+def test_flat_ground_tells_no_more_than_its_noise_and_a_corner_does(
+    noise_m: float, wall: bool, least: float, most: float
+) -> None:
+    found = step_of("ReliefMeasurement", "SurfaceRelief")().process(pointCloud=Cloud(points=ground(noise_m, wall)))
+    assert least < found["relief"] < most
+    assert found["success"] == wall
+
+
+def test_hills_have_relief_and_no_points_have_none() -> None:
+    step = step_of("ReliefMeasurement", "SurfaceRelief")()
+    assert step.process(pointCloud=Cloud(points=hills()))["success"]
+    assert step.process(pointCloud=Cloud(points=np.zeros((0, 3)))) == {"success": False, "relief": 0.0}
+
+
+def test_what_comes_to_rest_elsewhere_when_it_begins_elsewhere_is_no_success() -> None:
+    step = step_of("Registration3D", "Icp3D")(
+        {GENERAL: {"MaxCorrespondenceDistance": 0.2, "Method": "Plane", "ReturnDistance": 0.1}}
+    )
+    corner = ground(0.0, wall=True)
+    found = registered(step, moved(inverse_from_transform(TRUTH), corner), corner)
+    assert found["success"] and max(errors(found["transform"])) < 0.002
+    floor = ground(0.0, wall=False)
+    assert registered(step, moved(inverse_from_transform(TRUTH), floor), floor) == {"success": False}

@@ -1,0 +1,161 @@
+"""A stereo camera over painted ground that is known: laps that close, and all that must not be taken for one."""
+
+import numpy as np
+import pytest
+
+from fieldplay.core.errors import UsageError
+from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
+from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.steps.slam import KeyframeSlam
+from fieldplay_cdff.steps.values import Array, Frame, FramePair
+from fieldplay_testing.painted_ground import BASELINE_M, CAMERA, GIVEN, HEIGHT, PERIOD_NS, WIDTH, Drive, at
+
+
+def lap(more: int = 5, steps: int = 44, radius: float = 1.5) -> list[Array]:
+    """A circle, and its begin again."""
+    turns = 2 * np.pi * np.arange(steps + more) / steps
+    return [at(radius * np.sin(turn), -radius * np.cos(turn), turn) for turn in turns]
+
+
+def off(found: Array, true: list[Array]) -> Array:
+    """By how many m (n,) poses differ from those in the frame of the first."""
+    own = inverse_from_transform(true[0]) @ np.array(true)
+    return np.linalg.norm(found[:, :3, 3] - own[:, :3, 3], axis=1)
+
+
+def test_a_lap_that_closes_is_put_right() -> None:
+    drive, true, odometry, live = Drive(KeyframeSlam(GIVEN)), lap(), [], []
+    closed, deviations = [], []
+    for pose in true:
+        out = drive.go(pose)
+        assert out["success"]
+        odometry.append(drive.odometry)
+        live.append(out["pose"].pose)
+        closed.append("path" in out)
+        deviations.append(float(np.sqrt(np.trace(out["pose"].covariance[:3, :3]))))
+    first = closed.index(True)
+    assert 41 < first < 47
+    assert off(np.array(odometry), true)[-1] > 0.2 > 0.03 > off(np.array(live), true)[-1]
+    assert deviations[first] < deviations[first - 1] / 2
+    last = drive.step.finish()
+    assert (np.diff(last["path"].stamp_ns) == PERIOD_NS).all() and len(last["path"]) == len(true)
+    errors = off(last["path"].poses, true)
+    assert errors.max() < 0.25 * off(np.array(odometry), true).max() and errors.max() < 0.12
+    found = last["map"]
+    assert 24 < len(found) < 49 and 4 <= len(found.closures) <= 3 * (len(true) - first)
+    for edge in found.closures:
+        ends = [found.keyframes[number].stamp_ns // PERIOD_NS for number in (edge.first, edge.second)]
+        expected = inverse_from_transform(true[ends[0]]) @ true[ends[1]]
+        np.testing.assert_allclose(edge.measured[:3, 3], expected[:3, 3], atol=0.01)
+
+
+def test_the_same_pairs_give_the_same_map() -> None:
+    paths = []
+    for _ in range(2):
+        drive = Drive(KeyframeSlam(GIVEN))
+        for pose in lap()[:12]:
+            drive.go(pose)
+        paths.append(drive.step.finish()["path"].poses)
+    np.testing.assert_array_equal(*paths)
+
+
+def test_other_ground_that_the_odometry_takes_for_the_same_closes_nothing() -> None:
+    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    true = lap()
+    for number, pose in enumerate(true):
+        drive.go(pose, seed=1 if number < 30 else 2)
+    assert not drive.step.finish()["map"].closures
+
+
+def test_a_place_that_is_further_off_than_any_odometry_drifts_is_refused() -> None:
+    near = {**GIVEN, "Places": {"DriftShift": 0.05, "DriftShare": 0.0}}
+    drive = Drive(KeyframeSlam(near))
+    for pose in lap():
+        drive.go(pose)
+    assert not drive.step.finish()["map"].closures
+
+
+def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
+    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    true = [at(0.1 * number, 0, 0.02 * number) for number in range(16)]
+    dark = [Frame(image=np.full((HEIGHT, WIDTH), 4, np.uint8), camera=CAMERA, baseline_m=BASELINE_M, stamp_ns=0)] * 2
+    outs = []
+    for number, pose in enumerate(true):
+        is_covered = 8 <= number < 11
+        seen = FramePair(left=dark[0], right=dark[1]) if is_covered else None
+        outs.append(drive.go(pose, told=not is_covered, seen=seen))
+        if number == 10:  # it goes on as if nothing had been
+            drive.odometry = drive.odometry @ transform_of_step(np.zeros(3), np.array([0.4, 0, 0.3]))
+    assert [out["success"] for out in outs] == [True] * 8 + [False] * 3 + [True] * 5
+    assert all("pose" not in out for out in outs[8:11])
+    found = np.array([out["pose"].pose for out in outs if "pose" in out])
+    assert off(found, [pose for number, pose in enumerate(true) if not 8 <= number < 11]).max() < 0.03
+
+
+def test_pictures_alone_carry_where_the_odometry_fails() -> None:
+    drive, true = Drive(KeyframeSlam(GIVEN), drifts=False), lap()[:20]
+    outs = [drive.go(pose, told=number < 5 or number > 14) for number, pose in enumerate(true)]
+    assert all(out["success"] for out in outs)
+    assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
+
+
+def test_after_a_gap_that_nothing_bridges_the_covariance_says_so() -> None:
+    drive, true = Drive(KeyframeSlam(GIVEN), drifts=False), lap()
+    for pose in true[:8]:
+        before = drive.go(pose)
+    for pose in true[8:24]:
+        assert not drive.go(pose, told=False, seed=3)["success"]
+    after = drive.go(true[24])
+    deviations = [np.sqrt(np.trace(out["pose"].covariance[:3, :3])) for out in (before, after)]
+    assert deviations[0] < 0.05 and deviations[1] > 1.0
+
+
+def test_a_blank_wall_makes_no_keyframe_and_a_minute_at_rest_no_second_one() -> None:
+    drive = Drive(KeyframeSlam({**GIVEN, "Keyframes": {"MaximumFrames": 100}}), drifts=False)
+    blank = [Frame(image=np.full((HEIGHT, WIDTH), 120, np.uint8), camera=CAMERA, baseline_m=BASELINE_M)] * 2
+    wall = FramePair(left=blank[0], right=blank[1])
+    assert drive.go(at(0, 0, 0), seen=wall) == {"success": False}
+    assert drive.step.finish() == {}
+    outs = [drive.go(at(0, 0, 0)) for _ in range(240)]
+    assert all(out["success"] for out in outs)
+    kept = drive.step.finish()["map"]
+    assert len(kept) == 1 and len(kept.frames) <= 100 and not kept.edges
+    for number in range(8):
+        assert drive.go(at(0.1 * number, 0, 0), seen=wall)["success"]  # by the odometry
+    assert len(kept) == 1
+
+
+def test_turning_on_the_spot_closes_after_a_whole_turn_where_it_stands() -> None:
+    drive = Drive(KeyframeSlam(GIVEN), drifts=False)
+    true = [at(0, 0, turn) for turn in np.radians(np.arange(0, 420, 10))]
+    outs = [drive.go(pose) for pose in true]
+    assert off(np.array([out["pose"].pose for out in outs]), true).max() < 0.03
+    found = drive.step.finish()["map"]
+    assert found.closures and len(found) < 24
+
+
+def test_too_many_keyframes_are_thinned_and_the_way_stays_whole() -> None:
+    few = {**GIVEN, "Keyframes": {**GIVEN["Keyframes"], "MaximumKeyframes": 20, "RecentKept": 5}}
+    drive, true = Drive(KeyframeSlam(few)), lap()
+    for pose in true:
+        drive.go(pose)
+    last = drive.step.finish()
+    assert len(last["map"]) == 20 and len(last["path"]) == len(true) and last["map"].closures
+    assert off(last["path"].poses, true).max() < 0.15
+    ends = {number for edge in last["map"].edges for number in (edge.first, edge.second)}
+    assert ends == set(last["map"].keyframes)
+
+
+def test_a_map_is_saved_only_where_it_is_said_where() -> None:
+    with pytest.raises(UsageError, match="SaveMap: expected a MapFile to save the map to"):
+        KeyframeSlam({"GeneralParameters": {"SaveMap": True}})
+
+
+def test_forgetting_begins_anew() -> None:
+    drive = Drive(KeyframeSlam(GIVEN))
+    for pose in lap()[:5]:
+        drive.go(pose)
+    drive.step.reset()
+    out = drive.go(lap()[5])
+    np.testing.assert_array_equal(out["pose"].pose, np.eye(4))
+    assert np.linalg.norm(vector_from_rotation(out["pose"].pose[:3, :3])) == 0

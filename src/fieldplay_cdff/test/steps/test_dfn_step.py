@@ -1,0 +1,91 @@
+import re
+
+import numpy as np
+import pytest
+import yaml
+
+from fieldplay.core.errors import UsageError
+from fieldplay_cdff.descriptors.catalogue import known
+from fieldplay_cdff.steps.step import (
+    FOLDER,
+    Parameter,
+    parameters,
+    settings_of,
+    step_of,
+    steps,
+)
+from fieldplay_cdff.steps.values import Cloud
+
+
+def test_a_cloud_is_moved_and_its_normals_turn() -> None:
+    pose = np.array([[0.0, -1, 0, 1], [1, 0, 0, 2], [0, 0, 1, 3], [0, 0, 0, 1]])
+    cloud = Cloud(points=np.array([[1.0, 0, 0]]), normals=np.array([[1.0, 0, 0]]))
+    found = step_of("PointCloudTransformation", "CartesianSystemTransform")().process(pointCloud=cloud, pose=pose)
+    assert found["transformedPointCloud"].points.tolist() == [[1, 3, 3]]
+    assert found["transformedPointCloud"].normals.tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"GeneralParameter": {}},
+            "has no group GeneralParameter: did you mean GeneralParameters?",
+        ),
+        ({"GeneralParameters": {"Placehold": 1}}, "GeneralParameters has no parameter Placehold: did you mean Placeho"),
+        ({"GeneralParameters": {"Placeholder": 1}}, "GeneralParameters.Placeholder: expected true or false, got 1"),
+    ],
+)
+def test_what_cannot_be_set_is_told_with_the_near_name(given: dict[str, dict[str, int]], message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        settings_of("CartesianSystemTransform", given)
+
+
+def test_values_keep_to_their_limits_and_types() -> None:
+    ratio = Parameter(default=1.2, limits={"above": 1, "most": 2.5})
+    assert (ratio.value(2, ""), type(ratio.value(2, ""))) == (2.0, float)
+    for wrong, message in ((1, "above 1, got 1"), (2.6, "at most 2.5, got 2.6"), ("a", "a number, got 'a'")):
+        with pytest.raises(UsageError, match=f"G.n: expected {message}"):
+            ratio.value(wrong, "G.n")
+    assert Parameter(default=1.0).value("1e-8", "") == 1e-8, "as the authors' files have it"
+    size = Parameter(default=5, limits={"odd": True, "names": {"five": 5}})
+    assert size.value("five", "") == 5
+    with pytest.raises(UsageError, match="odd: true, got 4"):
+        size.value(4, "")
+
+
+def test_every_step_is_published_and_can_be_made_as_it_is() -> None:
+    catalogue = known().dfns
+    for (dfn, implementation), kind in steps().items():
+        assert implementation in catalogue[dfn].implementations, (dfn, implementation)
+        assert kind().settings == settings_of(implementation, {})
+    made = {implementation for _, implementation in steps()}
+    assert set(parameters()) <= made, "what can be set belongs to a step"
+    for name, groups in parameters().items():
+        for group, own in groups.items():
+            for key, parameter in own.items():
+                parameter.value(parameter.default, f"{name}: {group}.{key}")
+
+
+def test_a_step_that_is_not_there_is_told_with_the_near_one() -> None:
+    with pytest.raises(UsageError, match="no implementation CartesianSystem: did you mean CartesianS"):
+        step_of("PointCloudTransformation", "CartesianSystem")
+
+
+def test_no_two_files_say_what_can_be_set_in_one_step() -> None:
+    names = [name for file in FOLDER.glob("*.yaml") for name in yaml.safe_load(file.read_text())]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_authors_settings_of_the_stereo_unit_are_taken_as_they_are() -> None:
+    """Of their configurations for the HCRU: texts for numbers where they have them."""
+    given = {
+        "OrbDetectorDescriptor": {"GeneralParameters": {"ScoreType": "HarrisScore", "ScaleFactor": 1.2}},
+        "FlannMatcher": {"GeneralParameters": {"MatcherMethod": "LocalitySensitiveHashing", "SortedSearch": True}},
+        "HirschmullerDisparityMapping": {"Disparities": {"NumberOfIntervals": 256, "SmoothnessParameter2": 2000}},
+        "DisparityMapping": {"Prefilter": {"Type": "Xsobel"}},
+        "WheeledRobotPoseEstimator": {"GeneralParameters": {"Robot": "SHERPA", "Visualize": True}},
+    }
+    for implementation, groups in given.items():
+        settings_of(implementation, groups)
+    assert settings_of("FlannMatcher", given["FlannMatcher"])["GeneralParameters"]["MatcherMethod"] == 4

@@ -1,1 +1,0 @@
-"""Several sensors together: points in pictures, sensors against each other. What needs ROS lives in `nodes/`."""

@@ -1,1 +1,0 @@
-"""Messages of ROS as what goes through the ports of a pipeline, and back; without ROS."""

@@ -1,1 +1,0 @@
-"""ROS nodes: they subscribe, call the functions of this package, and publish."""

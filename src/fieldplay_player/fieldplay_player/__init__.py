@@ -1,1 +1,0 @@
-"""Records of field-robot archives to ROS 2 messages, live or in a bag."""

@@ -1,1 +1,0 @@
-"""ROS nodes and what they run on."""

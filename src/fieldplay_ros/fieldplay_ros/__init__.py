@@ -1,0 +1,1 @@
+"""Every node of fieldplay, and nothing else."""

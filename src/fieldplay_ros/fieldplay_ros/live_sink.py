@@ -1,0 +1,153 @@
+"""Messages go out as live topics, as the bytes that they are."""
+
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+
+from fieldplay.bags.channels import Qos
+from fieldplay.core.errors import UsageError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay.messages.batches import full_type
+from fieldplay.messages.layout import CDR_LITTLE_ENDIAN
+from fieldplay.player.options import Awaited
+from fieldplay.player.qos_overrides import Offer, Override, offer_of
+from fieldplay.player.works import LARGE_TYPES, Data
+from fieldplay.streams.feed import Feed
+from fieldplay.streams.payloads import LARGE_BYTES
+from fieldplay.topics.archive_feeds import channel_of_feed
+from fieldplay.topics.bag_feeds import StoredFeed
+from fieldplay_ros.serialized_publisher import sender_of, sender_of_large
+
+TIME = struct.Struct("<iI")
+SIGNALS_S = 0.1
+# So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
+KEPT = 200  # of small ones
+MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
+CLOCK = "/clock"
+
+
+class LiveTopics:
+    """One publisher for each feed, one for jumps of the play head, and /clock if it is wanted."""
+
+    def __init__(
+        self,
+        node: Node,
+        feeds: Sequence[Feed],
+        overrides: dict[str, Override],
+        *,
+        with_clock: bool,
+        rate: float = 1.0,
+    ) -> None:
+        unknown = set(overrides) - {feed.topic for feed in feeds}
+        if unknown:
+            node.get_logger().warning(f"qos_overrides: nothing is played on {', '.join(sorted(unknown))}")
+        self._node = node
+        self._publishers = [_publisher(node, feed, overrides.get(feed.topic, {}), rate) for feed in feeds]
+        self._send = [sender_of(publisher) for publisher in self._publishers]
+        self._send_large = [sender_of_large(publisher) for publisher in self._publishers]
+        self._streams = [feed.stream for feed in feeds]
+        self._volatile = [
+            publisher for publisher, feed in zip(self._publishers, feeds, strict=True) if not feed.standing
+        ]
+        self._clock = node.create_publisher(Clock, CLOCK, QoSProfile(depth=1)) if with_clock else None
+        self._jumps = node.create_publisher(Time, "~/jump", QoSProfile(depth=10))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep all publishers meanwhile: to make sure of each at each message costs a fifth of sending it."""
+        with ExitStack() as stack:
+            for publisher in self._publishers:
+                stack.enter_context(publisher.handle)
+            yield
+
+    def publish(self, feed: int, data: Data) -> None:
+        if isinstance(data, bytes) and len(data) < LARGE_BYTES:
+            self._send[feed](data)
+        else:
+            self._send_large[feed](data)
+
+    def clock(self, stamp_ns: int) -> None:
+        if self._clock is not None:
+            self._clock.publish(CDR_LITTLE_ENDIAN + TIME.pack(*divmod(stamp_ns, NS_PER_S)))
+
+    def jump(self, stamp_ns: int) -> None:
+        self._jumps.publish(CDR_LITTLE_ENDIAN + TIME.pack(*divmod(stamp_ns, NS_PER_S)))
+
+    @property
+    def subscribers(self) -> int:
+        """How many subscribers have found the topics that move."""
+        return sum(publisher.get_subscription_count() for publisher in self._volatile)
+
+    def unheard(self, readings: Sequence[Awaited]) -> list[str]:
+        """What is waited for in vain yet, in words; of topics that are not played, and of /tf, nothing is said."""
+        pairs = zip(self._streams, self._publishers, strict=True)
+        asked = [(p, reading.node) for stream, p in pairs for reading in readings if reading.stream == stream]
+        lacking = [(p.topic_name, node) for p, node in asked if p.topic_name != "/tf" and not self._is_heard(p, node)]
+        return [f"{f'no {node}' if node else 'nobody'} that hears {topic}" for topic, node in lacking]
+
+    def _is_heard(self, publisher: Publisher, node: str) -> bool:
+        """Whether anybody has found a topic, or a node of this name beside the player, if one is named."""
+        if not publisher.get_subscription_count() or not node:
+            return bool(publisher.get_subscription_count())
+        readers = self._node.get_subscriptions_info_by_topic(publisher.topic_name)
+        return (self._node.get_namespace(), node) in [(reader.node_namespace, reader.node_name) for reader in readers]
+
+    def wait_until_received(self, timeout_s: float, is_given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until every reliable subscriber has everything; False where one has not within that time.
+
+        Python hears of signals only between the waits of ROS, so these are short.
+        """
+        end = time.monotonic() + timeout_s
+        for publisher in self._publishers:
+            while not publisher.wait_for_all_acked(Duration(seconds=SIGNALS_S)):
+                if is_given_up() or time.monotonic() >= end:
+                    return False
+        return True
+
+
+def _publisher(node: Node, feed: Feed, override: Override, rate: float) -> Publisher:
+    qos = channel_of_feed(feed).qos
+    if qos.durability == "volatile":
+        is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE_TYPES
+        qos = replace(qos, depth=max(round(qos.depth * min(max(rate, 1.0), MOST_TIMES)), KEPT if is_small else 0))
+    return node.create_publisher(message_class(feed.msgtype), feed.topic, profile(offer_of(qos, override)))
+
+
+def message_class(msgtype: str) -> Any:
+    """The class of a message type such as "sensor_msgs/msg/Imu"."""
+    package, _, name = full_type(msgtype).partition("/msg/")
+    try:
+        return getattr(import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):
+        raise UsageError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
+
+
+def profile(offer: Offer | Qos) -> QoSProfile:
+    """How a topic is offered, as rclpy wants it."""
+    offer = offer if isinstance(offer, Offer) else Offer(qos=offer)
+    qos = offer.qos
+    durations = {
+        name: Duration(nanoseconds=value)
+        for name in ("deadline", "lifespan", "liveliness_lease_duration")
+        if (value := getattr(offer, f"{name}_ns")) is not None
+    }
+    return QoSProfile(
+        reliability=ReliabilityPolicy[qos.reliability.upper()],
+        durability=DurabilityPolicy[qos.durability.upper()],
+        history=HistoryPolicy[qos.history.upper()],
+        depth=qos.depth,
+        liveliness=LivelinessPolicy[offer.liveliness.upper()],
+        avoid_ros_namespace_conventions=offer.avoid_ros_namespace_conventions,
+        **durations,
+    )

@@ -1,0 +1,191 @@
+"""The orchestrator lists pipelines, configures, activates and deactivates them, by hand and by the policies of a plan.
+
+The pipelines are nodes of their own, in the orchestrator's namespace, by the names that the plan gives them.
+"""
+
+import time
+from functools import partial
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from fieldplay_interfaces.msg import Pipeline
+from fieldplay_interfaces.srv import ListPipelines, SwitchPipeline
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import Float64
+
+from fieldplay.core.errors import UsageError
+from fieldplay_cdff.orchestration.orchestration import (
+    CLEANUP,
+    CONFIGURE,
+    GONE,
+    INACTIVE,
+    ManagedPipeline,
+    NeededTransition,
+    Orchestration,
+)
+from fieldplay_cdff.orchestration.plan import plan_file, plan_of_file
+from fieldplay_cdff.pipeline.chains import source_of, topic_of
+from fieldplay_ros.host import given
+
+TICK_S = 0.2
+ASK_AGAIN_S, GONE_S = 2.0, 10.0  # where no answer comes: a first one may be lost while nodes find each other
+QUALITY = "quality"
+
+
+class Orchestrator(Node):
+    """Asks for the transitions that an Orchestration finds needed, and tells it how they end."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("orchestrator", **options)
+        plan = plan_of_file(plan_file(given(self, "plan", "", "the plan: its name, or its file")))
+        self._orchestration = Orchestration(plan)
+        self._pending: dict[str, tuple[Future, float]] = {}  # states that were asked for, and when
+        self._answered_s: dict[str, float] = {}
+        self._changing: dict[str, tuple[Any, Future, float]] = {}  # what was asked for by which client, and when
+        self._changes = {name: self._client(ChangeState, name, "change_state") for name in plan.pipelines}
+        self._states = {name: self._client(GetState, name, "get_state") for name in plan.pipelines}
+        self._setters = {name: self._client(SetParameters, name, "set_parameters") for name in plan.pipelines}
+        for name, own in plan.pipelines.items():
+            description = source_of(own.dfpc).description
+            if any(port.name == QUALITY for port in description.outputs):
+                topic = f"{topic_of(description)}/{QUALITY}"
+                self.create_subscription(Float64, topic, partial(self._hear_quality, name), 10)
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._hear_failures, 10)
+        self.create_service(ListPipelines, "~/pipelines", self._list)
+        self.create_service(SwitchPipeline, "~/activate", self._activate)
+        self.create_service(SwitchPipeline, "~/deactivate", self._deactivate)
+        self.create_service(SwitchPipeline, "~/configure", self._configure)
+        self._ticks = self.create_timer(TICK_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _client(self, kind: Any, name: str, service: str) -> Any:
+        return self.create_client(kind, f"{name}/{service}")
+
+    def _tick(self) -> None:
+        now_s = time.monotonic()
+        for name in self._states:
+            self._ask_state(name, now_s)
+            self._expire_change(name, now_s)
+        for step in self._orchestration.needed(now_s):
+            self._change(step)
+        while self._orchestration.news:
+            self.get_logger().info(self._orchestration.news.pop(0))
+
+    def _ask_state(self, name: str, now_s: float) -> None:
+        """Ask a pipeline for its state, unless it has been asked; who does not answer in time is gone."""
+        client = self._states[name]
+        if not client.service_is_ready() or now_s - self._answered_s.get(name, now_s) > GONE_S:
+            self._orchestration.hear_state(name, GONE)
+        if name in self._pending:
+            future, since_s = self._pending[name]
+            if now_s - since_s < ASK_AGAIN_S:
+                return
+            client.remove_pending_request(future)
+            del self._pending[name]
+        if client.service_is_ready():
+            future = client.call_async(GetState.Request())
+            self._pending[name] = future, now_s
+            future.add_done_callback(partial(self._take_state, name))
+
+    def _take_state(self, name: str, future: Future) -> None:
+        self._pending.pop(name, None)
+        if future.result() is not None:
+            self._answered_s[name] = time.monotonic()
+            self._orchestration.hear_state(name, future.result().current_state.label)
+
+    def _expire_change(self, name: str, now_s: float) -> None:
+        """Await a transition no longer whose answer does not come; the pipeline's state tells what became of it."""
+        client, future, since_s = self._changing.get(name, (None, None, now_s))
+        if client is not None and now_s - since_s > GONE_S:
+            client.remove_pending_request(future)
+            del self._changing[name]
+            self._orchestration.forget(name)
+
+    def _change(self, step: NeededTransition, then: list[NeededTransition] | None = None) -> None:
+        """Ask for a transition, and for those behind it once it is done."""
+        self._orchestration.begin(step)
+        request = ChangeState.Request(transition=Transition(label=step.transition))
+        client = self._changes[step.pipeline]
+        future = client.call_async(request)
+        self._changing[step.pipeline] = client, future, time.monotonic()
+        future.add_done_callback(partial(self._take_change, step, then or []))
+
+    def _take_change(self, step: NeededTransition, then: list[NeededTransition], future: Future) -> None:
+        self._changing.pop(step.pipeline, None)
+        answer = future.result()
+        is_done = answer is not None and answer.success
+        self._orchestration.finish(step, is_done=is_done, now_s=time.monotonic())
+        if is_done and then:
+            self._change(then[0], then[1:])
+
+    def _hear_quality(self, name: str, message: Float64) -> None:
+        self._orchestration.hear_quality(name, message.data, time.monotonic())
+
+    def _hear_failures(self, message: DiagnosticArray) -> None:
+        """What pipelines say on /diagnostics of what stopped them."""
+        for status in message.status:
+            name = status.name.partition(":")[0]
+            if status.message and name in self._orchestration.pipelines:
+                self._orchestration.hear_failure(name, status.message)
+
+    def _list(self, request: Any, response: Any) -> Any:
+        del request
+        response.threads = self._orchestration.plan.threads
+        response.pipelines = [self._told(own) for own in self._orchestration.pipelines.values()]
+        return response
+
+    def _told(self, own: ManagedPipeline) -> Pipeline:
+        return Pipeline(
+            name=own.plan.name,
+            node=self.resolve_service_name(own.plan.name),
+            state=own.state,
+            threads=own.plan.threads,
+            is_wanted=own.is_wanted,
+            quality=own.quality,
+            told=own.told,
+        )
+
+    def _activate(self, request: Any, response: Any) -> Any:
+        return self._switched(request, response, self._orchestration.switch_on)
+
+    def _deactivate(self, request: Any, response: Any) -> Any:
+        return self._switched(request, response, self._orchestration.switch_off)
+
+    def _switched(self, request: Any, response: Any, act: Any) -> Any:
+        """Take in what is wanted; the transitions follow, and ~/pipelines tells how far they are."""
+        try:
+            if request.settings:
+                raise UsageError("settings are for configuring alone")
+            act(request.name)
+            response.success = True
+        except UsageError as error:
+            response.message = str(error)
+        return response
+
+    def _configure(self, request: Any, response: Any) -> Any:
+        """Set the parameters of a pipeline's steps, and configure it anew; that follows, as ~/pipelines tells."""
+        try:
+            self._orchestration.require_idle(request.name)
+        except UsageError as error:
+            response.message = str(error)
+            return response
+        name = request.name
+        steps = [NeededTransition(name, CONFIGURE)]
+        if self._orchestration.pipelines[name].state == INACTIVE:
+            steps.insert(0, NeededTransition(name, CLEANUP))
+        self._orchestration.begin(steps[0])
+        if request.settings:
+            value = ParameterValue(type=ParameterType.PARAMETER_STRING_ARRAY, string_array_value=request.settings)
+            wanted = SetParameters.Request(parameters=[Parameter(name="settings", value=value)])
+            future = self._setters[name].call_async(wanted)
+            self._changing[name] = self._setters[name], future, time.monotonic()
+            future.add_done_callback(lambda _: self._change(steps[0], steps[1:]))
+        else:
+            self._change(steps[0], steps[1:])
+        response.success = True
+        return response

@@ -1,0 +1,390 @@
+"""The player node: an archive as live topics, with rosbag2's services."""
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from types import FrameType
+from typing import Any, NoReturn
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from rclpy.timer import Timer
+from std_msgs.msg import String
+
+from fieldplay.bags.channels import Qos
+from fieldplay.core.ends import end_with_launch, letting_go
+from fieldplay.core.errors import UsageError, UserError, counted
+from fieldplay.datasets.archive import WARNING, Archive
+from fieldplay.datasets.registry import open_dataset, spec_of_archive
+from fieldplay.player.dds_profile import use_profile
+from fieldplay.player.garbage import seldom_collected
+from fieldplay.player.options import PlayOptions
+from fieldplay.player.playback import WAITING, Playback
+from fieldplay.player.player_state import (
+    awaited,
+    beginning,
+    diagnostics,
+    ending,
+    is_behind,
+)
+from fieldplay.player.player_time import wake_exactly
+from fieldplay.player.program import program_of_archive, reader_of_feeds
+from fieldplay.player.qos_overrides import overrides_from_file
+from fieldplay.player.read_ahead import Workers
+from fieldplay.streams.feed import Feed
+from fieldplay.topics.checks import check_settings
+from fieldplay.topics.moving_frames import check_switches, live_switches
+from fieldplay.topics.selection import is_topic_name
+from fieldplay_ros.live_sink import (
+    CLOCK,
+    LiveTopics,
+    message_class,
+    profile,
+)
+from fieldplay_ros.player_parameters import (
+    PARAMETERS,
+    options_of_parameters,
+    parameters_by_name,
+    switches_of_parameters,
+)
+from fieldplay_ros.player_services import offer_services
+from fieldplay_ros.service_thread import ServiceThread
+
+NAME = "player"
+UNIT_MISMATCH = "unit_mismatch"
+MB = 1_000_000
+DONE, FAILED = 0, 1
+LOOK_S = 0.1  # how often it is looked for who is waited for
+SETTLE_S = 0.3  # a subscriber that is known here may not know of the topic yet
+LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: without our settings, DDS asks every 3 s
+HEED_S = 0.5
+RCLPY_OWN = re.compile(r"(use_sim_time|start_type_description_service|qos_overrides\..*)$")
+SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
+
+
+class _Interrupted(BaseException):
+    """The user, or the system, wants an end before playing has begun; no Exception that a library may catch."""
+
+
+class Player(Node):
+    """The topics, the services, and the state once a second."""
+
+    def __init__(self, archive: Archive, options: PlayOptions, workers: Workers) -> None:
+        namespace = options.selection.namespace or ""
+        super().__init__(NAME, namespace=namespace)
+        declared_values(self)
+        declare_dataset_parameters(self, archive, options.selection.parameters)
+        check_switches(archive.spec, options.selection)
+        self.options = _without_clock(self, options)
+        self._archive = archive
+        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._group = ReentrantCallbackGroup()
+        tf = declared_switches(self, {**live_switches(archive.spec), **options.selection.tf})
+        selection = replace(options.selection, namespace=self.get_namespace(), tf=tf)
+        self._not_installed: dict[str, list[str]] = {}
+        try:
+            self._program, self._feeds = program_of_archive(archive, selection, is_left_out=self._is_left_out)
+        finally:
+            self._say_not_installed()
+        self._is_complete = False
+        self.topics = LiveTopics(
+            self,
+            self._feeds,
+            overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
+            with_clock=self.options.clock_hz > 0,
+            rate=self.options.rate,
+        )
+        self.playback = Playback(
+            self._program,
+            reader_of_feeds(self._feeds, self._program, workers),
+            self.topics,
+            self.options,
+            changed=workers.changed,
+            tell=self.get_logger().warning,
+        )
+        self._offer_description(options.urdf)
+        offer_services(self, self.playback, self._group)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._every(1.0, self.publish_state)
+        if options.waits:
+            self.get_logger().info(f"waits for {awaited(options)}")
+            self._look_again = self._every(LOOK_S, self._look_for_subscribers)
+        if options.waits and options.wait_timeout_s:
+            self._timeout = self._every(options.wait_timeout_s, self._begin_anyway)
+        self.get_logger().info(beginning(archive, self._program, self._feeds, options))
+
+    def publish_state(self) -> None:
+        """Tell how playing stands."""
+        status = self.playback.status()
+        values = diagnostics(status, self._program, self._feeds, self._archive.defects.total)
+        values["subscribers"] = str(self.topics.subscribers)
+        told = DiagnosticStatus(
+            level=DiagnosticStatus.WARN if is_behind(status) else DiagnosticStatus.OK,
+            name=f"{self.get_fully_qualified_name()}: playing",
+            message=f"behind by {values['lag']} s" if is_behind(status) else status.state,
+            hardware_id=self._archive.spec.name,
+            values=[KeyValue(key=key, value=value) for key, value in values.items()],
+        )
+        message = DiagnosticArray(status=[told])
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+
+    def say_mismatches(self) -> None:
+        """Tell which settings of the dataset the data contradict, before they are believed; what a bag lacks, too."""
+        for line in self._archive.warnings if self._archive.bag is not None else ():
+            self.get_logger().warning(line.removeprefix(WARNING))
+        check_settings(self._archive)
+        for defect in self._archive.defects.kept:
+            if defect.kind == UNIT_MISMATCH:
+                self.get_logger().warning(str(defect))
+
+    def say_end(self) -> None:
+        """Tell what was played, and what was not and why."""
+        self.publish_state()
+        first, *rest = ending(self.playback.status(), self._archive.defects)
+        self.get_logger().info(first)
+        for line in rest:
+            self.get_logger().warning(line)
+
+    def _is_left_out(self, feed: Feed) -> bool:
+        """Whether nothing can be sent on a topic of a bag: its type is not installed here, or the clock is ours."""
+        if self._archive.bag is None:
+            return False
+        if feed.topic == CLOCK and self.options.clock_hz:
+            self.get_logger().warning(f"{CLOCK} of the bag is left out: the player's own is asked for")
+            return True
+        if not is_topic_name(feed.topic):
+            why = f"ROS 2 allows no such topic name; --remap {feed.topic}:=NAME gives it another"
+            self.get_logger().warning(f"{feed.topic} is left out: {why}")
+            return True
+        try:
+            message_class(feed.msgtype)
+        except UsageError:
+            self._not_installed.setdefault(feed.msgtype.partition("/")[0], []).append(feed.topic)
+            return True
+        return False
+
+    def _say_not_installed(self) -> None:
+        """Name the topics that are left out because their types are not installed, a line for each package."""
+        for package, topics in self._not_installed.items():
+            what = f"{counted(len(topics), 'topic')} with types that this ROS 2 does not have: {', '.join(topics)}"
+            self.get_logger().warning(f"{package}: left out {what}")
+
+    def _offer_description(self, urdf: Path | None) -> None:
+        if urdf is None:
+            return
+        try:
+            text = urdf.read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"urdf: {urdf}: {error}") from None
+        offer = profile(Qos(durability="transient_local", depth=1))
+        self._description = self.create_publisher(String, "robot_description", offer)
+        self._description.publish(String(data=text))
+
+    def _every(self, seconds: float, act: Callable[[], None]) -> Timer:
+        return self.create_timer(seconds, act, callback_group=self._group, clock=self._steady)
+
+    def _look_for_subscribers(self) -> None:
+        enough = self.topics.subscribers >= self.options.wait_for_subscribers
+        if enough and not self._is_complete and not self.topics.unheard(self.options.wait_for_streams):
+            self._is_complete = True
+            self.destroy_timer(self._look_again)  # one that is merely cancelled wakes those who wait
+            self._settled = self._every(SETTLE_S, self._begin)
+
+    def _begin(self) -> None:
+        self.destroy_timer(self._settled)
+        self.playback.release()
+
+    def _begin_anyway(self) -> None:
+        self.destroy_timer(self._timeout)
+        if self._is_complete:
+            return
+        self.destroy_timer(self._look_again)
+        if self.playback.status().state == WAITING:
+            wanted = self.options.wait_for_subscribers
+            lacking = [f"{self.topics.subscribers} of {wanted} subscribers"] if wanted else []
+            lacking += self.topics.unheard(self.options.wait_for_streams)
+            self.get_logger().warning(f"begins with {', '.join(lacking)}")
+        self.playback.release()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program `player`: plays what its parameters say; the exit code."""
+    sys.setswitchinterval(SWITCH_S)
+    interrupted = Event()
+    try:
+        _on_signal(partial(_interrupt, interrupted))
+        use_profile()
+        end_with_launch()
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        return _play_what_is_given(interrupted)
+    except (UserError, OSError) as error:
+        sys.stderr.write(f"{NAME}: {error}\n")
+        return FAILED
+    except _Interrupted:
+        return DONE
+    finally:
+        with letting_go():
+            rclpy.try_shutdown()
+        ignore_signals()
+
+
+def ignore_signals() -> None:
+    """What has ended well is not to be killed while Python ends: a launch sends SIGINT beside the terminal's."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _play_what_is_given(interrupted: Event) -> int:
+    values, others, namespace = given_values()
+    options = options_of_parameters(values, namespace)
+    if not values["archive"]:
+        raise UsageError("archive: expected the folder or file to play, got nothing")
+    path, dataset = Path(str(values["archive"])).expanduser(), str(values["dataset"]) or None
+    if others:
+        spec = spec_of_archive(path, dataset)
+        dataset, own = spec.name, parameters_by_name(spec, others)
+        selection = replace(options.selection, parameters={**options.selection.parameters, **own})
+        options = replace(options, selection=selection)
+    return play(path, dataset, options, interrupted)
+
+
+def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Event | None = None) -> int:
+    """Play until the archive's end or a signal; rclpy is initialised without its handlers, ours stay in place.
+
+    Where a signal has come already, as `interrupted` tells, nothing is played.
+    """
+    with seldom_collected(), open_dataset(path, dataset, options.selection.parameters) as archive:
+        namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
+        options = replace(options, selection=replace(options.selection, namespace=namespace))
+        if options.skip_gaps_s is None:
+            options = replace(options, skip_gaps_s=archive.spec.skip_gaps_s)
+        with Workers(limit=round(options.read_ahead_mb * MB)) as workers:
+            player = Player(archive, options, workers)
+            player.say_mismatches()
+            try:
+                return _run(player, interrupted or Event())
+            finally:
+                with letting_go():
+                    player.destroy_node()
+
+
+def _run(player: Player, interrupted: Event) -> int:
+    """Play in one thread, answer in others, and wait here, where signals arrive."""
+    done, woken = Event(), Event()
+
+    def end(*_: object) -> None:
+        """Take no lock of playback's: the thread that holds it may wait for one of this thread's."""
+        interrupted.set()
+        woken.set()
+
+    def stop_when_interrupted() -> None:
+        woken.wait()
+        if interrupted.is_set():
+            player.playback.stop()
+
+    Thread(target=stop_when_interrupted, name="stop", daemon=True).start()
+    _on_signal(end)
+    if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
+        woken.set()
+    with (
+        seldom_collected(),  # once more: what the opening has made is not looked at either
+        player.topics.held(),
+        ThreadPoolExecutor(1, "play", wake_exactly) as thread,
+    ):
+        playing = thread.submit(player.playback.run)
+        playing.add_done_callback(lambda _: done.set())
+        with ServiceThread(player):  # only now: an answer waits until playing has begun
+            wait_heeding_signals(done)
+            playing.result()
+            player.say_end()
+            woken.set()  # so that the thread that stops playback ends as well
+            is_received = interrupted.is_set() or player.topics.wait_until_received(LAST_WORDS_S, interrupted.is_set)
+            if not is_received and not interrupted.is_set():
+                player.get_logger().warning("a subscriber has not taken the last messages")
+    return DONE
+
+
+def wait_heeding_signals(done: Event) -> None:
+    """Wait in the main thread, whose handlers run only while it does: a wait without end may miss a signal for ever.
+
+    It does where another thread takes the signal, or where that comes just before the wait.
+    """
+    while not done.wait(HEED_S):
+        pass
+
+
+def given_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """The values of the player's parameters, those of other names, and the namespace if one is given.
+
+    They are known before the player can be made: the dataset decides which others there are.
+    """
+    probe = Node(
+        NAME, enable_rosout=False, start_parameter_services=False, automatically_declare_parameters_from_overrides=True
+    )
+    try:
+        namespace = probe.get_namespace().strip("/")
+        given = {name: parameter.value for name, parameter in probe.get_parameters_by_prefix("").items()}
+        values = {name: given.get(name, parameter.default) for name, parameter in PARAMETERS.items()}
+        others = {name: value for name, value in given.items() if name not in values and not RCLPY_OWN.match(name)}
+        return values, others, namespace or None
+    finally:
+        with letting_go():  # two of one name at a time would leave the player without its name
+            probe.destroy_node()
+
+
+def declared_values(node: Node) -> dict[str, Any]:
+    """Declare all parameters; their values."""
+    return {name: _declared(node, name, parameter.default, parameter.help) for name, parameter in PARAMETERS.items()}
+
+
+def declare_dataset_parameters(node: Node, archive: Archive, chosen: Mapping[str, Any]) -> None:
+    """Declare the dataset's parameters with the values in use, so that they can be listed and described."""
+    for name, parameter in archive.spec.parameters.items():
+        choices = f" One of {', '.join(map(str, parameter.choices))}." if parameter.choices else ""
+        _declared(node, name, chosen.get(name, parameter.default), parameter.help + choices)
+
+
+def declared_switches(node: Node, defaults: dict[str, bool]) -> dict[str, bool]:
+    """Declare the switches of the dataset's tf; how they stand."""
+    meaning = "A switch of the dataset's tf; odom_tf of one that a node computes: whether it does."
+    return switches_of_parameters({name: _declared(node, name, value, meaning) for name, value in defaults.items()})
+
+
+def _declared(node: Node, name: str, default: Any, meaning: str) -> Any:
+    descriptor = ParameterDescriptor(description=meaning, read_only=True, dynamic_typing=True)
+    return node.declare_parameter(name, default, descriptor).value
+
+
+def _without_clock(node: Node, options: PlayOptions) -> PlayOptions:
+    """/clock would tell the archive's time, which messages stamped anew do not have."""
+    if options.stamps == "now" and options.clock_hz:
+        node.get_logger().warning("clock: with stamps:=now there is no /clock, the messages have the time of day")
+        return replace(options, clock_hz=0.0)
+    return options
+
+
+def _on_signal(handler: Callable[..., object]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+
+
+def _interrupt(interrupted: Event, number: int, frame: FrameType | None) -> NoReturn:
+    interrupted.set()
+    ignore_signals()  # a second one must not disturb what cleans up after the first
+    raise _Interrupted(signal.Signals(number).name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

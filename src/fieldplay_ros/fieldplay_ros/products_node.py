@@ -1,0 +1,222 @@
+"""The node of a store of products: it answers queries, gives products, and forgets them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate, chain, islice
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from fieldplay_interfaces import msg, srv
+from geometry_msgs.msg import Point
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from fieldplay.core.errors import UsageError, UserError
+from fieldplay.core.stamps import NS_PER_S
+from fieldplay_cdff.products.product import (
+    EVERYTHING,
+    Extent,
+    InputSpan,
+    Producer,
+    Product,
+    ProductMessage,
+    ProductQuery,
+    SensorPose,
+    StoreError,
+    digest_of,
+)
+from fieldplay_cdff.products.store import ProductStore
+from fieldplay_ros.host import given, message_class, ns_of
+
+USUAL, MOST = 1000, 10_000  # records in one answer
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class ProductsNode(Node):
+    """The store in a folder, which pipelines may write to meanwhile."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("products", **options)
+        folder = given(self, "store", "", "the folder of the store, which is made where there is none")
+        if not folder:
+            raise UsageError("store: expected the folder of a store of products")
+        self._store = ProductStore(Path(folder).expanduser(), is_written=True, tell=self.get_logger().warning)
+        self._senders: dict[tuple[str, str], Any] = {}
+        self.create_service(srv.StoreProduct, "~/store", self._answers(self._keep))
+        self.create_service(srv.FindProducts, "~/find", self._answers(self._find))
+        self.create_service(srv.GetProduct, "~/get", self._answers(self._get))
+        self.create_service(srv.ForgetProducts, "~/forget", self._answers(self._forget))
+
+    def _answers(self, act: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
+        """A service: what goes wrong is a sentence in its answer."""
+
+        def callback(request: Any, response: Any) -> Any:
+            with _told(response):
+                act(request, response)
+            return response
+
+        return callback
+
+    def _keep(self, request: Any, response: Any) -> None:
+        messages = messages_of_bytes(request.product.topics, request.product.types, bytes(request.data), request.sizes)
+        stored_ns = self.get_clock().now().nanoseconds
+        response.id = self._store.add(product_of_message(request.product, messages, stored_ns), messages).id
+
+    def _find(self, request: Any, response: Any) -> None:
+        query = query_of_message(request.query)
+        response.count = self._store.count(query)
+        last = request.first + min(request.most or USUAL, MOST)
+        for product in islice(self._store.query(query), request.first, last):
+            response.products.append(message_of_product(product))
+
+    def _get(self, request: Any, response: Any) -> None:
+        messages = self._store.messages(request.id)
+        product = next(self._store.query(ProductQuery(ids=(request.id,))))
+        response.product = message_of_product(product)
+        response.data = b"".join(message.data for message in messages)
+        response.sizes = [len(message.data) for message in messages]
+        for message in messages if request.publish else ():
+            self._publish(message)
+
+    def _publish(self, message: ProductMessage) -> None:
+        topic = f"~/{message.topic.strip('/').rpartition('/')[2]}"
+        key = (topic, message.msgtype)
+        if key not in self._senders:
+            self._senders[key] = self.create_publisher(message_class(message.msgtype), topic, LATCHED)
+        self._senders[key].publish(message.data)
+
+    def _forget(self, request: Any, response: Any) -> None:
+        query = query_of_message(request.query)
+        if query == EVERYTHING:
+            raise UsageError("expected which products are to be forgotten, got a query that says nothing")
+        response.count = self._store.forget(query)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def destroy_node(self) -> None:
+        """Let go of the store, then end the node."""
+        self.close()
+        super().destroy_node()
+
+
+@contextmanager
+def _told(response: Any) -> Iterator[None]:
+    try:
+        yield
+        response.success = True
+    except UserError as error:
+        response.message = str(error)
+
+
+def query_of_message(asked: Any) -> ProductQuery:
+    """What a message asks for: what is empty or zero says nothing."""
+    centre = (asked.centre.x, asked.centre.y, asked.centre.z)
+    return ProductQuery(
+        ids=tuple(int(id_) for id_ in asked.ids),
+        kinds=tuple(asked.kinds),
+        start_ns=ns_of(asked.start) or None,
+        end_ns=ns_of(asked.end) or None,
+        box=_box(asked.least, asked.most) if asked.has_box else None,
+        centre=centre if asked.has_sphere else None,
+        radius_m=asked.radius if asked.has_sphere else 0.0,
+        newest=asked.newest or None,
+    )
+
+
+def _box(least: Any, most: Any) -> Extent:
+    return Extent((least.x, least.y, least.z), (most.x, most.y, most.z))
+
+
+def message_of_product(product: Product) -> Any:
+    """The record of a product as a message."""
+    made = product.producer
+    found = msg.Product(
+        id=product.id, kind=product.kind, stamp=_time(product.stamp_ns), stored=_time(product.stored_ns),
+        frame=product.frame, topics=[topic for topic, _ in product.messages],
+        types=[msgtype for _, msgtype in product.messages],
+        quality=float("nan") if product.quality is None else product.quality,
+        size=product.size, digest=product.digest, dfpc=made.dfpc, implementation=made.implementation,
+        configuration=made.configuration, version=made.version,
+        input_ports=list(product.inputs), input_topics=[span.topic for span in product.inputs.values()],
+        input_first=[_time(span.first_ns) for span in product.inputs.values()],
+        input_last=[_time(span.last_ns) for span in product.inputs.values()],
+    )  # fmt: skip
+    if product.extent is not None:
+        found.has_extent = True
+        found.least, found.most = (_point(corner) for corner in product.extent)
+    if product.pose is not None:
+        found.has_pose = True
+        found.pose.pose.position = _point(product.pose.position)
+        turn = found.pose.pose.orientation
+        turn.x, turn.y, turn.z, turn.w = product.pose.orientation
+        found.pose.covariance = list(product.pose.covariance)
+    return found
+
+
+def messages_of_bytes(
+    topics: Sequence[str], types: Sequence[str], data: bytes, sizes: Sequence[int]
+) -> list[ProductMessage]:
+    """The messages that lie one behind the other; StoreError where their sizes are not those of the bytes."""
+    counts = {"topics": len(topics), "types": len(types), "sizes": len(sizes)}
+    if not topics or len(set(counts.values())) > 1:
+        raise StoreError(f"expected a topic, a type and a size of each message, got {counts}")
+    if sum(sizes) != len(data) or not all(sizes):
+        raise StoreError(f"expected messages of {len(data)} bytes together, none of them empty, got {list(sizes)}")
+    ends = list(accumulate(sizes))
+    return [
+        ProductMessage(topic, msgtype, data[end - size : end])
+        for topic, msgtype, size, end in zip(topics, types, sizes, ends, strict=True)
+    ]
+
+
+def product_of_message(told: Any, messages: Sequence[ProductMessage], stored_ns: int) -> Product:
+    """The product of a message; size and digest are those of its messages. StoreError tells what it lacks."""
+    if not (told.kind and told.frame):
+        raise StoreError(f"expected the kind and the frame of a product, got '{told.kind}' and '{told.frame}'")
+    lengths = {len(told.input_ports), len(told.input_topics), len(told.input_first), len(told.input_last)}
+    if len(lengths) > 1:
+        raise StoreError("expected a topic, a first and a last time of each input port")
+    spans = zip(told.input_ports, told.input_topics, told.input_first, told.input_last, strict=True)
+    pose = _pose(told.pose) if told.has_pose else None
+    extent = _box(told.least, told.most) if told.has_extent else None
+    numbers = [*(() if extent is None else chain(*extent))]
+    numbers += [] if pose is None else [*pose.position, *pose.orientation, *pose.covariance]
+    if not all(map(isfinite, numbers)):
+        raise StoreError("expected numbers as pose and extent, got NaN or what is without end")
+    return Product(
+        kind=told.kind, stamp_ns=ns_of(told.stamp), stored_ns=stored_ns, frame=told.frame,
+        messages=tuple((each.topic, each.msgtype) for each in messages),
+        size=sum(len(each.data) for each in messages), digest=digest_of(messages),
+        producer=Producer(
+            dfpc=told.dfpc, implementation=told.implementation, configuration=told.configuration, version=told.version
+        ),
+        inputs={
+            port: InputSpan(topic=topic, first_ns=ns_of(first), last_ns=ns_of(last))
+            for port, topic, first, last in spans
+        },
+        pose=pose, extent=extent,
+        quality=float(told.quality) if isfinite(told.quality) else None,
+    )  # fmt: skip
+
+
+def _pose(told: Any) -> SensorPose:
+    place, turn = told.pose.position, told.pose.orientation
+    return SensorPose(
+        position=(place.x, place.y, place.z),
+        orientation=(turn.x, turn.y, turn.z, turn.w),
+        covariance=tuple(map(float, told.covariance)),
+    )
+
+
+def _point(values: Any) -> Point:
+    x, y, z = values
+    return Point(x=float(x), y=float(y), z=float(z))
+
+
+def _time(stamp_ns: int) -> Time:
+    seconds, rest = divmod(stamp_ns, NS_PER_S)
+    return Time(sec=seconds, nanosec=rest)

@@ -1,0 +1,43 @@
+from setuptools import find_packages, setup
+
+NAME = "fieldplay_ros"
+COMPUTATIONS = (
+    "ackermann_odometry",
+    "arm_tcp",
+    "joint_transforms",
+    "lander_arm_tcp",
+    "odometry_path",
+    "skid_steer_odometry",
+    "wheel_odometry",
+    "wheel_poses",
+)
+FUSION = (
+    "odometry_evaluation",
+    "orchestrator",
+    "overlay",
+    "pipeline",
+    "products",
+    "sensor_integrity",
+)
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="The nodes: the player, computations, pipelines and their orchestration, overlays, the live view.",
+    license="Apache-2.0",
+    packages=find_packages(exclude=["test*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (f"share/{NAME}", ["package.xml"]),
+    ],
+    package_data={NAME: ["py.typed"]},
+    entry_points={
+        "console_scripts": [
+            "player = fieldplay_ros.player_node:main",
+            *(f"{node} = {NAME}.computation_programs:{node}" for node in COMPUTATIONS),
+            *(f"{node} = {NAME}.fusion_programs:{node}" for node in FUSION),
+        ]
+    },
+    extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest
+    zip_safe=True,
+)

@@ -1,0 +1,170 @@
+"""The node of InSight's arm as others see it, in this process: which tool a row has, and what is left out."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped, Vector3Stamped
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, UInt8
+from tf2_msgs.msg import TFMessage
+
+from fieldplay.kinematics.lander_arm import JOINTS, pose_of_tool
+from fieldplay.kinematics.lander_arm_outputs import FRAMES, lander_model_from_settings
+from fieldplay_ros.computation_programs import lander_arm_tcp
+from fieldplay_testing.lander_arm_settings import arm_settings
+from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+START = 1548775190
+MODEL = lander_model_from_settings(arm_settings())
+REACHING = [-0.12, -0.5, 1.51, 0.1]
+BLADE, GRAPPLE, IDC = 0, 5, 3
+
+
+class Stage(NodeStage):
+    """The node under test, one that plays and listens, and what both turn on."""
+
+    def __init__(self) -> None:
+        super().__init__("mars")
+        self.heard: dict[str, list[Any]] = {}
+        kinds = {"tcp": PoseStamped, "tcp_pot": PoseStamped, "tcp_deflected": PoseStamped, "tcp_error": Vector3Stamped}
+        for topic, kind in {**kinds, "/tf": TFMessage}.items():
+            self.heard[topic] = []
+            self.audience.create_subscription(kind, topic, self.heard[topic].append, 500)
+        self.tool = self.audience.create_publisher(UInt8, "tool", LATCHED)
+        self.phase = self.audience.create_publisher(UInt8, "grapple/phase", LATCHED)
+        self.geometry = self.audience.create_publisher(Float64MultiArray, "arm/geometry", LATCHED)
+        self.joints = self.audience.create_publisher(JointState, "joint_states", 500)
+        self.pots = self.audience.create_publisher(JointState, "joint_states_pot", 500)
+        self.archived = self.audience.create_publisher(PoseStamped, "archived/tool_enc", 500)
+
+    def start(self, **parameters: Any) -> None:
+        """Make the node under test, and wait until both hear each other."""
+        settings = {name: _floats(value) for name, value in arm_settings(**parameters).items()}
+        self.add(lander_arm_tcp.node, settings)
+        sent = (self.tool, self.phase, self.geometry, self.joints, self.pots, self.archived)
+        self.wait(lambda: all(publisher.get_subscription_count() for publisher in sent))
+        self.wait(lambda: all(self.audience.count_publishers(self.resolved(topic)) for topic in self.heard))
+
+    def resolved(self, topic: str) -> str:
+        return topic if topic.startswith("/") else f"/mars/{topic}"
+
+    def told(self) -> object:
+        return {topic: len(heard) for topic, heard in self.heard.items()}
+
+    def move(self, tenth: int, angles: list[float], publisher: Any = None) -> None:
+        """A joint state so many tenths of a second after the start."""
+        message = JointState(name=list(JOINTS), position=angles)
+        message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
+        (publisher or self.joints).publish(message)
+
+    def places(self, topic: str) -> list[list[float]]:
+        poses = [message.pose.position for message in self.heard[topic]]
+        return [[place.x, place.y, place.z] for place in poses]
+
+
+def _floats(value: Any) -> Any:
+    return [float(item) for item in value] if isinstance(value, list) else value
+
+
+ros = ros_fixture()
+stage = stage_fixture(Stage)
+
+
+def test_each_row_has_the_tool_that_was_active_when_it_was_sent_however_late_it_is_read(stage: Stage) -> None:
+    stage.start()
+    tools = [GRAPPLE, BLADE, BLADE, IDC, GRAPPLE, BLADE]
+    for tenth, tool in enumerate(tools):
+        stage.tool.publish(UInt8(data=tool))
+        stage.move(tenth, [*REACHING[:3], 0.1 * tenth])
+        stage.executor.spin_once(timeout_sec=0.0)  # some are read meanwhile, most are not
+    stage.wait(lambda: len(stage.heard["tcp"]) == len(tools))
+    names = [MODEL.arm.numbering[tool] for tool in tools]
+    expected = [pose_of_tool(MODEL.arm, name, [*REACHING[:3], 0.1 * tenth])[:3, 3] for tenth, name in enumerate(names)]
+    np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
+
+
+def test_before_a_tool_is_known_there_are_frames_and_no_pose(stage: Stage) -> None:
+    stage.start()
+    stage.move(0, REACHING)
+    stage.wait(lambda: len(stage.heard["/tf"]) == 1)
+    stage.tool.publish(UInt8(data=77))
+    stage.move(1, REACHING)
+    stage.wait(lambda: len(stage.heard["/tf"]) == 2)
+    stage.tool.publish(UInt8(data=BLADE))
+    stage.move(2, REACHING)
+    stage.wait(lambda: len(stage.heard["/tf"]) == 3 and stage.heard["tcp"])
+    assert [message.header.stamp.nanosec for message in stage.heard["tcp"]] == [200_000_000]
+    assert [edge.child_frame_id for edge in stage.heard["/tf"][0].transforms] == list(FRAMES)
+
+
+def test_the_bent_arm_carries_what_the_grapple_holds_and_the_pots_have_a_pose_of_their_own(stage: Stage) -> None:
+    stage.start(dh_set="naif")
+    stage.tool.publish(UInt8(data=GRAPPLE))
+    stage.phase.publish(UInt8(data=3))
+    straight = [*REACHING[:3], 0.0]
+    stage.move(0, straight)
+    stage.move(0, REACHING, stage.pots)
+    stage.wait(lambda: stage.heard["tcp_deflected"] and stage.heard["tcp_pot"])
+    (straight_place,), (bent_place,) = stage.places("tcp"), stage.places("tcp_deflected")
+    moved = (np.array(bent_place) - straight_place) * 1e3
+    np.testing.assert_allclose(moved, (-11.015274, -9.387336, 21.164884), atol=2e-5)
+    np.testing.assert_allclose(
+        stage.places("tcp_pot")[0], pose_of_tool(MODEL.arm, "grapple", REACHING)[:3, 3], atol=1e-12
+    )
+
+
+def test_the_error_is_ours_less_the_archive_s_where_the_archive_has_that_time(stage: Stage) -> None:
+    stage.start()
+    stage.tool.publish(UInt8(data=BLADE))
+    archived = PoseStamped()
+    archived.header.stamp.sec, archived.header.stamp.nanosec = START, 100_000_000
+    place = pose_of_tool(MODEL.arm, "blade_1", REACHING)[:3, 3]
+    archived.pose.position.x, archived.pose.position.y, archived.pose.position.z = (place - [0.001, 0, 0.002]).tolist()
+    stage.archived.publish(archived)
+    stage.move(0, REACHING)
+    stage.move(1, REACHING)
+    stage.wait(lambda: len(stage.heard["tcp"]) == 2 and stage.heard["tcp_error"])
+    (error,) = stage.heard["tcp_error"]
+    assert [error.vector.x, error.vector.y, error.vector.z] == pytest.approx([0.001, 0, 0.002], abs=1e-12)
+    assert error.header.frame_id == "payload"
+
+
+def test_the_archive_s_own_numbers_hold_from_when_they_are_told(stage: Stage) -> None:
+    stage.start()
+    stage.tool.publish(UInt8(data=GRAPPLE))
+    stage.move(0, REACHING)
+    own = np.full(40, np.nan)
+    own[36] = 0.35
+    stage.geometry.publish(Float64MultiArray(data=own.tolist()))
+    stage.move(1, REACHING)
+    stage.wait(lambda: len(stage.heard["tcp"]) == 2)
+    first, second = np.array(stage.places("tcp"))
+    np.testing.assert_allclose(second - first, (0.35 - 0.2993) * MODEL.arm.down, atol=1e-12)
+
+
+def test_settings_without_sense_are_refused_at_once(stage: Stage) -> None:
+    with pytest.raises(ValueError, match="dh_set: expected one of auto, naif, sis, got 'moon'"):
+        stage.start(dh_set="moon")
+
+
+def test_the_place_of_the_play_head_is_all_one_to_it(stage: Stage) -> None:
+    """It remembers no row: what a jump is told for, the frames and poses at the new place, it has at once."""
+    stage.start()
+    stage.tool.publish(UInt8(data=BLADE))
+    for tenth in (0, 1, 600, 0):  # on, a jump forward, and one back
+        stage.archived.publish(archived_at(tenth))
+        stage.move(tenth, [*REACHING[:3], 0.001 * tenth])
+    stage.wait(lambda: len(stage.heard["tcp_error"]) == len(stage.heard["/tf"]) == 4)
+    angles = [[*REACHING[:3], 0.001 * tenth] for tenth in (0, 1, 600, 0)]
+    expected = [pose_of_tool(MODEL.arm, MODEL.arm.numbering[BLADE], row)[:3, 3] for row in angles]
+    np.testing.assert_allclose(stage.places("tcp"), expected, atol=1e-12)
+    assert stage.audience.count_subscribers("/mars/player/jump") == 0
+
+
+def archived_at(tenth: int) -> PoseStamped:
+    message = PoseStamped()
+    message.header.stamp.sec, message.header.stamp.nanosec = START + tenth // 10, tenth % 10 * 100_000_000
+    return message

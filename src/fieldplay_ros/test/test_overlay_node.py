@@ -1,0 +1,190 @@
+"""The node as others see it, in this process: pictures with points, by tf or by a row of its own."""
+
+from array import array
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+import rclpy
+from geometry_msgs.msg import TransformStamped
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, PointCloud2
+from std_msgs.msg import Header
+from tf2_msgs.msg import TFMessage
+
+from fieldplay_ros.overlay import Overlay
+from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
+from sensor_msgs_py.point_cloud2 import create_cloud_xyz32
+
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+WIDTH, HEIGHT, FOCAL = 320, 240, 200.0
+GREY = 90
+# The camera looks where the laser does, 0.5 m to its right: optical axes of a frame that is forward left up.
+CAMERA_T_LASER = [0.0, -1.0, 0.0, -0.5, 0.0, 0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+LASER_T_CAMERA_QUATERNION = (-0.5, 0.5, -0.5, 0.5)
+LASER_T_CAMERA_PLACE = (0.0, -0.5, 0.0)
+
+
+def at(milliseconds: int, frame: str) -> Header:
+    header = Header(frame_id=frame)
+    header.stamp.sec, header.stamp.nanosec = 1000 + milliseconds // 1000, milliseconds % 1000 * 1_000_000
+    return header
+
+
+def column_of(left_m: float, forward_m: float) -> float:
+    """The column of the picture, by hand, of a point before the laser."""
+    return WIDTH / 2 - FOCAL * (left_m + 0.5) / forward_m
+
+
+class Stage(NodeStage):
+    """The node under test, and one that feeds it and hears it."""
+
+    def __init__(self) -> None:
+        super().__init__("argo")
+        self.heard: list[Image] = []
+        self.audience.create_subscription(Image, "camera/overlay", self.heard.append, 50)
+        self.images = self.audience.create_publisher(Image, "camera/image_raw", 50)
+        self.packed = self.audience.create_publisher(CompressedImage, "camera/image_raw/compressed", 50)
+        self.infos = self.audience.create_publisher(CameraInfo, "camera/camera_info", 50)
+        self.scans = self.audience.create_publisher(LaserScan, "laser/scan", 50)
+        self.clouds = self.audience.create_publisher(PointCloud2, "lidar/points", 50)
+        self.static = self.audience.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self.moving = self.audience.create_publisher(TFMessage, "/tf", 50)
+
+    def start(self, **parameters: Any) -> Overlay:
+        given = {"image": "camera/image_raw", "scan": "laser/scan", "size_px": 8.0, **parameters}
+        node = self.add(Overlay, given)
+        sources = [self.infos, self.packed if given["image"].endswith("compressed") else self.images, self.static]
+        sources += [self.moving, self.scans if given["scan"] else self.clouds]
+        self.wait(lambda: all(source.get_subscription_count() for source in sources))
+        self.wait(lambda: self.audience.count_publishers("/argo/camera/overlay"))
+        return node
+
+    def tell_place(self, publisher: Any, milliseconds: int = 0, forward_m: float = 0.0) -> None:
+        """The camera in the laser's frame on tf."""
+        edge = TransformStamped(header=at(milliseconds, "laser"), child_frame_id="camera")
+        place, turn = edge.transform.translation, edge.transform.rotation
+        place.x, place.y, place.z = LASER_T_CAMERA_PLACE
+        place.x += forward_m
+        turn.x, turn.y, turn.z, turn.w = LASER_T_CAMERA_QUATERNION
+        publisher.publish(TFMessage(transforms=[edge]))
+
+    def tell_camera(self) -> None:
+        k = [FOCAL, 0.0, WIDTH / 2, 0.0, FOCAL, HEIGHT / 2, 0.0, 0.0, 1.0]
+        info = CameraInfo(header=at(0, "camera"), width=WIDTH, height=HEIGHT, k=k, d=[0.0] * 5)
+        info.distortion_model = "plumb_bob"
+        self.infos.publish(info)
+
+    def show(self, milliseconds: int) -> None:
+        """A grey picture."""
+        data = array("B", bytes([GREY]) * (3 * WIDTH * HEIGHT))
+        header = at(milliseconds, "camera")
+        self.images.publish(
+            Image(header=header, width=WIDTH, height=HEIGHT, encoding="rgb8", step=3 * WIDTH, data=data)
+        )
+
+    def scan(self, milliseconds: int, forward_m: float) -> None:
+        """Nothing to the right, a point straight ahead, nothing to the left."""
+        ranges = [float("inf"), forward_m, float("nan")]
+        limits = {"range_min": 0.1, "range_max": 80.0}
+        header = at(milliseconds, "laser")
+        self.scans.publish(LaserScan(header=header, angle_min=-0.1, angle_increment=0.1, ranges=ranges, **limits))
+
+
+def pixels_of(message: Image) -> np.ndarray:
+    assert (message.encoding, message.step) == ("bgr8", 3 * message.width)
+    return np.frombuffer(message.data, np.uint8).reshape(message.height, message.width, 3)
+
+
+def is_marked(message: Image, column: float, row: float = HEIGHT / 2) -> bool:
+    """Whether a pixel has a colour, as the points have and the grey pictures and the legend's panel have not."""
+    blue, green, red = pixels_of(message)[round(row), round(column)].astype(int)
+    return bool(abs(red - blue) > 40 or abs(red - green) > 40)
+
+
+ros = ros_fixture()
+stage = stage_fixture(Stage)
+
+
+def test_the_point_of_the_nearest_scan_is_marked_in_each_picture(stage: Stage) -> None:
+    stage.start()
+    stage.tell_place(stage.static)
+    stage.tell_camera()
+    for milliseconds, forward_m in ((0, 2.0), (60, 4.0), (100, 8.0)):
+        stage.scan(milliseconds, forward_m)
+    stage.show(50)
+    stage.show(95)
+    stage.wait(lambda: len(stage.heard) == 2)
+    assert [image.header for image in stage.heard] == [at(50, "camera"), at(95, "camera")]
+    marked = [[is_marked(image, column_of(0, forward)) for forward in (2.0, 4.0, 8.0)] for image in stage.heard]
+    assert marked == [[False, True, False], [False, False, True]]
+    assert pixels_of(stage.heard[0])[20, 20].tolist() == [GREY] * 3
+
+
+def test_clouds_and_compressed_pictures_do_as_well(stage: Stage) -> None:
+    stage.start(image="camera/image_raw/compressed", scan="", cloud="lidar/points", range_m=[1.0, 5.0])
+    stage.tell_place(stage.static)
+    stage.tell_camera()
+    stage.clouds.publish(create_cloud_xyz32(at(0, "laser"), [[3.0, 0.0, 0.6], [-3.0, 0.0, 0.0], [np.nan, 0.0, 1.0]]))
+    _, packed = cv2.imencode(".png", np.full((HEIGHT, WIDTH, 3), GREY, np.uint8))
+    data = array("B", packed.tobytes())
+    stage.packed.publish(CompressedImage(header=at(0, "camera"), format="png", data=data))
+    stage.wait(lambda: stage.heard)
+    assert is_marked(stage.heard[0], column_of(0, 3), HEIGHT / 2 - FOCAL * 0.6 / 3)
+
+
+def test_a_row_of_its_own_is_used_in_place_of_tf(stage: Stage) -> None:
+    stage.start(camera_t_sensor=CAMERA_T_LASER)
+    stage.tell_camera()
+    stage.scan(0, 4.0)
+    stage.show(0)
+    stage.wait(lambda: stage.heard)
+    assert is_marked(stage.heard[0], column_of(0, 4))
+
+
+def test_a_picture_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
+    node = stage.start()
+    stage.scan(0, 4.0)
+    stage.show(0)
+    stage.scan(500, 4.0)
+    stage.tell_camera()
+    stage.tell_place(stage.moving, -100, forward_m=-2.0)
+    stage.wait(lambda: node._places.buffer.can_transform("camera", "laser", rclpy.time.Time()))
+    assert stage.heard == []
+    stage.tell_place(stage.moving, 100, forward_m=2.0)
+    stage.wait(lambda: stage.heard)
+    assert is_marked(stage.heard[0], column_of(0, 4))
+
+
+def test_the_motion_between_scan_and_picture_is_made_up_for_in_a_fixed_frame(stage: Stage) -> None:
+    """The laser is the root of the camera here; the floor lies under both, and they move forward by 1 m in 0.1 s."""
+    stage.start(fixed_frame="floor")
+    stage.tell_place(stage.static)
+    stage.tell_camera()
+    for milliseconds, x in ((0, 0.0), (100, 1.0), (200, 2.0)):
+        edge = TransformStamped(header=at(milliseconds, "floor"), child_frame_id="laser")
+        edge.transform.translation.x = x
+        stage.moving.publish(TFMessage(transforms=[edge]))
+    stage.scan(50, 4.0)
+    stage.show(150)
+    stage.scan(900, 4.0)
+    stage.wait(lambda: stage.heard)
+    assert is_marked(stage.heard[0], column_of(0, 3.0))
+    assert not is_marked(stage.heard[0], column_of(0, 4.0))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"scan": ""}, "expected a topic as scan or as cloud, got '' and ''"),
+        ({"cloud": "lidar/points"}, "expected a topic as scan or as cloud"),
+        ({"camera_t_sensor": [1.0, 2.0]}, "camera_t_sensor: expected 16 numbers, got 2"),
+        ({"range_m": [5.0, 2.0]}, "the second larger, got 5 2"),
+        ({"range_m": [5.0]}, "range_m: expected two numbers"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(ros: None, parameters: dict[str, Any], message: str) -> None:
+    given = {"scan": "laser/scan", **parameters}
+    with pytest.raises(ValueError, match=message):
+        Overlay(parameter_overrides=overrides_from(given))

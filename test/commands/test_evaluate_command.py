@@ -1,0 +1,299 @@
+"""`fieldplay evaluate`: the same of an archive and its bag, right by evo, and clear words where it cannot be."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+from evo.core import metrics, sync
+from evo.tools import file_interface
+from scipy.spatial.transform import Rotation
+
+from fieldplay.cli.main import main
+from fieldplay.evaluation.ways import Ways, chosen_topic, compared
+from fieldplay.geometry.frames import Frames
+from fieldplay.messages.batches import Topic
+from fieldplay.trajectories.evaluation import EvaluationSettings
+from fieldplay.trajectories.pose_topics import Way
+from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay_testing.walks import drifted, transforms, wander
+from support.sampled import Sampled
+from support.tiny_acfr import TinyAcfr
+from support.tiny_rosario import TinyRosario
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    assert main(["evaluate", *map(str, words), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def leaves(found: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and texts of what is told, by their places."""
+    if not isinstance(found, dict | list):
+        yield place, found
+        return
+    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+        yield from leaves(value, f"{place}/{key}")
+
+
+def near(value: Any) -> Any:
+    return pytest.approx(value, rel=1e-9, abs=1e-12) if isinstance(value, float) else value
+
+
+def error(found: dict[str, Any], name: str) -> dict[str, Any]:
+    (row,) = [row for row in found["errors"] if row["name"] == name]
+    return dict(row)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(["evaluate", *map(str, words)])
+    assert end.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_an_archive_and_its_bag_give_the_same(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    of_archive = evaluated(capsys, sampled_ameds.archive, "wheels/odom", "gnss/odom")
+    of_bag = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "/ameds/gnss/odom")
+    # Where numbers lie in memory decides how processors group them in a sum, and so the last of their bits.
+    assert dict(leaves(of_archive)) == {place: near(value) for place, value in leaves(of_bag)}
+    assert of_archive["pairs"] > 880
+    assert (of_archive["estimate"]["topic"], of_archive["truth"]["frame"]) == ("/ameds/wheels/odom", "map")
+    assert of_archive["truth"]["travelled_m"] > 5
+    assert 0 < error(of_archive, "relative error over 2 m")["median"] < 10
+
+
+def test_files_for_evo_hold_what_was_compared(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "tum"
+    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "se3", "--associate", "nearest", "--within", 0.02
+    found = evaluated(capsys, *words, "--tum", folder)
+    truth, estimate, aligned = (
+        file_interface.read_tum_trajectory_file(folder / f"{name}.tum")
+        for name in ("truth", "estimate", "estimate_aligned")
+    )
+    assert estimate.num_poses == found["estimate"]["poses"]
+    pairs = sync.associate_trajectories(truth, estimate, max_diff=0.02)
+    pairs[1].align(pairs[0])
+    metric = metrics.APE(metrics.PoseRelation.translation_part)
+    metric.process_data(pairs)
+    assert pairs[0].num_poses == found["pairs"]
+    assert error(found, "ATE")["rmse"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6)
+    assert error(found, "ATE")["most"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.max), abs=1e-6)
+    pairs = sync.associate_trajectories(truth, aligned, max_diff=0.02)
+    metric.process_data(pairs)
+    assert error(found, "ATE")["rmse"] == pytest.approx(metric.get_statistic(metrics.StatisticsType.rmse), abs=1e-6)
+
+
+def test_tf_tells_poses_too(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    by_tf = evaluated(capsys, sampled_ameds.bag, "tf:odom.base_link", "gnss/odom")
+    by_topic = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom")
+    for name in ("ATE", "relative error over 1 m"):
+        assert error(by_tf, name)["rmse"] == pytest.approx(error(by_topic, name)["rmse"], rel=1e-3)
+
+
+def test_rosario_s_truth_has_no_orientation_and_is_of_the_antenna(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    TinyRosario(tmp_path / "sequence01", seconds=4).write_all()
+    found = evaluated(capsys, tmp_path / "sequence01", "odom", "ground_truth/odom")
+    assert (found["estimate"]["topic"], found["truth"]["child_frame"]) == ("/rosario/odom", "gps")
+    assert np.array(found["lever"])[:3, 3] == pytest.approx([1.8, -0.03, 1.593])
+    assert not found["has_orientation"]
+
+
+def test_acfr_s_wheels_are_compared_with_its_navigation(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    TinyAcfr(tmp_path / "acfr").write_all()
+    found = evaluated(capsys, tmp_path / "acfr", "wheels/odom", "nav/odom")
+    assert (found["truth"]["frame"], found["has_orientation"]) == ("map", True)
+    assert found["truth"]["travelled_m"] == pytest.approx(1.8)
+
+
+def test_a_satellite_fix_tells_where_but_not_how_it_was_turned(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The fix is of the device, half a metre above: tf tells the lever arm."""
+    found = evaluated(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
+    assert not found["has_orientation"]
+    assert np.linalg.norm(np.array(found["lever"])[:3, 3]) == pytest.approx(0.081)
+    assert error(found, "ATE")["rmse"] < 0.01
+    assert not any("rotation" in row["name"] for row in found["errors"])
+    lines = run(capsys, sampled_ameds.bag, "gnss/odom", "gnss/fix", "--align", "yaw")
+    assert "errors of translation alone" in lines[-1]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> list[str]:
+    assert main(["evaluate", *map(str, words)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_table_says_what_was_compared_and_how(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--lengths", "1,3"
+    first, second, third, fourth, heads, *rows = run(capsys, *words)
+    assert first == "/ameds/wheels/odom against /ameds/gnss/odom"
+    assert "893 pairs in 20 s" in second and "the truth went 8." in second
+    whole = evaluated(capsys, *words)
+    percent = 100 * error(whole, "ATE")["rmse"] / whole["truth"]["travelled_m"]
+    assert whole["ate_percent_of_length"] == pytest.approx(percent, rel=1e-9)
+    assert second.endswith(f"; ATE over length: {percent:.3g} %")
+    assert third == "  frames odom -> base_link and map -> base_link; laid upon the truth: first"
+    assert fourth.startswith("  the truth claims a standard deviation of 0.015 m (median), 0.24 m at worst")
+    assert fourth.endswith("; 212 of 2000 poses beyond 0.1 m left out")
+    assert heads.split() == ["count", "rmse", "mean", "median", "std", "max"]
+    assert len({len(row) for row in rows}) == 1
+    names = [row[: row.index(",")].strip() for row in rows]
+    assert names[:4] == ["ATE", "ATE along x", "ATE along y", "ATE along z"]
+    assert [name for name in names if name.startswith("relative")] == [
+        f"relative error over {length} m" for length in (1, 3, 1, 3)
+    ]
+
+
+def test_without_alignment_the_frames_are_joined_by_tf(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The static map -> odom puts the start of the odometry on the first pose of the INS."""
+    found = evaluated(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", "--align", "none")
+    assert found["truth_t_estimate"] == np.eye(4).tolist()
+    assert error(found, "ATE")["most"] < 1
+
+
+@pytest.mark.parametrize("suffix", ["html", "png"])
+def test_plots_are_drawn(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"errors.{suffix}"
+    words = sampled_ameds.bag, "wheels/odom", "gnss/odom", "--plot", out
+    run(capsys, *words)
+    if suffix == "html":
+        page = out.read_text()
+        for title in ("Translation error", "Rotation error", "Distance from the truth", "relative error over 2 m"):
+            assert title in page
+        assert page.count('class="line s0"') >= 3
+        run(capsys, *words)  # a page of its own is replaced
+    else:
+        picture = cv2.imread(str(out))
+        assert picture.shape[0] > 500 and picture.std() > 10
+        assert "--overwrite" in refused(capsys, *words)
+
+
+def test_the_lever_arm_can_be_given(sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]) -> None:
+    found = evaluated(capsys, sampled_ameds.bag, "gnss/odom", "gnss/odom", "--lever", 0.5, 0, 0.2, "--align", "none")
+    assert error(found, "ATE")["rmse"] == pytest.approx(np.hypot(0.5, 0.2), rel=1e-6)
+
+
+def test_frames_that_nothing_joins_are_taken_for_one_and_it_is_said() -> None:
+    poses = wander(50)
+    stamps = np.arange(50) * 10**8
+    ways = Ways(
+        estimate=Way(
+            topic="a", parent="odom", child="body", trajectory=Trajectory(stamp_ns=stamps, poses=drifted(poses))
+        ),
+        truth=Way(topic="b", parent="map", child="unit", trajectory=Trajectory(stamp_ns=stamps, poses=poses)),
+        frames=Frames(),
+    )
+    told: list[str] = []
+    found = compared(ways, EvaluationSettings(), lever=None, tell=told.append)
+    assert found.lever == pytest.approx(np.eye(4))
+    assert told == ["nothing fixed on tf joins body and unit: they are taken for one frame"]
+    given = transforms_of([0.1, 0.0, 0.0])
+    assert compared(ways, EvaluationSettings(), lever=given, tell=told.append).lever is given
+    assert len(told) == 1
+
+
+def transforms_of(place: list[float]) -> Any:
+    return transforms(Rotation.identity(1), np.array([place]))[0]
+
+
+ODOMETRY = "nav_msgs/msg/Odometry"
+TOPICS = [
+    Topic("/a/odom", ODOMETRY),
+    Topic("/b/odom", ODOMETRY),
+    Topic("/b/c/odom", ODOMETRY),
+    Topic("/b/path", ODOMETRY),
+    Topic("/b/c/path", ODOMETRY),
+    Topic("/b/scan", "sensor_msgs/msg/LaserScan"),
+]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("/a/odom", "/a/odom"), ("b/odom", "/b/odom"), ("path", "/b/path"), ("tf:a.b", "tf:a.b")]
+)
+def test_a_topic_may_be_named_by_its_end(word: str, expected: str) -> None:
+    assert chosen_topic(word, TOPICS) == expected
+
+
+def test_what_cannot_be_is_refused_with_what_there_is(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bag = sampled_ameds.bag
+    assert "there are: " in (told := refused(capsys, bag, "wheel/odom", "gnss/odom"))
+    assert "/ameds/wheels/odom" in told and "lidar/points" not in told
+    assert "may be" in refused(capsys, bag, "tcp", "gnss/odom")
+    assert "expected tf:PARENT.CHILD" in refused(capsys, bag, "tf:odom", "gnss/odom")
+    assert "its frames are" in refused(capsys, bag, "tf:odom.wheel_9", "gnss/odom")
+    assert "expected metres such as" in refused(capsys, bag, "wheels/odom", "gnss/odom", "--lengths", "1,x")
+    assert "more than 0 s" in refused(capsys, bag, "wheels/odom", "gnss/odom", "--within", 0)
+    assert ".html or .png" in refused(capsys, bag, "wheels/odom", "gnss/odom", "--plot", tmp_path / "a.jpg")
+    (tmp_path / "truth.tum").write_text("mine")
+    assert "--overwrite" in refused(capsys, bag, "wheels/odom", "gnss/odom", "--tum", tmp_path)
+    assert (tmp_path / "truth.tum").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--lever", "nan", "0", "0"], "argument --lever: expected a number, got 'nan'"),
+        (["--step", "nan"], "argument --step: expected a number, got 'nan'"),
+        (["--within", "soon"], "argument --within: expected a number, got 'soon'"),
+        (["--offset", "inf"], "argument --offset: expected a number, got 'inf'"),
+        (["--frames", "0"], "argument --frames: expected a count from 1, got '0'"),
+        (["--tum", "FILE"], "FILE: expected a folder, got a file"),
+        (["--plot", "FOLDER.png"], "FOLDER.png is a folder"),
+    ],
+)
+def test_numbers_and_places_that_cannot_be_are_refused(
+    words: list[str], told: str, sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "some.png").mkdir()
+    places = {"FILE": str(tmp_path / "file"), "FOLDER": str(tmp_path / "some")}
+
+    def named(word: str) -> str:
+        return word.replace("FILE", places["FILE"]).replace("FOLDER", places["FOLDER"])
+
+    err = refused(capsys, sampled_ameds.bag, "wheels/odom", "gnss/odom", *map(named, words))
+    assert err == f"fieldplay evaluate: error: {named(told)} (see 'fieldplay evaluate --help')\n"
+
+
+def test_a_topic_against_itself_and_lengths_that_no_way_holds_are_said(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "wheels/odom", "--lengths", "1,1000"]) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "fieldplay: ESTIMATE and TRUTH are both /ameds/wheels/odom: it is compared with itself"
+    assert second.startswith("fieldplay: --lengths: the truth's way of ") and second.endswith(" m holds no 1000 m")
+
+
+def test_ways_that_never_meet_end_with_one_and_their_times(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(sampled_ameds.bag), "wheels/odom", "gnss/odom", "--offset", "1000"]) == 1
+    assert "expected poses of both at the same times" in capsys.readouterr().err
+
+
+def test_a_damaged_bag_is_compared_as_far_as_it_goes(
+    sampled_ameds: Sampled, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    shutil.copytree(sampled_ameds.bag, tmp_path / "bag")
+    (storage,) = (tmp_path / "bag").glob("*.mcap")
+    storage.write_bytes(storage.read_bytes()[: storage.stat().st_size // 2])
+    assert main(["evaluate", str(tmp_path / "bag"), "wheels/odom", "gnss/odom", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert 100 < json.loads(captured.out)["pairs"] < 900
+    assert storage.name in captured.err

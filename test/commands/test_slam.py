@@ -1,0 +1,497 @@
+"""`fieldplay slam`: methods that behave well and badly, played by scripts, on a small bag; and KISS-ICP itself."""
+
+import csv
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from scipy.spatial.transform import Rotation
+
+import fieldplay
+from fieldplay.benchmark.batch.jobs import (
+    done_before,
+    jobs_of,
+    run_job,
+    steps_of,
+)
+from fieldplay.benchmark.batch.results import write_results
+from fieldplay.benchmark.slam.environments import (
+    environment_of,
+    is_ready,
+    methods_folder,
+    provide,
+)
+from fieldplay.benchmark.slam.methods import filled, load_method, method_files
+from fieldplay.benchmark.slam.sensors import (
+    Known,
+    frames_of,
+    sensors_of,
+    words_of,
+)
+from fieldplay.cli.main import main
+from fieldplay.core.errors import UserError
+from fieldplay.core.version import own_version
+from fieldplay.recording.archive_data import open_archive_data
+from fieldplay.trajectories.trajectories import Trajectory, tum_lines
+from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
+from fieldplay_testing.walks import headings
+from fieldplay_testing.walks import transforms as poses_of
+from support.tiny_rosario import START, TinyRosario
+
+SCANS, SCAN_NS, POINTS = 30, 10**8, 3000
+ROOM_M = np.array([14.0, 10.0, 6.0])
+CLOUD, IMU, ODOMETRY = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry"
+LIDAR_XYZ, TURN = (0.3, 0.0, 0.8), (0.0, 0.0, float(np.sin(0.5)), float(np.cos(0.5)))  # turned by 1 rad about z
+IMU_XYZ = (0.0, 0.2, 0.0)
+Slam = Callable[..., tuple[int, list[dict[str, Any]], str]]
+
+
+def way() -> Trajectory:
+    """The body in the room, 3 m with a bend."""
+    share = np.linspace(0.0, 1.0, SCANS)
+    place = np.stack([4.0 + 3.0 * share, 4.0 + share**2, np.full(SCANS, 1.0)], axis=1)
+    return Trajectory(stamp_ns=START_NS + np.arange(SCANS) * SCAN_NS, poses=poses_of(headings(0.5 * share), place))
+
+
+def base_t_lidar() -> np.ndarray:
+    found = np.eye(4)
+    found[:3, :3], found[:3, 3] = Rotation.from_quat(TURN).as_matrix(), LIDAR_XYZ
+    return found
+
+
+def scan(room_t_lidar: np.ndarray, seed: int) -> np.ndarray:
+    """Points (n, 3) of the walls as the lidar sees them."""
+    random = np.random.default_rng(seed)
+    points = random.uniform(0, 1, (POINTS, 3))
+    axis = random.integers(0, 3, POINTS)
+    points[np.arange(POINTS), axis] = random.integers(0, 2, POINTS)
+    back = np.linalg.inv(room_t_lidar)
+    return (points * ROOM_M) @ back[:3, :3].T + back[:3, 3]
+
+
+def cloud(stamp_ns: int, points: np.ndarray) -> Any:
+    fields = [
+        make("sensor_msgs/msg/PointField", name=name, offset=4 * place, datatype=7, count=1)
+        for place, name in enumerate("xyz")
+    ]
+    return stamped(
+        CLOUD, stamp_ns, "lidar", height=1, width=len(points), fields=fields, point_step=12, is_dense=True,
+        row_step=12 * len(points), data=np.frombuffer(points.astype(np.float32).tobytes(), np.uint8),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    truth = way()
+    edges = transform(START_NS, "base", "lidar", LIDAR_XYZ, TURN), transform(START_NS, "base", "imu", IMU_XYZ)
+    messages = [("/tf_static", START_NS, transforms(*edges))]
+    for row, (stamp_ns, pose) in enumerate(zip(truth.stamp_ns.tolist(), truth.poses, strict=True)):
+        turn = Rotation.from_matrix(pose[:3, :3]).as_quat()
+        told = {f"pose__pose__position__{axis}": value for axis, value in zip("xyz", pose[:3, 3], strict=True)}
+        told |= {f"pose__pose__orientation__{axis}": value for axis, value in zip("xyzw", turn, strict=True)}
+        messages.append(("/truth", stamp_ns, stamped(ODOMETRY, stamp_ns, "map", child_frame_id="base", **told)))
+        messages.append(("/points", stamp_ns, cloud(stamp_ns, scan(pose @ base_t_lidar(), row))))
+        messages += [("/imu", at, stamped(IMU, at, "imu")) for at in range(stamp_ns, stamp_ns + SCAN_NS, SCAN_NS // 4)]
+    return write_bag(tmp_path_factory.mktemp("slam") / "bag", messages)
+
+
+@pytest.fixture
+def write(tmp_path: Path, bag: Path) -> Callable[..., str]:
+    """Writes a method that is a script, and files of poses that it may copy from its parent's folder."""
+    lidar = way().of_frame(base_t_lidar())
+    lines = list(tum_lines(lidar))
+    (tmp_path / "good").write_text("".join(lines))
+    (tmp_path / "half").write_text("".join(lines[: SCANS // 2]))
+    (tmp_path / "some_nan").write_text("".join([lines[0], "0 nan nan nan 0 0 0 1\n", *lines[2:]]))
+    (tmp_path / "all_nan").write_text("0 nan nan nan 0 0 0 1\n" * SCANS)
+
+    def method(name: str, script: str, **more: Any) -> str:
+        told = {
+            "about": "a script",
+            "version": "1",
+            "needs": {"lidar": {"types": [CLOUD], "fields": ["x", "y", "z"], "least_hz": 5}},
+            "command": ["sh", "-c", script.replace("HERE", str(tmp_path)).replace("BAG", str(bag))],
+            "trajectory": {"path": "poses.tum", "form": "tum"},
+            "frame": "{lidar.frame}",
+            "scans": "lidar",
+        }
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(yaml.safe_dump({**told, **more}))
+        return str(path)
+
+    return method
+
+
+@pytest.fixture
+def slam(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Slam:
+    def run(*words: str) -> tuple[int, list[dict[str, Any]], str]:
+        code = main(["slam", str(bag), *words, "--out", str(tmp_path / "out"), "--json"])
+        told = capsys.readouterr()
+        return code, json.loads(told.out), told.err
+
+    return run
+
+
+def test_methods_that_end_badly_are_told_and_the_others_are_judged(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    methods = {
+        "good": "echo hello; cp HERE/good poses.tum",
+        "crash": "cp HERE/good poses.tum; echo the map is too large; exit 3",
+        "killed": "kill -SEGV $$",
+        "nothing": "true",
+        "two": "cp HERE/good poses1.tum; cp HERE/good poses2.tum",
+        "all_nan": "cp HERE/all_nan poses.tum",
+        "some_nan": "cp HERE/some_nan poses.tum",
+        "half": "cp HERE/half poses.tum",
+        "words": "printf 'no poses at all' > poses.tum",
+    }
+    more = {"two": {"trajectory": {"path": "poses?.tum", "form": "tum"}}}
+    files = [write(name, script, **more.get(name, {})) for name, script in methods.items()]
+    code, results, _ = slam(*files, write("absent", "", command=["no_such_program"]))
+    assert code == 1
+    found = {one["method"]: one for one in results}
+    assert list(found) == [*methods, "absent"]
+    errors = {name: one["error"] for name, one in found.items() if one["status"] == "failed"}
+    assert errors == {
+        "crash": "sh ended with code 3: the map is too large",
+        "killed": "sh was ended by SIGSEGV",
+        "nothing": "expected one file poses.tum of poses, got none",
+        "two": "expected one file poses?.tum of poses, got poses1.tum and poses2.tum",
+        "all_nan": "poses.tum, row 1: expected numbers, got '0 nan nan nan 0 0 0 1': no row holds a pose",
+        "words": "poses.tum: no pose in it; expected a sample's truth.csv, EuRoC (ns, x, y, z, qw, qx, qy, qz), "
+        "TUM (t x y z qx qy qz qw), KITTI (12 numbers)",
+        "absent": "cannot start no_such_program: No such file or directory",
+    }
+    notes = {name: one["notes"] for name, one in found.items() if one["notes"]}
+    assert notes == {
+        "some_nan": ["poses.tum, row 2: no pose; 1 of 30 rows is left out", "29 poses for 30 scans"],
+        "half": ["15 poses for 30 scans"],
+    }
+    good = found["good"]
+    assert (good["scans"], good["poses"], good["pairs"], good["truth"]) == (30, 30, 30, "/truth")
+    assert good["ate_rmse_m"] < 1e-6 and good["drift_percent"] < 1e-3 and good["seconds_per_s"] > 0
+    assert [over["length_m"] for over in good["rpe"]] == [0.5, 1.0]
+    folder = tmp_path / "out" / "good"
+    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "result.json", "trajectory.tum"]
+    assert "hello\n" in (folder / "log.txt").read_text()
+    assert json.loads((folder / "result.json").read_text()) == good
+    assert "the map is too large" in (tmp_path / "out" / "crash" / "log.txt").read_text()
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_a_method_that_hangs_is_ended_with_all_that_it_started(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    hangs = write("hangs", "sleep 60 & echo $! > HERE/child; wait")
+    code, (result,), _ = slam(hangs, "--time-limit", "0.4")
+    assert code == 1
+    assert result["error"] == "not done after 0.4 s (--time-limit)"
+    assert 0.4 <= result["seconds"] < 60
+    state = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_batch_has_a_row_for_each_method_and_tells_those_that_end_badly(
+    write: Callable[..., str], bag: Path, tmp_path: Path
+) -> None:
+    scripts = {
+        "crash": "echo too large; exit 3",
+        "all_nan": "cp HERE/all_nan poses.tum",
+        "hangs": "sleep 60",
+        "half": "cp HERE/half poses.tum",
+        "good": "cp HERE/good poses.tum",
+    }
+    files = [write(name, script) for name, script in scripts.items()]
+    files.append(write("unfit", "true", needs={"lidar": {"types": [CLOUD], "fields": ["ring"]}}))
+    jobs = jobs_of([bag], steps_of({"slam": ["--time-limit", "0.4"]}, files), tmp_path / "board")
+    found = [run_job(job, main, own_version()) for job in jobs]
+    assert [outcome.is_well for outcome in found] == [False, False, False, True, True, True]
+    assert [done_before(job) is not None for job in jobs] == [outcome.is_well for outcome in found]
+    write_results(tmp_path / "board", found)
+    with (tmp_path / "board" / "methods.csv").open() as file:
+        rows = {row["method"]: row for row in csv.DictReader(file)}
+    assert set(list(rows)[:2]) == {"good", "half"} and set(rows) == {*scripts, "unfit"}  # what has no error stands last
+    assert {name: row["status"] for name, row in rows.items() if row["status"] != "failed"} == {
+        "good": "done",
+        "half": "done",
+        "unfit": "skipped",
+    }
+    assert (rows["unfit"]["log"], rows["unfit"]["MB"]) == ("", "")
+    assert rows["crash"]["told"] == "sh ended with code 3: too large"
+    assert rows["hangs"]["told"] == "not done after 0.4 s (--time-limit)"
+    assert (rows["half"]["poses"], rows["half"]["told"]) == ("15 of 30", "15 poses for 30 scans")
+    assert (
+        float(rows["good"]["ATE m"]) < 1e-6
+        and float(rows["good"]["CPU s per s"]) >= 0
+        and rows["good"]["over m"] == "1.0"
+    )
+    with (tmp_path / "board" / "results.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["failed"] == "slam_crash, slam_all_nan, slam_hangs"
+    assert (row["crash ATE m"], row["good ATE m"]) == ("", rows["good"]["ATE m"])
+    assert "too large" in (tmp_path / "board" / "bag" / "slam" / "crash" / "log.txt").read_text()
+    page = (tmp_path / "board" / "index.html").read_text()
+    assert 'href="bag/slam/crash/log.txt"' in page
+    assert "crash ATE m" not in page  # a column without any number
+
+
+def test_programs_beside_a_method_are_ended_with_it(write: Callable[..., str], slam: Slam, tmp_path: Path) -> None:
+    beside = [["sh", "-c", f"echo $$ > {tmp_path}/beside; exec sleep 60"]]
+    waits = f"until [ -s {tmp_path}/beside ]; do :; done; cp {tmp_path}/good poses.tum"
+    code, (result,), _ = slam(write("waits", waits, background=beside))
+    assert code == 0 and result["ate_rmse_m"] < 1e-6
+    state = Path("/proc", (tmp_path / "beside").read_text().strip(), "stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_bag_holds_what_is_needed_and_files_are_told_extrinsics(
+    write: Callable[..., str], slam: Slam, tmp_path: Path
+) -> None:
+    """The method's poses may be a topic of a bag, too."""
+    method = write(
+        "lio",
+        "cp -r {bag} HERE/kept; cp -r BAG poses",
+        needs={"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU], "least_hz": 20}},
+        files={"own.yaml": "imu: {imu.topic}\nmatrix: {lidar_T_imu.matrix}\nturn: {imu_T_lidar.xyzw_xyz}\n"},
+        trajectory={"path": "poses", "topic": "/truth"},
+        frame="base",
+    )
+    code, (result,), _ = slam(method, "--keep-work")
+    assert code == 0 and result["ate_rmse_m"] < 1e-6 and result["poses"] == SCANS
+    with fieldplay.open(tmp_path / "kept") as kept:
+        assert sorted(kept.topics) == ["/imu", "/points", "/tf_static"]
+    own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
+    base_t_imu = np.eye(4)
+    base_t_imu[:3, 3] = IMU_XYZ
+    lidar_t_imu = np.linalg.inv(base_t_lidar()) @ base_t_imu
+    assert own["imu"] == "/imu" and np.array(own["matrix"]) == pytest.approx(lidar_t_imu, abs=1e-8)
+    assert own["turn"] == pytest.approx([*TURN, *np.linalg.inv(lidar_t_imu)[:3, 3]], abs=1e-8)
+
+
+def test_what_does_not_fit_is_told_before_anything_runs(
+    write: Callable[..., str], slam: Slam, tmp_path: Path, capsys: pytest.CaptureFixture[str], bag: Path
+) -> None:
+    eager = write("eager", "touch HERE/ran")
+    unfit = {
+        "no_camera": {"left": {"types": ["sensor_msgs/msg/Image"]}},
+        "no_times": {"lidar": {"types": [CLOUD], "fields": ["time|t"]}},
+        "too_slow": {"lidar": {"types": [CLOUD], "least_hz": 50}},
+    }
+    files = [
+        write(name, "touch HERE/ran", needs=needs, scans=next(iter(needs)), frame="x") for name, needs in unfit.items()
+    ]
+    code, results, told = slam(*files)
+    assert code == 1 and not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+    assert {one["status"] for one in results} == {"skipped"}
+    for wrong in (
+        "no_camera does not fit: nothing feeds the input left: expected a topic of sensor_msgs/msg/Image",
+        "no_times does not fit: /points: expected points with time or t, got x, y, z",
+        "too_slow does not fit: /points: expected 50 Hz or more, got 10 Hz (30 messages)",
+    ):
+        assert f"fieldplay: {wrong}" in told
+    assert slam(eager, files[0], "--input", "lidar=points")[0] == 1 and (tmp_path / "ran").exists()
+    for words, wrong in (
+        (["nobody"], "there is no method 'nobody'; there are kiss_icp, "),
+        ([write("other", "true"), "--truth", "gps"], "no topic 'gps' that tells poses"),
+        ([eager], "exists; --overwrite replaces it"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            slam(*words)
+        assert end.value.code == 2 and wrong in capsys.readouterr().err
+
+
+def test_a_dataset_tells_which_topics_are_its_sensors(
+    write: Callable[..., str], few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """AMEDS has two Imus, and no stereo pair; its INS is the truth."""
+    needs = {"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU]}}
+    files = {"own.yaml": "topics: [{lidar.topic}, {imu.topic}]\nplace: {imu_T_lidar.xyz}\n"}
+    method = write("lio", "printf '1 0 0 0 0 0 0 1\\n2 0 0 0 0 0 0 1\\n' > poses.tum", needs=needs, files=files)
+    words = ["slam", str(few_pictures), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main([*words, "--json"]) == 1
+    out, err = capsys.readouterr()
+    far, unfit = json.loads(out)
+    own = yaml.safe_load((tmp_path / "out" / "lio" / "work" / "own.yaml").read_text())
+    assert own["topics"] == ["/ameds/lidar/points", "/ameds/imu/data_raw"]
+    assert own["place"] == pytest.approx([-0.549, 0.0, 1.389], abs=1e-6)
+    assert unfit["status"] == "skipped" and "it needs leftImage" in err and "and ameds has none" in err
+    assert far["error"].startswith("expected poses of both at the same times, got the estimate from 1.000 to 2.000 s")
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"scans": "imu"}, "scans: expected one of lidar, got 'imu'"),
+        ({"trajectory": {"path": "a"}}, "expected a form of a file, or a topic of a bag"),
+        ({"wants": 1}, "wants: there is no such entry"),
+        ({"files": {"a": "{lidar.fx}"}}, "there is no word {lidar.fx}; there are bag, lidar.frame"),
+    ],
+)
+def test_a_description_that_is_wrong_is_refused(
+    write: Callable[..., str], bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: Any, told: str
+) -> None:
+    words = ["slam", str(bag), write("wrong", "true", **more), "--out", str(tmp_path / "out")]
+    assert main(words) == 1
+    assert told in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_each_method_that_comes_along_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["slam", "--list", "--json"]) == 0
+    listed = {one["method"]: one for one in json.loads(capsys.readouterr().out)}
+    assert list(listed) == list(method_files())
+    assert {"kiss_icp", "rko_lio", "visual_odometry", "rtabmap", "openvins", "orb_slam3"} <= set(listed)
+    for name in ("rtabmap", "openvins", "orb_slam3"):
+        assert "nobody has tried" in listed[name]["untested"] and not listed[name]["installed"]
+    assert listed["visual_odometry"]["installed"]
+
+
+def test_an_environment_is_made_once_and_what_fails_is_told(
+    write: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a Python that notes what it is asked to do."""
+    monkeypatch.setenv("FIELDPLAY_WS", str(tmp_path / "state"))
+    monkeypatch.setenv("PYTHONPATH", "/of/ours")
+    method = load_method(write("piped", "true", install={"pip": ["some==1.0"]}))
+    folder = methods_folder() / "piped"
+    stub = tmp_path / "python"
+    stub.write_text(
+        f'#!/bin/sh\nset -e\necho "$@" PYTHONPATH=$PYTHONPATH >> {tmp_path}/asked\n'
+        f'case "$3" in venv) mkdir -p "$4/bin"; cp "$0" "$4/bin/python";; '
+        f'pip) [ ! -e {tmp_path}/offline ] || {{ echo "ERROR: No matching distribution"; exit 1; }};; esac\n'
+    )
+    stub.chmod(stub.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr("sys.executable", str(stub))
+    told: list[str] = []
+    (tmp_path / "offline").touch()
+    with pytest.raises(UserError, match="piped: its environment could not be made: ERROR: No matching distribution"):
+        provide(method, tell=told.append)
+    assert not is_ready(method)
+    (tmp_path / "offline").unlink()
+    for _ in range(2):
+        provide(method, tell=told.append)
+    assert told == [f"piped: making its environment in {folder}, once: pip install some==1.0"] * 2
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[2] for line in asked] == ["venv", "pip"] * 2
+    assert all(line.endswith("PYTHONPATH=") for line in asked) and asked[-1].split()[-2] == "some==1.0"
+    variables = environment_of(method)
+    assert variables["PATH"].split(os.pathsep)[0] == str(folder / "bin") and "PYTHONPATH" not in variables
+
+
+def test_kiss_icp_finds_its_way_in_a_room(write: Callable[..., str], slam: Slam) -> None:
+    """The program itself, from our environment instead of one of its own."""
+    told = yaml.safe_load(method_files()["kiss_icp"].read_text())
+    del told["install"]
+    path = Path(write("kiss", "", **{**told, "offset": 0.0}))
+    code, (result,), err = slam(str(path), "--truth", "/truth")
+    assert code == 0, result["error"]
+    assert result["poses"] == SCANS and result["ate_rmse_m"] < 0.05 and not result["notes"]
+    assert 20 < result["rss_mb"] < 2000 and result["cpu_s"] > 0.1
+    assert "runs on 30 messages of /points, 2.9 s" in err
+
+
+NOISE = {
+    "accelerometer_noise_density": 6.367367e-4, "accelerometer_random_walk": 2.643259e-4,
+    "gyroscope_noise_density": 2.857994e-4, "gyroscope_random_walk": 7.544790e-5,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rosario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    archive = TinyRosario(tmp_path_factory.mktemp("rosario") / "sequence01", seconds=1)
+    archive.write_all()
+    return archive.root
+
+
+def filled_files(name: str, root: Path, **parameters: Any) -> dict[str, str]:
+    """The files and commands of a method as an archive fills them."""
+    method = load_method(name)
+    with open_archive_data(root, None, parameters) as data:
+        spec = data.archive.spec
+        told = {port: (topic,) for port, topic in spec.fusion.items()} | dict(spec.sensors)
+        known = Known(given={}, told=told, dataset=spec.name, noise=data.archive.imu_noise)
+        sensors = sensors_of(data, method, known)
+        words = words_of(method, sensors, frames_of(data)) | {"bag": "BAG", "work": "WORK"}
+    texts = {"command": " ".join(word for words in (*method.background, method.command) for word in words)}
+    return {key: filled(text, words) for key, text in {**method.files, **texts, "frame": method.frame}.items()}
+
+
+def test_methods_of_rectified_pairs_get_such_images_and_their_numbers(rosario: Path) -> None:
+    for name in ("orb_slam3", "rtabmap"):
+        found = filled_files(name, rosario)
+        for side in ("left", "right"):
+            assert f"/rosario/stereo/{side}/image_rect" in found["command"]
+        assert "image_raw" not in found["command"] and found["frame"] == "left_camera_rectified"
+    assert (
+        "left_camera_info_topic:=/rosario/stereo/left/camera_info_rect" in filled_files("rtabmap", rosario)["command"]
+    )
+    numbers = yaml.safe_load(filled_files("orb_slam3", rosario)["settings.yaml"].partition("\n")[2])
+    assert numbers["Camera1.fx"] == pytest.approx(351.0571, abs=0.01)
+    assert numbers["Camera1.cy"] == pytest.approx(201.7099, abs=0.01)
+    assert numbers["Stereo.b"] == pytest.approx(0.118718648, abs=1e-6)
+
+
+def test_the_noise_of_the_imu_is_the_dataset_s_where_it_tells_one(rosario: Path, bag: Path) -> None:
+    for factor in (1.0, 10.0):
+        text = filled_files("openvins", rosario, imu_noise_factor=factor)["kalibr_imu_chain.yaml"]
+        imu = yaml.safe_load(text.partition("\n")[2])["imu0"]
+        assert {name: imu[name] for name in NOISE} == pytest.approx({n: factor * v for n, v in NOISE.items()}, rel=1e-5)
+    need = load_method("openvins").needs["imu"]
+    assert need.noise is not None and need.noise.accelerometer_noise_density == 2.0e-3
+
+
+def test_a_method_s_bag_has_the_rectified_images(rosario: Path, tmp_path: Path) -> None:
+    picture = {"types": ["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"], "camera": True, "raw": True,
+               "rectified": True}  # fmt: skip
+    text = {
+        "about": "a script", "version": "1", "needs": {"leftImage": picture, "rightImage": picture},
+        "files": {"numbers.txt": "{rightImage.baseline_m} {leftImage.distortion} {leftImage_T_rightImage.xyz}"},
+        "command": ["sh", "-c", f"cp {tmp_path}/poses.tum ."],
+        "trajectory": {"path": "poses.tum", "form": "tum"}, "frame": "{leftImage.frame}", "scans": "leftImage",
+    }  # fmt: skip
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
+    lines = [f"{START + 0.2 * row:.6f} {0.02 * row**2} 0 {0.4 * row} 0 0 0 1\n" for row in range(5)]
+    (tmp_path / "poses.tum").write_text("".join(lines))
+    words = ["--truth", "ground_truth/odom", "--out", str(tmp_path / "out"), "--keep-work"]
+    assert main(["slam", str(rosario), str(tmp_path / "script.yaml"), *words]) == 0
+    work = tmp_path / "out" / "script" / "work"
+    with fieldplay.open(work / "bag") as data:
+        assert {name.removeprefix("/rosario/stereo/") for name in data.topics} == {
+            "/tf_static", "left/image_rect", "left/camera_info_rect", "right/image_rect", "right/camera_info_rect",
+        }  # fmt: skip
+    baseline, numbers = (work / "numbers.txt").read_text().split(" ", 1)
+    bends, place = numbers.split("] ")
+    assert float(baseline) == pytest.approx(0.118718648, abs=1e-6) and bends == "[0, 0, 0, 0"
+    assert [float(value) for value in place.strip("[]").split(",")] == pytest.approx([0.119, 0, 0], abs=0.002)
+
+
+def test_a_bag_of_ours_still_knows_the_noise_of_the_imu_and_rectifies(
+    rosario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    needs = load_method("openvins").needs
+    text = {
+        "about": "a script", "version": "1", "scans": "leftImage", "frame": "{leftImage.frame}",
+        "needs": {
+            "imu": {"types": list(needs["imu"].types), "noise": dict.fromkeys(NOISE, 1.0)},
+            "leftImage": {"types": list(needs["leftImage"].types), "camera": True, "rectified": True},
+        },
+        "files": {"noise.txt": " ".join(f"{{imu.{name}}}" for name in NOISE) + " {leftImage.topic}"},
+        "command": ["sh", "-c", f"cp noise.txt {tmp_path}/noise.txt"],
+        "trajectory": {"path": "poses.tum", "form": "tum"},
+    }  # fmt: skip
+    (tmp_path / "script.yaml").write_text(yaml.safe_dump(text))
+    bag = tmp_path / "bag"
+    words = ["--set", "imu_noise_factor=10"]
+    assert main(["convert", str(rosario), str(bag), *words]) == 0
+    main(
+        ["slam", str(bag), str(tmp_path / "script.yaml"), "--truth", "ground_truth/odom", "--out", str(tmp_path / "o")]
+    )
+    *noise, topic = (tmp_path / "noise.txt").read_text().split()
+    assert [float(value) for value in noise] == pytest.approx([10 * value for value in NOISE.values()], rel=1e-5)
+    assert topic == "/rosario/stereo/left/image_rect/compressed"

@@ -1,0 +1,110 @@
+"""The contract that the description of every dataset keeps. There is no list of datasets but the files themselves."""
+
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay.datasets.spec import DatasetSpec, spec_from_file
+from fieldplay.geometry.extrinsics import edges_from_published, transform_from_published
+from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.encoders import ENCODERS
+from fieldplay.messages.layout import typestore
+from fieldplay.streams.picture_feeds import RAW
+
+FILES = sorted((Path(__file__).parents[2] / "config" / "datasets").glob("*.yaml"))
+TOPIC = re.compile(r"/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")
+FRAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.stem)
+def spec(request: pytest.FixtureRequest) -> DatasetSpec:
+    return spec_from_file(request.param)
+
+
+def test_there_are_datasets() -> None:
+    assert FILES
+
+
+def test_the_reader_opens_archives(spec: DatasetSpec) -> None:
+    assert callable(import_module(spec.reader).open_archive)
+
+
+def test_streams_and_topics_are_unique_and_well_named(spec: DatasetSpec) -> None:
+    for names in ([stream.id for stream in spec.streams], [stream.topic for stream in spec.streams]):
+        assert [name for name, count in Counter(names).items() if count > 1] == []
+    for stream in spec.streams:
+        assert TOPIC.fullmatch(stream.topic), stream.topic
+    assert FRAME.fullmatch(spec.namespace)
+
+
+def test_every_stream_has_a_known_type_and_an_encoder(spec: DatasetSpec) -> None:
+    encoded = {msgtype for _, msgtype in ENCODERS} | {RAW, CLOUD}
+    for stream in spec.streams:
+        assert stream.type in typestore().fielddefs, stream.id
+        assert stream.type in encoded, stream.id
+
+
+def test_every_camera_that_a_stream_names_is_described(spec: DatasetSpec) -> None:
+    for stream in spec.streams:
+        assert not stream.camera or stream.camera in spec.cameras, stream.id
+    for name, camera in spec.cameras.items():
+        assert 0 < camera.cx < camera.width and 0 < camera.cy < camera.height, name
+        assert (
+            len(camera.distortion)
+            == {"plumb_bob": 5, "rational_polynomial": 8, "equidistant": 4}[camera.distortion_model]
+        ), name
+
+
+def test_static_frames_have_one_owner_each_and_form_trees(spec: DatasetSpec) -> None:
+    parents: dict[str, str] = {}
+    for parent, children in spec.tree.items():
+        for child in children:
+            assert child not in parents, f"{child} has two parents"
+            parents[child] = parent
+            assert FRAME.fullmatch(child) and FRAME.fullmatch(parent)
+    for frame in parents:
+        seen = {frame}
+        while frame in parents:
+            frame = parents[frame]
+            assert frame not in seen, f"{frame} is its own ancestor"
+            seen.add(frame)
+
+
+def test_every_published_row_is_a_rotation_and_every_edge_of_the_tree_is_supported(spec: DatasetSpec) -> None:
+    for row in spec.extrinsics:
+        rotation = transform_from_published(row)[:3, :3]
+        np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+        assert np.linalg.det(rotation) == pytest.approx(1)
+    edges = edges_from_published(spec.extrinsics, spec.tree)
+    assert len(edges) == sum(len(children) for children in spec.tree.values())
+
+
+def test_parameters_are_explained(spec: DatasetSpec) -> None:
+    for name, parameter in spec.parameters.items():
+        assert len(parameter.help) > 20, name
+
+
+def test_the_dataset_has_its_page(spec: DatasetSpec) -> None:
+    page = Path(__file__).parents[2] / "docs" / "datasets" / f"{spec.name}.md"
+    text = page.read_text()
+    for name in spec.parameters:
+        assert f"`{name}`" in text, f"{page.name} does not explain {name}"
+    for stream in spec.streams:
+        assert f"`{stream.topic}" in text, f"{page.name} does not name {stream.topic}"
+
+
+def test_every_table_layout_begins_with_known_columns(spec: DatasetSpec) -> None:
+    for key, table in spec.tables.items():
+        lengths = [len(layout) for layout in table.layouts]
+        assert len(set(lengths)) == len(lengths), f"{key}: two layouts of one length cannot be told apart"
+        for layout in table.layouts:
+            assert layout.count("time") == 1, key
+            assert len(set(layout)) == len(layout), key
+        for column, patterns in table.header.items():
+            assert any(column in layout for layout in table.layouts), f"{key}: no layout has {column}"
+            for pattern in patterns:
+                re.compile(pattern)

@@ -1,0 +1,104 @@
+"""`ros2 launch` of AMEDS and jumps of the play head: base_link stays on the truth."""
+
+import math
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1]))  # a plain `launch_test` does not look beside its file
+
+import numpy as np
+import pytest
+from rosbag2_interfaces import srv
+from scipy.spatial.transform import Rotation
+
+import launch_testing
+import launch_testing.asserts
+from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.tiny_ameds import START, TinyAmeds
+from launch import LaunchDescription
+from support import launched_tests as launched
+
+TRUTH = "/ameds/gnss/odom"
+SPEED_M_S, HEADING_DEG, SECONDS = 2.0, 30.0, 40
+JUMPS_S = (12, 1, 25, 33, 8)  # forward, back, forward, a little forward, back
+LONGEST_S = 6  # of what is played after a jump; no two jumps lead so near to each other
+M_PER_RAD = 6_371_000.0
+
+
+def write_drive(archive: TinyAmeds) -> None:
+    """Straight on, over the ground as by the wheels."""
+    north, east = (SPEED_M_S * f(math.radians(HEADING_DEG)) for f in (math.cos, math.sin))
+    latitude, longitude = math.radians(37.72351), math.radians(15.00668)
+    archive.root.mkdir(parents=True)
+    archive.write("GnssPose.csv", 100, lambda t: [START - 0.25 + t, latitude + north * t / M_PER_RAD,
+                  longitude + east * t / M_PER_RAD / math.cos(latitude), 2639.838, 0.01, 0.02, 0.03, 0.0, 0.0,
+                  math.radians(HEADING_DEG), 7.0])  # fmt: skip
+    archive.write("PlatformMotorEncoders.csv", 50, lambda t: [SPEED_M_S] * 8 + [1000 * t, 0, 0, 0, 0, 0, 0, 0])
+
+
+@pytest.mark.launch_test
+def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
+    folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
+    archive = TinyAmeds(Path(folder.name) / "Traverse_5", seconds=SECONDS)
+    write_drive(archive)
+    launch = launched.launch_of("ameds", archive.root, paused="false", clock="100.0")
+    return launch, {"folder": folder}
+
+
+class WhilePlaying(unittest.TestCase):
+    def setUp(self) -> None:
+        self.audience = Audience()
+        self.addCleanup(self.audience.close)
+        self.audience.hear("/tf", "tf2_msgs/msg/TFMessage")
+        self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
+        self.audience.hear(TRUTH, "nav_msgs/msg/Odometry")
+
+    def test_the_base_is_on_the_truth_after_each_jump(self) -> None:
+        self.check(0)
+        for seconds in JUMPS_S:
+            request = srv.Seek.Request()
+            request.time.sec = START + seconds
+            self.assertTrue(self.audience.ask(srv.Seek, "seek", time=request.time).success)
+            with self.audience.changed:
+                self.audience.heard["/tf"].clear()
+            self.check(seconds)
+
+    def check(self, begin_s: int) -> None:
+        """Poses of the base in the map against the truth of their times, in what was played from some time on."""
+        self.audience.wait(lambda: len(self.errors(begin_s)) > 40, lambda: (begin_s, self.errors(begin_s)))
+        errors = self.errors(begin_s)
+        self.assertLess(max(errors), 0.1, (begin_s, [round(error, 2) for error in errors]))
+
+    def errors(self, begin_s: int) -> list[float]:
+        """The distances, in m."""
+        heard = self.audience.heard
+        edges = [t for message in heard["/tf"] for t in message.transforms if t.child_frame_id == "base_link"]
+        found = {time_ns(edge): vector(edge.transform.translation) for edge in edges}
+        true = {time_ns(message): vector(message.pose.pose.position) for message in heard[TRUTH]}
+        static = [t for message in heard["/tf_static"] for t in message.transforms]
+        anchors = [each.transform for each in static if each.child_frame_id == "odom"]
+        first, last = (START + begin_s) * 10**9, (START + begin_s + LONGEST_S) * 10**9
+        common = [stamp for stamp in found if stamp in true and first <= stamp < last]
+        if not (anchors and common):
+            return []
+        turn, start = anchors[-1].rotation, vector(anchors[-1].translation)
+        places = start + Rotation.from_quat([turn.x, turn.y, turn.z, turn.w]).apply([found[stamp] for stamp in common])
+        return [float(np.hypot(*(place - true[stamp])[:2])) for stamp, place in zip(common, places, strict=True)]
+
+
+def time_ns(message: Any) -> int:
+    return int(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
+
+
+def vector(value: Any) -> Any:
+    return np.array([value.x, value.y, value.z])
+
+
+@launch_testing.post_shutdown_test()
+class AfterPlaying(unittest.TestCase):
+    def test_all_processes_end_well(self, proc_info: Any, folder: Any) -> None:
+        folder.cleanup()
+        launch_testing.asserts.assertExitCodes(proc_info)

@@ -1,0 +1,97 @@
+"""`ros2 launch` with `overlay:=LASER,CAMERA`: pictures with points, each at the time of its picture."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).parents[1]))  # a plain `launch_test` does not look beside its file
+
+import numpy as np
+import pytest
+from ament_index_python.packages import get_package_share_directory
+
+import launch_testing
+import launch_testing.asserts
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.projection.projection import Wanted, projected
+from fieldplay_testing.nodes.audience import Audience
+from launch import LaunchDescription
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_testing.actions import ReadyToTest
+from support.launched_tests import play_again_in_full
+from support.tiny_acfr import START, TinyAcfr
+
+IMAGE = "sensor_msgs/msg/Image"
+PICTURES = 2  # of the archive
+RAW, OVERLAY = "/acfr/visual_camera/image_raw", "/acfr/visual_camera/overlay"
+
+
+@pytest.mark.launch_test
+def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
+    folder = tempfile.TemporaryDirectory(prefix="fieldplay-test-")
+    archive = TinyAcfr(Path(folder.name) / "29-DynamicDayTriangleClear")
+    archive.write_all()
+    file = Path(get_package_share_directory("fieldplay_bringup"), "launch", "acfr.launch.py")
+    arguments = {"archive": str(archive.root), "paused": "true", "on_end": "pause", "kinematics": "false"}
+    launch = IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(file)),
+        launch_arguments={**arguments, "overlay": "laser_starboard,visual_camera"}.items(),
+    )
+    return LaunchDescription([launch, ReadyToTest()]), {"root": archive.root, "folder": folder}
+
+
+class WhilePlaying(unittest.TestCase):
+    def setUp(self) -> None:
+        self.audience = Audience("acfr")
+        self.addCleanup(self.audience.close)
+
+    def test_the_points_are_where_the_command_puts_them(self, root: Path) -> None:
+        heard = self.audience.heard
+        for topic in (RAW, OVERLAY):
+            self.audience.hear(topic, IMAGE)
+        graph = self.audience.node
+        topics = (RAW, "/acfr/visual_camera/camera_info", "/acfr/laser_starboard/scan")
+        with self.audience.changed:
+            while not (all(graph.count_subscribers(topic) for topic in topics) and graph.count_publishers(OVERLAY)):
+                self.audience.changed.wait(0.1)
+        pictures = {topic: [None] * PICTURES for topic in (RAW, OVERLAY)}
+        play_again_in_full(self.audience, pictures, pictures, START)
+        raw = {ns_of(message): message for message in heard[RAW]}
+        for message in heard[OVERLAY]:
+            self.assertIn(ns_of(message), raw)
+            places = self._places(root, ns_of(message))
+            self.assertGreater(len(places), 20)
+            before, after = (pixels_of(each)[places[:, 1], places[:, 0]] for each in (raw[ns_of(message)], message))
+            changed = np.abs(before.astype(int) - after.astype(int)).max(axis=1) > 10
+            self.assertGreater(changed.mean(), 0.9)
+
+    def _places(self, root: Path, stamp_ns: int) -> Any:
+        """The pixels (n, 2) of the points that the command finds for a picture, as the node without odometry does."""
+        time = f"{stamp_ns // 10**9}.{stamp_ns % 10**9:09d}"
+        wanted = Wanted(laser="laser_starboard", camera="visual_camera", time=time, fixed_frame="none")
+        with open_dataset(root) as archive:
+            found = projected(archive, wanted, step=lambda share, count: None, tell=lambda text: None)
+        self.assertEqual((found.picture.stamp_ns, found.extrinsics), (stamp_ns, "own"))
+        return np.rint(found.projection.pixels[found.projection.is_visible]).astype(int)
+
+
+def ns_of(message: Any) -> int:
+    return int(message.header.stamp.sec * 10**9 + message.header.stamp.nanosec)
+
+
+def pixels_of(message: Any) -> Any:
+    return (
+        np.frombuffer(message.data, np.uint8)
+        .reshape(message.height, message.step)[:, : 3 * message.width]
+        .reshape(message.height, message.width, 3)
+    )
+
+
+@launch_testing.post_shutdown_test()
+class Afterwards(unittest.TestCase):
+    def test_all_ended_well(self, proc_info: Any, folder: Any) -> None:
+        folder.cleanup()
+        launch_testing.asserts.assertExitCodes(proc_info)

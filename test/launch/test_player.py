@@ -1,0 +1,442 @@
+"""The player as a process: what a subscriber and a caller of its services see."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from threading import Condition, Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import rclpy
+import yaml
+from ament_index_python.packages import get_package_prefix
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rosbag2_interfaces import srv
+from rosbags.rosbag2 import Reader
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, Image, NavSatFix
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from fieldplay.bags.channels import Channel
+from fieldplay.bags.writer import BagWriter
+from fieldplay.convert.conversion import BagOptions, convert
+from fieldplay.datasets.registry import open_dataset
+from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.topics.selection import Selection
+from support.foreign_bags import (
+    START_NS,
+    stored,
+    write_ros1,
+    write_ros2,
+)
+
+PLAYER = Path(get_package_prefix("fieldplay_ros")) / "lib" / "fieldplay_ros" / "player"
+PATIENCE_S = 60.0
+NS_PER_S = 10**9
+START = 1656931512
+FIX, INFO = "/ameds/gnss/fix", "/ameds/main_cam/camera_info"
+MANY = QoSProfile(depth=5000)
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Audience:
+    """A node of this process: keeps what comes on topics, calls services."""
+
+    def __init__(self) -> None:
+        self.node = rclpy.create_node("audience")
+        self.changed = Condition()
+        self.heard: dict[str, list[bytes]] = {}
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._over = Event()
+        self._thread = Thread(target=self._spin)
+        self._thread.start()
+
+    def _spin(self) -> None:
+        while not self._over.is_set():
+            self._executor.spin_once()
+
+    def close(self) -> None:
+        self._over.set()
+        self._executor.create_task(lambda: None)
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+
+    def listen(self, kind: Any, topic: str, qos: QoSProfile = MANY) -> list[bytes]:
+        """What comes on a topic, as it comes: the bytes."""
+        heard = self.heard[topic] = []
+
+        def keep(data: bytes) -> None:
+            with self.changed:
+                heard.append(data)
+                self.changed.notify_all()
+
+        self.node.create_subscription(kind, topic, keep, qos, raw=True)
+        self._executor.wake()
+        return heard
+
+    def wait(self, what: Callable[[], Any]) -> None:
+        """Wait until something holds after a message has come."""
+        with self.changed:
+            assert self.changed.wait_for(what, PATIENCE_S), {name: len(heard) for name, heard in self.heard.items()}
+
+    def call(self, kind: Any, **request: Any) -> Any:
+        """The answer of a service of the player."""
+        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__)[1:]
+        client = self.node.create_client(kind, f"/ameds/player/{name}")
+        try:
+            assert client.wait_for_service(PATIENCE_S), name
+            answered = Event()
+            future = client.call_async(kind.Request(**request))
+            future.add_done_callback(lambda _: answered.set())
+            self._executor.wake()
+            assert answered.wait(PATIENCE_S), name
+            return future.result()
+        finally:
+            self.node.destroy_client(client)
+
+
+class Process:
+    """A player; its output is read when it has ended."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        values = [text for name, value in parameters.items() for text in ("-p", f"{name}:={value}")]
+        self.popen = subprocess.Popen(
+            [str(PLAYER), "--ros-args", *values], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def close(self) -> None:
+        """End it in order: who is killed may hold a lock of the shared memory, for which others then wait for ever."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if self.popen.poll() is None:
+                self.popen.send_signal(number)
+                with suppress(subprocess.TimeoutExpired):
+                    self.popen.communicate(timeout=PATIENCE_S)
+
+    def end(self) -> tuple[int, str]:
+        """The exit code and what it said."""
+        output, _ = self.popen.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in output, output
+        return self.popen.returncode, output
+
+
+@pytest.fixture(scope="module")
+def ros() -> Iterator[None]:
+    rclpy.init()
+    yield
+    rclpy.try_shutdown()
+
+
+@pytest.fixture
+def audience(ros: None) -> Iterator[Audience]:
+    audience = Audience()
+    yield audience
+    audience.close()
+
+
+@contextmanager
+def playing(root: Path, **parameters: Any) -> Iterator[Process]:
+    with closing(Process({"archive": root, **parameters})) as process:
+        yield process
+
+
+def message_class(msgtype: str) -> Any:
+    package, _, name = msgtype.split("/")
+    return getattr(import_module(f"{package}.msg"), name)
+
+
+def same_length(heard: bytes, sent: bytes) -> bytes:
+    """What was heard without the padding to four bytes that DDS puts behind a message."""
+    return heard[: len(sent)] if len(heard) == len(sent) + -len(sent) % 4 else heard
+
+
+def stamp_ns(data: bytes) -> int:
+    return int.from_bytes(data[4:8], "little") * NS_PER_S + int.from_bytes(data[8:12], "little")
+
+
+def after_start_ms(heard: list[bytes]) -> list[int]:
+    return [(stamp_ns(data) - START * NS_PER_S) // 10**6 for data in heard]
+
+
+def state(heard: list[bytes]) -> dict[str, str]:
+    """The last state on /diagnostics."""
+    (status,) = deserialize_message(heard[-1], DiagnosticArray).status
+    return {entry.key: entry.value for entry in status.values}
+
+
+def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audience, tmp_path: Path) -> None:
+    with open_dataset(tiny_ameds.root) as archive:
+        convert(archive, tmp_path / "bag", Selection(rectify=True), BagOptions())
+    expected: dict[str, list[bytes]] = {}
+    kinds = {}
+    with Reader(tmp_path / "bag") as bag:
+        for connection, _, data in bag.messages():
+            kinds[connection.topic] = connection.msgtype
+            expected.setdefault(connection.topic, []).append(bytes(data))
+    deep = {topic: {"history": "keep_last", "depth": 5000} for topic in expected if topic != "/tf_static"}
+    (tmp_path / "qos.yaml").write_text(yaml.safe_dump(deep))
+    for topic, kind in kinds.items():
+        audience.listen(message_class(kind), topic, LATCHED if topic == "/tf_static" else MANY)
+    parameters = {"rate": 10, "images": "compressed", "rectify": True, "joints_tf": False}
+    parameters |= {"wait_for_subscribers": len(expected) - 1, "qos_overrides": tmp_path / "qos.yaml"}
+    with playing(tiny_ameds.root, **parameters) as process:
+        code, output = process.end()
+    assert code == 0, output
+    assert {topic: len(heard) for topic, heard in audience.heard.items()} == {
+        topic: len(sent) for topic, sent in expected.items()
+    }
+    for topic, sent in expected.items():
+        assert [same_length(*pair) for pair in zip(audience.heard[topic], sent, strict=True)] == sent, topic
+    assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
+
+
+def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: Audience, tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag", best_effort=("/words",))
+    words = audience.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
+    frames, pictures = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
+    sent = stored(bag)
+    with playing(bag, rate=4, start=1.0, wait_for_subscribers=3) as process:
+        audience.wait(lambda: frames)
+        (offered,) = audience.node.get_publishers_info_by_topic("/words")
+        code, output = process.end()
+    assert code == 0, output
+    assert offered.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert "my_robot: left out 1 topic with types that this ROS 2 does not have: /gear" in output
+    for heard, topic, begin in ((words, "/words", 20), (pictures, "/cam", 2), (frames, "/tf_static", 0)):
+        expected = [data for _, data in sent[topic]][begin:]
+        assert [same_length(*pair) for pair in zip(heard, expected, strict=True)] == expected, topic
+
+
+def test_a_bag_of_ros_1_is_played(tmp_path: Path) -> None:
+    with playing(write_ros1(tmp_path / "robot.bag"), rate=10, topics="words|place") as process:
+        code, output = process.end()
+    assert code == 0 and "published 100 messages on 1 topic, skipped 0" in output, output
+    assert "/place: 1 message of sensor_msgs/msg/NavSatFix left out" in output
+
+
+def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: Audience) -> None:
+    states = audience.listen(DiagnosticArray, "/diagnostics")
+    with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix lidar") as process:
+        audience.wait(lambda: states)
+        assert state(states)["state"] == "waiting for subscribers"
+        heard = audience.listen(NavSatFix, FIX)
+        code, output = process.end()
+    assert code == 0, output
+    assert f"published {len(heard) + 1} messages on 2 topics" in output  # the static tree with them
+
+
+def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
+    tiny_ameds: Any, audience: Audience
+) -> None:
+    states = audience.listen(DiagnosticArray, "/diagnostics")
+    with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix@navigator") as process:
+        others = audience.listen(NavSatFix, FIX)
+        audience.wait(lambda: states and state(states)["subscribers"] == "1")
+        assert state(states)["state"] == "waiting for subscribers"
+        navigator = rclpy.create_node("navigator", namespace="ameds")
+        try:
+            navigator.create_subscription(NavSatFix, FIX, lambda _: None, MANY)
+            code, output = process.end()
+        finally:
+            navigator.destroy_node()
+    assert code == 0 and "begins with" not in output, output
+    assert f"published {len(others) + 1} messages on 2 topics" in output  # the static tree with them
+
+
+def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Audience) -> None:
+    heard = audience.listen(NavSatFix, FIX)
+    clock = audience.listen(Clock, "/clock")
+    static = audience.listen(TFMessage, "/tf_static", LATCHED)
+    states = audience.listen(DiagnosticArray, "/diagnostics")
+    with playing(tiny_ameds.root, topics="gnss/fix$", paused=True, clock=50, on_end="pause") as process:
+        audience.wait(lambda: static)
+        audience.wait(lambda: states)
+        assert state(states)["state"] == "paused"
+        assert audience.node.count_publishers(FIX) == 1
+        assert audience.call(srv.IsPaused).paused
+        assert (heard, clock) == ([], [])
+
+        assert audience.call(srv.PlayNext).success
+        assert audience.call(srv.Burst, num_messages=3).actually_burst == 3
+        audience.wait(lambda: len(heard) >= 4)
+        assert after_start_ms(heard) == [0, 10, 20, 30]
+        assert audience.call(srv.GetRate).rate == 1.0
+        assert not audience.call(srv.SetRate, rate=0.0).success
+        assert not audience.call(srv.SetRate, rate=-1.0).success
+        assert audience.call(srv.SetRate, rate=0.25).success
+        assert audience.call(srv.GetRate).rate == 0.25
+        assert not audience.call(srv.Seek, time=Time(sec=START - 1)).success
+        assert not audience.call(srv.Seek, time=Time(sec=START + 2)).success
+
+        audience.call(srv.Resume)
+        audience.wait(lambda: len(heard) >= 6)
+        assert not audience.call(srv.IsPaused).paused
+        assert not audience.call(srv.PlayNext).success
+        assert audience.call(srv.Burst, num_messages=2).actually_burst == 0
+        audience.call(srv.TogglePaused)
+        assert audience.call(srv.IsPaused).paused
+        audience.call(srv.PlayNext)
+        audience.wait(lambda: stamp_ns(heard[-1]) == int(heard_clock(clock)[-1]))
+
+        assert audience.call(srv.Seek, time=Time(sec=START + 1)).success
+        audience.call(srv.PlayNext)
+        audience.wait(lambda: after_start_ms(heard)[-1] == 1000)
+        assert audience.call(srv.Seek, time=Time(sec=START, nanosec=500_000_000)).success
+        audience.call(srv.PlayNext)
+        audience.wait(lambda: after_start_ms(heard)[-1] == 500)
+        before = len(heard)
+        assert audience.call(srv.Burst, num_messages=0).actually_burst == 149
+        audience.wait(lambda: len(heard) == before + 149)
+        assert not audience.call(srv.PlayNext).success
+        assert len(static) == 1
+
+        audience.call(srv.Stop)
+        code, output = process.end()
+        assert code == 0, output
+    assert state(states)[f"published {FIX}"] == str(len(heard))
+
+
+def heard_clock(heard: list[bytes]) -> list[int]:
+    return [stamp_ns(data) for data in heard]
+
+
+def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audience: Audience) -> None:
+    heard = audience.listen(NavSatFix, FIX)
+    clock = audience.listen(Clock, "/clock")
+    parameters = {"topics": "gnss/fix$", "loop": True, "start": 0.5, "duration": 0.2, "clock": 100}
+    with playing(tiny_ameds.root, **parameters, rate=2.0, wait_for_subscribers=1) as process:
+        audience.wait(lambda: len(heard) >= 50)
+        process.popen.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        code, output = process.end()
+        assert time.monotonic() - begin < PATIENCE_S / 4
+        assert code == 0, output
+    assert after_start_ms(heard)[:44] == [*range(500, 701, 10), *range(500, 701, 10), 500, 510]
+    times = [(ns - START * NS_PER_S) / 10**6 for ns in heard_clock(clock)]
+    assert all(500 <= ms <= 711 for ms in times)
+    jumps = [(a, b) for a, b in pairwise(times) if b < a]
+    assert jumps
+    # /clock keeps one message: a busy listener may miss the last of a round, or the first of the next
+    assert any(before > 690 and after == 500 for before, after in jumps)
+
+
+def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(tiny_ameds: Any, audience: Audience) -> None:
+    heard = audience.listen(CameraInfo, INFO)
+    pictures = audience.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
+    parameters = {"topics": "main_cam/(camera|image)", "images": "compressed", "stamps": "now", "rate": 5.0}
+    begin = time.time_ns()
+    with playing(tiny_ameds.root, **parameters, wait_for_subscribers=2, loop=False) as process:
+        code, output = process.end()
+    end = time.time_ns()
+    assert code == 0, output
+    audience.wait(lambda: len(heard) == len(pictures) == 60)
+    stamps = [stamp_ns(data) for data in heard]
+    assert stamps == [stamp_ns(data) for data in pictures]
+    assert begin < stamps[0] < stamps[-1] < end
+    assert 0.38e9 < stamps[-1] - stamps[0] < 0.40e9
+
+
+def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
+    tiny_ameds: Any, audience: Audience, tmp_path: Path
+) -> None:
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text("<robot name='rover'/>")
+    heard = audience.listen(NavSatFix, FIX)
+    parameters = {"topics": "gnss/fix$", "rate": 50.0, "on_end": "pause", "urdf": urdf, "wait_for_subscribers": 1}
+    with playing(tiny_ameds.root, **parameters, frame_prefix="rover/") as process:
+        audience.wait(lambda: len(heard) == 200)
+        assert audience.call(srv.IsPaused).paused
+        static = audience.listen(TFMessage, "/tf_static", LATCHED)
+        description = audience.listen(String, "/ameds/robot_description", LATCHED)
+        audience.wait(lambda: static and description)
+        assert deserialize_message(description[0], String).data == "<robot name='rover'/>"
+        (tree,) = (deserialize_message(data, TFMessage) for data in static)
+        assert "rover/imu_link" in {transform.child_frame_id for transform in tree.transforms}
+        process.popen.send_signal(signal.SIGTERM)
+        begin = time.monotonic()
+        code, output = process.end()
+        assert time.monotonic() - begin < PATIENCE_S / 4
+        assert code == 0, output
+
+
+def test_it_begins_without_subscribers_when_the_time_is_up(tiny_ameds: Any) -> None:
+    parameters = {"topics": "gnss/fix$", "rate": 50.0, "wait_for_subscribers": 3, "wait_timeout": 0.1}
+    with playing(tiny_ameds.root, **parameters) as process:
+        code, output = process.end()
+    assert code == 0
+    assert "begins with 0 of 3 subscribers" in output
+    assert "published 201 messages" in output
+
+
+def test_what_is_damaged_is_named_at_the_end(tiny_ameds: Any) -> None:
+    (tiny_ameds.root / f"MainCam_{START}.500000.jpg").write_bytes(b"\xff\xd8\xff")
+    parameters = {"topics": "main_cam/camera_info", "rate": 50.0}
+    with playing(tiny_ameds.root, **parameters) as process:
+        code, output = process.end()
+    assert code == 0
+    assert "published 60 messages on 2 topics, skipped 1" in output
+    assert f"MainCam_{START}.500000.jpg" in output
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"archive": "/nowhere"}, "/nowhere: there is no such folder"),
+        ({}, "archive: expected the folder or file to play"),
+        ({"rate": 0}, "rate: expected a number above 0"),
+        ({"stamps": "tomorrow"}, "stamps: expected one of archive, now"),
+        ({"dataset_parameters": "gyro_unit:=turns"}, "gyro_unit: expected one of"),
+        ({"gyro_unit": "turns"}, "gyro_unit: expected one of"),
+        ({"gyro_units": "rad/s"}, "the player of ameds has no parameter 'gyro_units': did you mean 'gyro_unit'?"),
+    ],
+)
+def test_what_cannot_be_played_is_said_in_a_line(parameters: dict[str, Any], said: str, tmp_path: Path) -> None:
+    (tmp_path / "GnssImu.csv").write_text("1656931512.0,1,2,3,4,5,6,7,8,9,10,11,12\n")
+    archive = {"archive": tmp_path} if parameters else {}
+    code, output = Process({**archive, **parameters}).end()
+    assert code == 1
+    assert said in output
+    assert len(output.splitlines()) == 1
+
+
+def test_what_cannot_be_played_stops_nothing_else(tmp_path: Path) -> None:
+    """A name that ROS 2 does not allow, types that are not installed: a line for the name, one for the package."""
+    bag = tmp_path / "bag"
+    with BagWriter(bag) as writer:
+        for topic, msgtype in (("/ORB-SLAM", "UInt32"), ("/a", "Gear"), ("/b", "Tooth"), ("/value", "UInt32")):
+            package = "std_msgs" if msgtype == "UInt32" else "my_robot"
+            channel = Channel(topic=topic, msgtype=f"{package}/msg/{msgtype}", msgdef="", type_hash="")
+            number = writer.add_channel(channel)
+            data = PiecePayloads([bytes((0, 1, 0, 0, 1, 0, 0, 0))])
+            writer.write(messages_of_channel(number, np.array([START_NS]), data))
+    played = subprocess.run(["fieldplay", "play", str(bag)], capture_output=True, text=True, check=True)
+    told = played.stderr
+    assert "/ORB-SLAM is left out: ROS 2 allows no such topic name; --remap /ORB-SLAM:=NAME gives it another" in told
+    assert "my_robot: left out 2 topics with types that this ROS 2 does not have: /a, /b" in told
+    assert "published 1 message on 1 topic, skipped 0" in told
+    words = ["fieldplay", "play", str(bag), "--remap", "/ORB-SLAM:=/orb_slam", "-r", "2"]
+    played = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "published 2 messages on 2 topics" in played.stderr
+
+
+def test_a_player_that_waits_says_so(tmp_path: Path) -> None:
+    bag = write_ros2(tmp_path / "bag")
+    command = ["fieldplay", "play", str(bag), "--wait-for-subscribers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any("waits for 2 subscribers" in line for line in lines)
+        process.kill()

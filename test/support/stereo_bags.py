@@ -1,0 +1,74 @@
+"""Bags of a stereo camera before a wall, whose distance is known, and a chain that makes clouds of them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.writer import BagWriter
+from fieldplay.messages.records import Pixels
+from fieldplay.messages.stream_spec import Camera
+from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.picture_feeds import camera_info_rows, image_message
+
+WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
+WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX
+STAMPS_NS = [1_600_000_000_000_000_000 + 250_000_000 * row for row in range(4)]
+LEFT = Camera(
+    width=WIDTH, height=HEIGHT, fx=FOCAL_PX, fy=FOCAL_PX, cx=95.5, cy=71.5, distortion_model="plumb_bob",
+    distortion=(0.0,) * 5,
+)  # fmt: skip
+RIGHT = replace(LEFT, projection=(200, 0, 95.5, -FOCAL_PX * BASELINE_M, 0, 200, 71.5, 0, 0, 0, 1, 0))
+CHAIN = """\
+name: Wall
+doc: Cloud of each pair
+topic: wall
+input_ports: [{name: leftImage, type: asn1SccFrame, doc: left}, {name: rightImage, type: asn1SccFrame, doc: right}]
+output_ports: [{name: pointCloud, type: asn1SccPointcloud, doc: cloud}]
+implementations:
+  - name: Plain
+    dfns: [{dfn_id: stereo, name: StereoReconstruction, implementation: HirschmullerDisparityMapping}]
+    input_connections:
+      - {dfpc_input: leftImage, dfn_id: stereo, port: left}
+      - {dfpc_input: rightImage, dfn_id: stereo, port: right}
+    output_connections: [{dfpc_output: pointCloud, dfn_id: stereo, port: pointcloud}]
+"""
+SETTINGS = ["stereo.Disparities.NumberOfIntervals=32", "stereo.BlocksMatching.BlockSize=9"]
+Pair = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+def pair(row: int) -> Pair:
+    wall = np.random.default_rng(row).integers(0, 256, (HEIGHT, WIDTH + SHIFT_PX), np.uint8)
+    return wall[:, :WIDTH], wall[:, SHIFT_PX:]
+
+
+def write_bag(
+    path: Path,
+    pairs: list[Pair],
+    *,
+    left: Camera = LEFT,
+    right: Camera | None = RIGHT,
+    place: str = "/cam",
+    right_late_ns: int = 0,
+) -> Path:
+    """A bag of ROS 2 as a driver would record it."""
+    with BagWriter(path) as writer:
+        for side, name, camera in ((0, "left", left), (1, "right", right)):
+            image = writer.add_channel(channel_of_type(f"{place}/{name}/image_raw", "sensor_msgs/msg/Image"))
+            for left_ns, pictures in zip(STAMPS_NS, pairs, strict=False):
+                stamp_ns = left_ns + side * right_late_ns
+                height, width = pictures[side].shape
+                data = np.ascontiguousarray(pictures[side]).tobytes()
+                pixels = Pixels(height=height, width=width, encoding="mono8", step=width, data=data)
+                message = b"".join(image_message(pixels, stamp_ns, f"{name}_camera"))
+                writer.write(messages_of_channel(image, np.array([stamp_ns]), PiecePayloads([message])))
+            if camera is not None:
+                info = writer.add_channel(channel_of_type(f"{place}/{name}/camera_info", "sensor_msgs/msg/CameraInfo"))
+                data, rows = camera_info_rows(camera, f"{name}_camera").rows(1)
+                rows["header.stamp.sec"] = STAMPS_NS[0] // 10**9
+                message = data.tobytes()
+                writer.write(messages_of_channel(info, np.array(STAMPS_NS[:1]), PiecePayloads([message])))
+    return path
