@@ -108,7 +108,7 @@ def test_the_wheel_has_every_package_and_description_and_asks_for_what_the_works
         f"fieldplay/data/{path.relative_to(ROOT).as_posix()}"
         for folder in ("config", "urdf")
         for path in (ROOT / folder).rglob("*")
-        if path.is_file()
+        if path.is_file() and not path.is_symlink()
     }
     assert sources | data == {name for name in names if ".dist-info/" not in name and ".data/" not in name}
     listed = [line.split("#")[0].strip() for line in (ROOT / "requirements" / "libraries.txt").read_text().splitlines()]

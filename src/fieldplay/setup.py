@@ -3,7 +3,12 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "fieldplay"
-DATA = [str(path.relative_to(NAME)) for path in sorted(Path(NAME, "data").rglob("*")) if path.is_file()]
+# Links among them are to descriptions of datasets that another package brings.
+DATA = [
+    str(path.relative_to(NAME))
+    for path in sorted(Path(NAME, "data").rglob("*"))
+    if path.is_file() and not path.is_symlink()
+]
 
 setup(
     name=NAME,

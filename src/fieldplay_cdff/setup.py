@@ -12,13 +12,10 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
     ],
-    package_data={NAME: ["py.typed", "descriptors/*.yaml", "steps/*.yaml"]},
+    package_data={NAME: ["py.typed", "descriptors/*.yaml", "steps/*.yaml", "datasets/*/*.yaml"]},
     entry_points={
-        "fieldplay.commands": [
-            "fuse = fieldplay_cdff.cli.fuse",
-            "products = fieldplay_cdff.cli.products",
-            "cdff = fieldplay_cdff.cli.cdff",
-        ],
+        "fieldplay.commands": ["cdff = fieldplay_cdff.cli:COMMANDS"],
+        "fieldplay.lists": ["cdff = fieldplay_cdff.cli.listed:lines"],
         "fieldplay.datasets": ["sherpatt = fieldplay_cdff.datasets.sherpatt"],
     },
     extras_require={"test": ["pytest"]},  # so that `colcon test` runs pytest

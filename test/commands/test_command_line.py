@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fieldplay.cli.main import COMMANDS, main, make_parser
+from fieldplay.cli.main import commands, main, make_parser
 from fieldplay.cli.terminal import ProgressBar
 
 START_NS = 1656931512 * 10**9
@@ -103,7 +103,7 @@ def test_wrong_usage_ends_with_2_and_says_what_is_wrong(
     code, out, err = call(*(places.get(argument, argument) for argument in arguments))
     assert (code, out) == (2, "")
     assert message in err and err.count("\n") == 1
-    command = next((word for word in arguments if word in COMMANDS), "")
+    command = next((word for word in arguments if word in commands()), "")
     assert err.endswith(f"(see '{' '.join(['fieldplay', *filter(None, [command])])} --help')\n")
     assert not (tmp_path / "out").exists()
 

@@ -4,9 +4,10 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from fieldplay.core.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
 DONE, NOTHING_USABLE = 0, 1  # argparse's own exit code for wrong usage is 2
-COMMANDS = {  # by name, the module with add_arguments and run, and what is told of it
+GROUP = "fieldplay.commands"  # of entry points, each of which is a table as the one below
+COMMANDS: Mapping[str, tuple[str, str]] = {  # by name, the module with add_arguments and run, and what is told of it
     "list": ("fieldplay.cli.datasets", "list the datasets that fieldplay knows, one line each"),
     "info": ("fieldplay.cli.info", "show what is in an archive, topic by topic"),
     "check": ("fieldplay.cli.check", "list every defect of an archive: 0 none, 1 defects, 2 not playable"),
@@ -33,9 +35,6 @@ COMMANDS = {  # by name, the module with add_arguments and run, and what is told
     "batch": ("fieldplay.cli.batch", "take many archives through these, on all cores or a cluster of Dask"),
     "evaluate": ("fieldplay.cli.evaluation", "compare odometry with the truth: ATE, RPE, errors over the way"),
     "slam": ("fieldplay.cli.slam", "run existing programs of odometry and SLAM on an archive, and judge them"),
-    "fuse": ("fieldplay_cdff.cli.fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
-    "products": ("fieldplay_cdff.cli.products", "list, show, get and delete the products that pipelines kept"),
-    "cdff": ("fieldplay_cdff.cli.cdff", "tools for logs and descriptions of CDFF (InFuse)"),
     "sample": ("fieldplay.cli.sample", "write a synthetic archive in a dataset's published layout"),
 }
 
@@ -47,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names of files may hold what the terminal cannot show
     os.environ.setdefault(*ONE_THREAD)
     words = [*(sys.argv[1:] if arguments is None else arguments), *os.environ.get("COMP_LINE", "").split()]
-    parser = make_parser(next((word for word in words if word in COMMANDS), ""))
+    known = commands(words)
+    parser = make_parser(next((word for word in words if word in known), ""))
     argcomplete.autocomplete(parser)
     if not words:
         parser.print_help()
@@ -59,12 +59,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _run(chosen)
 
 
+def commands(words: Sequence[str] = ()) -> Mapping[str, tuple[str, str]]:
+    """All commands, those that packages register besides; ours alone where the first word is one of them."""
+    if words and words[0] in COMMANDS:
+        return COMMANDS
+    *most, last = COMMANDS.items()
+    others = {name: row for entry in entry_points(group=GROUP) for name, row in entry.load().items()}
+    return {**dict(most), **others, **dict([last]), **COMMANDS}
+
+
 def make_parser(command: str) -> argparse.ArgumentParser:
     """All commands, and the arguments of one: what the others stand on need not be loaded."""
     parser = CommandParser(prog="fieldplay", description="Archives of field robots as ROS 2 topics and bags.")
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (module_name, text) in COMMANDS.items():
+    for name, (module_name, text) in commands([command]).items():
         sub = subparsers.add_parser(name, help=text, description=text)
         if name == command:
             module: Any = import_module(module_name)

@@ -2,7 +2,10 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,7 @@ from fieldplay.io.containers import (
 )
 
 DATASETS = "datasets"
+GROUP = "fieldplay.datasets"  # of entry points: by the name of a dataset the package that holds <name>.yaml
 BAG = DatasetSpec(
     name="bag",
     title="a bag",
@@ -194,12 +198,30 @@ def _opened(path: Path) -> Files:
 
 
 def dataset_files() -> dict[str, Path]:
-    """The descriptions of all datasets by name: the user's own, else those installed, else those of the source."""
+    """The descriptions of all datasets by name: the user's own, those installed, of the source, of other packages."""
     found: dict[str, Path] = {}
-    for folder in (*_own_folders(), *(folder / DATASETS for folder in config_folders())):
+    installed = [folder / DATASETS for folder in config_folders()]
+    own = installed[-1]
+    for folder in (*_own_folders(), *installed):
         for path in sorted(folder.glob("*.yaml")):
-            found.setdefault(path.stem, path)
+            if not (path.is_symlink() and folder == own):  # a link is to a description that another package brings
+                found.setdefault(path.stem, path)
+    for entry in _registered():
+        found.setdefault(entry.name, _description(entry))
     return found
+
+
+@cache
+def _registered() -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=GROUP))
+
+
+def _description(entry: EntryPoint) -> Path:
+    """The description that a package brings; without importing its reader."""
+    spec = find_spec(entry.value)
+    if spec is None or spec.origin is None:
+        raise ArchiveError(f"the dataset {entry.name}: expected a package {entry.value}, which its entry point names")
+    return Path(spec.origin).with_name(f"{entry.name}.yaml")
 
 
 def robot_file(name: str) -> Path | None:

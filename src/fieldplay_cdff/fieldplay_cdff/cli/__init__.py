@@ -1,1 +1,9 @@
-"""The commands fuse, products and cdff."""
+"""The commands fuse, products and cdff; fieldplay finds them by the entry point of this table."""
+
+from collections.abc import Mapping
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "fuse": ("fieldplay_cdff.cli.fuse", "run a pipeline of fusion: stereo, reconstruction, odometry of pictures"),
+    "products": ("fieldplay_cdff.cli.products", "list, show, get and delete the products that pipelines kept"),
+    "cdff": ("fieldplay_cdff.cli.cdff", "tools for logs and descriptions of CDFF (InFuse)"),
+}
