@@ -14,10 +14,10 @@ import numpy as np
 from convert import best, scratch
 
 from fieldplay.datasets.registry import spec_of_dataset
-from fieldplay.io.marked_lines import MarkedLines
-from fieldplay.io.marked_rows import rows_from_lines
-from fieldplay.io.rows import ParsedRows
+from fieldplay.io.row_cache import ParsedRows
 from fieldplay.io.table import BLOCK_SIZE
+from fieldplay.io.tagged_lines import MarkedLines
+from fieldplay.io.tagged_rows import rows_from_lines
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")

@@ -43,7 +43,7 @@ def write_tables(root: Path, seconds: int, names: Sequence[str] = tuple(TABLES))
                 file.write("".join(f",{number:.9f}" for number in numbers) + "\n")
 
 
-def write_pictures(root: Path, name: str, size: tuple[int, int], seconds: float, rate: int = 30) -> None:
+def write_images(root: Path, name: str, size: tuple[int, int], seconds: float, rate: int = 30) -> None:
     """JPEGs of some hundred kB: noise, smoothed, so that they compress as photographs do."""
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(2)

@@ -16,15 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from archive import write_clouds, write_pictures, write_tables
+from archive import write_clouds, write_images, write_tables
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.writer import BagWriter
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.streams.feed_batches import batches
-from fieldplay.topics.archive_feeds import channel_of_feed, feeds_of_archive, window_of
+from fieldplay.streams.topic_batches import batches
+from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
 from fieldplay.topics.selection import Selection
 
 TOPICS = "imu/data_raw|platform/joint_states"
@@ -150,7 +150,7 @@ def _our_parts(root: Path, folder: Path) -> Iterator[float]:
     """Seconds for parsing, encoding and writing the same messages."""
     with open_dataset(root) as archive:
         selection = Selection(topics=TOPICS)
-        feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream]
+        feeds = [feed for feed in archive_topic_streams(archive, selection) if feed.stream]
         window = window_of(archive, selection)
         streams = [archive.streams[feed.stream] for feed in feeds]
         load = best(lambda: [stream.load(i) for stream in streams for i in range(len(stream.spans))])
@@ -173,11 +173,11 @@ def _convert(root: Path, bag: Path, topics: str) -> None:
         convert(archive, bag, Selection(topics=topics), BagOptions())
 
 
-def compare_pictures(seconds: int) -> None:
+def compare_images(seconds: int) -> None:
     """Pictures passed on as they are, beside a copy of the files."""
     with scratch() as folder:
         root = folder / "archive"
-        write_pictures(root, "MainCam", (1080, 1920), seconds / 4)
+        write_images(root, "MainCam", (1080, 1920), seconds / 4)
         size = sum(path.stat().st_size for path in root.iterdir())
 
         def copy() -> None:
@@ -203,7 +203,7 @@ def compare_memory(seconds: int) -> None:
         with scratch() as folder:
             root = folder / "archive"
             write_tables(root, seconds * factor // 4)
-            write_pictures(root, "AuxCam", (720, 1280), seconds * factor / 60, rate=30)
+            write_images(root, "AuxCam", (720, 1280), seconds * factor / 60, rate=30)
             write_clouds(root, seconds * factor / 60)
             command = [shutil.which("fieldplay") or "fieldplay", "convert", str(root), str(folder / "bag")]
             code = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True);"
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=240, help="length of the archives")
     parser.add_argument("--only", choices=("numbers", "pictures", "memory"))
     chosen = parser.parse_args()
-    for name, compare in (("numbers", compare_numbers), ("pictures", compare_pictures), ("memory", compare_memory)):
+    for name, compare in (("numbers", compare_numbers), ("pictures", compare_images), ("memory", compare_memory)):
         if chosen.only in (None, name):
             compare(chosen.seconds)
 

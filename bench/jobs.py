@@ -18,7 +18,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from archive import write_pictures, write_tables
+from archive import write_images, write_tables
 
 KINDS = {"tables": [], "jpegs": [], "raw": ["--images", "raw"]}
 
@@ -38,7 +38,7 @@ def archive_of(kind: str, seconds: int) -> Iterator[Path]:
         if kind == "tables":
             write_tables(root, seconds * 10)
         else:
-            write_pictures(root, "MainCam", (1080, 1920), seconds / (4 if kind == "raw" else 1))
+            write_images(root, "MainCam", (1080, 1920), seconds / (4 if kind == "raw" else 1))
         yield root
 
 

@@ -18,7 +18,7 @@ from fieldplay.datasets.registry import dataset_files
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.kinematics import robots
 from fieldplay.kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
-from fieldplay.kinematics.dh import end_from_joints
+from fieldplay.kinematics.denavit_hartenberg import end_from_joints
 from fieldplay.kinematics.steered_wheels import twist_from_wheels, wheel_poses_from_angles, wheels_from_twist
 
 URDF = Path(__file__).parents[1] / "urdf" / "interact.urdf"

@@ -21,7 +21,7 @@ import msgpack
 import numpy as np
 
 from fieldplay.datasets.registry import open_dataset
-from fieldplay_cdff.logs.messagepack.values import arrays_from_bytes
+from fieldplay_cdff.logs.msgpack_decode.values import arrays_from_bytes
 
 HEIGHT, WIDTH = 772, 1032
 START_US = 1_543_311_000_000_000
@@ -64,7 +64,7 @@ def pictures() -> dict[str, np.ndarray[Any, np.dtype[np.uint8]]]:
     }
 
 
-def compare_pictures() -> None:
+def compare_images() -> None:
     for name, pixels in pictures().items():
         data = msgpack.packb(frame(0, pixels.tolist()), use_bin_type=False)
         ours = best(lambda data=data: arrays_from_bytes(data))
@@ -195,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=300)
     chosen = parser.parse_args()
-    compare_pictures()
+    compare_images()
     with TemporaryDirectory(prefix="fieldplay-bench-") as scratch:
         os.environ["FIELDPLAY_CACHE"] = f"{scratch}/cache-of-samples"
         compare_samples(Path(scratch))

@@ -19,7 +19,7 @@ from convert import scratch
 import fieldplay
 from fieldplay.cli.main import main as main_of_fieldplay
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
-from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.offline.elevation import frame_t_root
 from fieldplay_samples.sample import SampleOptions, write_sample
 

@@ -22,7 +22,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from archive import write_clouds, write_pictures, write_tables
+from archive import write_clouds, write_images, write_tables
 
 from fieldplay.player.dds_profile import use_profile
 
@@ -64,11 +64,11 @@ def is_bag(path: str) -> bool:
 def list_times(path: str, out: str) -> None:
     """Write down which topics move, and when their messages are due: what all runs are measured against."""
     from fieldplay.datasets.registry import open_dataset
-    from fieldplay.topics.archive_feeds import feeds_of_archive
+    from fieldplay.topics.archive_topics import archive_topic_streams
     from fieldplay.topics.selection import Selection
 
     with open_dataset(Path(path)) as opened:
-        feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))
+        feeds = archive_topic_streams(opened, Selection(images=None if is_bag(path) else "compressed"))
         moving = [feed for feed in feeds if not feed.standing]
         times = {f.topic: [f.records(i).leaves_ns for i in range(len(f.spans))] for f in moving}
         np.savez(out, **{topic: np.concatenate(spans) for topic, spans in times.items()})
@@ -82,12 +82,12 @@ def listen(path: str, out: str) -> None:
     import rclpy
 
     from fieldplay.datasets.registry import open_dataset
-    from fieldplay.topics.archive_feeds import channel_of_feed, feeds_of_archive
+    from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed
     from fieldplay.topics.selection import Selection
     from fieldplay_ros.live_sink import message_class, profile
 
     with open_dataset(Path(path)) as opened:
-        feeds = feeds_of_archive(opened, Selection(images=None if is_bag(path) else "compressed"))
+        feeds = archive_topic_streams(opened, Selection(images=None if is_bag(path) else "compressed"))
         offers = {f.topic: (message_class(f.msgtype), profile(channel_of_feed(f).qos)) for f in feeds if not f.standing}
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
     node = rclpy.create_node("listener")
@@ -204,8 +204,8 @@ def write_sources(data: Path, seconds: int) -> list[Path]:
     archive, bag = data / "ameds", data / "bag"
     if not archive.exists():
         write_tables(archive, seconds)
-        write_pictures(archive, "MainCam", (1080, 1920), seconds)
-        write_pictures(archive, "AuxCam", (720, 1280), seconds)
+        write_images(archive, "MainCam", (1080, 1920), seconds)
+        write_images(archive, "AuxCam", (720, 1280), seconds)
         write_clouds(archive, seconds)
     if not bag.exists():
         command = ["fieldplay", "convert", str(archive), str(bag), "--images", "compressed"]

@@ -24,7 +24,7 @@ from convert import scratch
 import fieldplay
 from fieldplay.cli.main import main as main_of_fieldplay
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.map_files import load_map
 from fieldplay_cdff.steps.rigid import moved, rigid_fit

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import rerun as rr
-from archive import write_clouds, write_pictures, write_tables
+from archive import write_clouds, write_images, write_tables
 
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
@@ -31,8 +31,8 @@ begin_wall = float(sys.argv[1])
 from fieldplay.cli.main import main
 first = []
 if sys.argv[2] == "view":
-    from fieldplay.view import recording
-    send = recording.Recording._send_pictures
+    from fieldplay.view import rerun_stream as recording
+    send = recording.Recording._send_images
     flush = recording.Recording.flush
     sent = []
     def noted(self, *arguments):
@@ -42,7 +42,7 @@ if sys.argv[2] == "view":
         flush(self)
         if sent and not first:
             first.append(time.time() - begin_wall)
-    recording.Recording._send_pictures, recording.Recording.flush = noted, flushed
+    recording.Recording._send_images, recording.Recording.flush = noted, flushed
 code = main(sys.argv[2:])
 use = resource.getrusage(resource.RUSAGE_SELF)
 measured = {"cpu_s": use.ru_utime + use.ru_stime, "memory_mb": use.ru_maxrss / 1024, "wall_s": time.time() - begin_wall}
@@ -80,7 +80,7 @@ def main() -> None:
         root = folder / "Traverse_9"
         write_tables(root, options.seconds)
         for camera, size in CAMERAS.items():
-            write_pictures(root, camera, size, options.seconds)
+            write_images(root, camera, size, options.seconds)
         write_clouds(root, options.seconds)
         for number in range(options.rounds):
             view = measured("view", str(root), "--save", str(folder / "out.rrd"), "--overwrite")

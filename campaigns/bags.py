@@ -16,10 +16,10 @@ from rosbags.typesys import Stores, get_typestore
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, changed
 from fieldplay.bags.channels import channel_of_type
-from fieldplay.bags.opening import open_bag
+from fieldplay.bags.open_bag import open_bag
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import Defect
-from fieldplay.streams.messages import merged, messages_of_channel
+from fieldplay.streams.message_block import merged, messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
 
 START_NS, COUNT, STEP_NS = 1_700_000_000_000_000_000, 24, 10**7

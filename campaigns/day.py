@@ -27,7 +27,7 @@ from rosbag2_interfaces import srv
 from sensor_msgs.msg import Imu, NavSatFix
 
 from campaigns.frame import WrongError, say
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 
 TENTHS = 10

@@ -5,8 +5,8 @@ import re
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
-from fieldplay.core.config import config_folders
 from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.resources import config_folders
 from fieldplay_cdff.descriptors.catalogue import known
 from fieldplay_cdff.descriptors.checks import check_description
 from fieldplay_cdff.descriptors.reader import description_of_text

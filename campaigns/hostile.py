@@ -28,7 +28,7 @@ from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.compression import LZ4
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import STEERING
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
 from fieldplay_testing.tiny_sherpatt import write_archive
 
@@ -184,7 +184,7 @@ def aliases(folder: Path) -> list[str]:
     return ["cdff", "diagram", str(folder / "a.yaml"), str(folder / "a.svg")]
 
 
-def picture_of_100000_squared(folder: Path) -> list[str]:
+def image_of_100000_squared(folder: Path) -> list[str]:
     """A PNG of a few bytes that claims ten thousand million pixels."""
     root = _table(folder)
     chunks = [(b"IHDR", struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)), (b"IDAT", zlib.compress(bytes(9)))]
@@ -346,7 +346,7 @@ CASES: Mapping[str, Case] = {
     case.__name__: case
     for case in (
         zip_of_10_gb, zip_of_a_million_files, packed_log_of_10_gb, line_of_4_gb, time_of_a_megabyte, nested_log,
-        nested_metadata, aliases, picture_of_100000_squared, cloud_of_10_12_points, names_that_steer, zip_that_leaves,
+        nested_metadata, aliases, image_of_100000_squared, cloud_of_10_12_points, names_that_steer, zip_that_leaves,
         report_of_names, chunk_of_4_gb_by_zstd, chunk_of_4_gb_by_lz4, chunks_of_zeros, ros1_chunk_of_a_gb_by_bz2,
         ros1_chunk_of_4_gb_by_lz4, database_of_20_gb, messages_of_4_gb, geotiff_of_a_billion_tiles,
     )

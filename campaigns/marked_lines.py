@@ -12,10 +12,10 @@ from campaigns.memory_files import MemoryFiles
 from campaigns.mutations import LINES, changed
 from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
 from fieldplay.core.errors import Defect, UserError
-from fieldplay.io.marked_lines import MarkedLines
-from fieldplay.io.marked_rows import MarkedSpec
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Table
+from fieldplay.io.tagged_lines import MarkedLines
+from fieldplay.io.tagged_rows import MarkedSpec
 
 SIGNS = re.compile(r" *, *| +")
 LONG = 24  # characters, of which some may be digits finer than nanoseconds: halves are rounded either way

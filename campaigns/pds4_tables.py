@@ -17,7 +17,7 @@ from fieldplay.datasets.ida.clock import clock_from_rows
 from fieldplay.datasets.ida.motion import LARGEST, MotionFormat, MotionSpec
 from fieldplay.datasets.ida.products import Product, name_from_file
 from fieldplay.io.pds4 import label_from_xml
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Table
 
 COLUMNS = ("time", "elapsed_hr", "enc1", "x_enc", "stat", "tool", "grapple_phase")

@@ -10,8 +10,8 @@ import numpy as np
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import INTEGERS, changed
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.picture_files import picture_from_bytes, whole_picture
-from fieldplay.messages.picture_pixels import pixels_from_file
+from fieldplay.messages.image_headers import image_from_bytes, whole_image
+from fieldplay.messages.image_pixels import pixels_from_file
 
 SIZE = (12, 20)
 LARGEST = 1 << 22  # pixels that are decoded: of more the header alone is looked at
@@ -73,10 +73,10 @@ class Pictures(Inputs):
 def _told(data: bytes) -> tuple[int, int] | None:
     """The height and width of a whole picture, whose header alone says the same."""
     try:
-        whole = whole_picture(data)
+        whole = whole_image(data)
     except ArchiveError:
         return None
-    if picture_from_bytes(data) != whole:
+    if image_from_bytes(data) != whole:
         raise WrongError("the header alone says another thing: than the whole picture")
     return whole.height, whole.width
 

@@ -14,11 +14,11 @@ from typing import Any
 from campaigns.frame import Found, Inputs
 from campaigns.play_head import Message, Rules, S, UnclearError
 from campaigns.play_model import Model, Moment, standing_at
+from fieldplay.player.message_source import Data, DueMessage
 from fieldplay.player.options import PlayOptions
+from fieldplay.player.play_plan import PlayPlan
 from fieldplay.player.playback import Playback
-from fieldplay.player.program import Program
-from fieldplay.player.read_ahead import Gap
-from fieldplay.player.works import Data, DueMessage
+from fieldplay.player.read_ahead import ReadState
 
 MS = 1_000_000
 MOST_EVENTS = 3000  # a loop of microseconds has no end
@@ -89,11 +89,11 @@ class CaseReader:
                 self.queue.append((self.end_ns, DueMessage(message.feed, ARCHIVE + message.stamp, data)))
         self.is_awaited = False
 
-    def peek(self) -> DueMessage | Gap:
+    def peek(self) -> DueMessage | ReadState:
         self.is_awaited = bool(self.queue) and self.queue[0][0] > self.time.ns
         if self.is_awaited:
-            return Gap.WAITING
-        return self.queue[0][1] if self.queue else Gap.END
+            return ReadState.WAITING
+        return self.queue[0][1] if self.queue else ReadState.END
 
     def awaited_ns(self) -> int | None:
         return self.queue[0][0] if self.is_awaited and self.queue else None
@@ -134,20 +134,20 @@ class Stage:
             self._program(), self._open, self, options, changed=CaseLock(self), system=self.time, tell=lambda text: None
         )
 
-    def _program(self) -> Program:
+    def _program(self) -> PlayPlan:
         rules = self.rules
 
         def restamp(data: Data, delta_ns: int) -> bytes:
             return b"%b %d" % (bytes(data), delta_ns)
 
-        return Program(
+        return PlayPlan(
             standing=[DueMessage(0, ARCHIVE, standing_at(0))],
             restamps=[restamp if feed in rules.restamped else None for feed in range(4)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE + rules.first,
             last_ns=ARCHIVE + rules.last,
             gap_ns=rules.gap,
-            anchored=lambda ns: [DueMessage(0, ARCHIVE, standing_at(ns - ARCHIVE))],
+            static_tf_at=lambda ns: [DueMessage(0, ARCHIVE, standing_at(ns - ARCHIVE))],
             latched=frozenset() if rules.latched is None else frozenset({rules.latched}),
         )
 

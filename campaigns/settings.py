@@ -13,9 +13,9 @@ import yaml
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import LINES, YAML_PARTS, changed, with_parts
 from fieldplay.bags.metadata import INFORMATION, profiles_of_information, topics_of_information
-from fieldplay.bags.offers import qos_of_profiles
+from fieldplay.bags.qos import qos_of_profiles
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.yaml_text import MOST_VALUES, value_of_yaml
+from fieldplay.core.yaml_safe import MOST_VALUES, value_of_yaml
 from fieldplay.datasets.rosario.calibration import calibration_from_bytes
 from fieldplay.datasets.spec import DatasetSpec, build
 

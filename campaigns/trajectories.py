@@ -14,7 +14,7 @@ from campaigns.mutations import LINES, changed
 from campaigns.tables import START_S, ns_of_text
 from fieldplay.core.errors import UserError
 from fieldplay.evaluation.pose_files import TIMES_FILE, way_of_file
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.trajectory import Trajectory
 
 ROWS, NS = 8, 10**9
 LONG_DIGITS, LONGEST_TIME = 15, 20  # of whole numbers that are nanoseconds; characters of times that are no ties

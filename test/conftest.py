@@ -32,7 +32,7 @@ def tiny_ameds(write_ameds: Callable[[Path], TinyAmeds], tmp_path: Path) -> Tiny
 
 
 @pytest.fixture(scope="session")
-def few_pictures(write_ameds: Callable[[Path], TinyAmeds], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def few_images(write_ameds: Callable[[Path], TinyAmeds], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive with a few pictures only, which no test changes."""
     root = write_ameds(tmp_path_factory.mktemp("whole") / "AMEDS" / "Traverse_5").root
     for camera in ("MainCam", "AuxCam", "MainAuxCamProjected"):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.io import inflation as inflating
-from fieldplay.io import inflation as zipped
+from fieldplay.io import seekable_zip as inflating
+from fieldplay.io import seekable_zip as zipped
 from fieldplay.io.containers import ListedFiles, is_packed, open_files
-from fieldplay.io.inflation import InflateError, Inflating
+from fieldplay.io.seekable_zip import InflateError, SeekableDeflate
 from fieldplay.io.zip_directory import leaves_archive
 from fieldplay_cdff.logs.log_files import InflatedFile
 
@@ -294,7 +294,7 @@ def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.
     plain = bytes(draw.randrange(16) for _ in range(300_000))
     deflated = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     file = io.BytesIO(b"head" + deflated.compress(plain) + deflated.flush() + b"tail")
-    data = Inflating(file, 4)
+    data = SeekableDeflate(file, 4)
     assert b"".join(iter(lambda: data.read(5000), b"")) == plain and data.is_at_end and data.behind(4) == b"tail"
     for _ in range(30):
         place, before = draw.randrange(len(plain)), data.inflated
@@ -307,7 +307,7 @@ def test_data_are_sought_in_with_few_points_and_little_work(monkeypatch: pytest.
 def test_a_fault_is_told_again_after_going_back() -> None:
     packed = bytearray(zlib.compress(bytes(range(256)) * 40, 0))
     packed[2] = 0xFF  # no kind of block
-    data = Inflating(io.BytesIO(bytes(packed)), 2)
+    data = SeekableDeflate(io.BytesIO(bytes(packed)), 2)
     for _ in range(2):
         with pytest.raises(InflateError):
             data.read(10)

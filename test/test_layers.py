@@ -51,7 +51,7 @@ ROS_FILES = (
     "/fieldplay_ros/",
     "fieldplay_bringup/describe.py",
     "fieldplay_bringup/fusion.py",
-    "fieldplay_bringup/demo/audience.py",
+    "fieldplay_bringup/demo/topic_recorder.py",
     "fieldplay_bringup/demo/steps.py",
     "fieldplay_bringup/demo/__main__.py",
 )
@@ -166,6 +166,6 @@ def test_all_but_the_ros_files_import_where_there_is_no_ros() -> None:
     ]
     if importlib.util.find_spec("rerun") is None:  # an extra, which the viewer alone imports
         names = [name for name in names if not name.startswith("fieldplay.view.")]
-    assert "fieldplay.core.stamps" in names
+    assert "fieldplay.core.timestamps" in names
     result = subprocess.run([sys.executable, "-c", BLOCK_ROS, *names], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -9,9 +9,9 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.messages import records
-from fieldplay.topics.archive_feeds import feeds_of_archive
-from fieldplay.topics.frame_trees import roots_of_feeds
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.tf_tree import roots_of_feeds
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from support.tiny_rosario import TinyRosario
@@ -34,7 +34,7 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def times_on_tf(archive: Path, child: str, **chosen: Any) -> list[int]:
     """When a frame has its place, in ms since the archive's begin."""
     with open_dataset(archive) as opened:
-        feeds = [feed for feed in feeds_of_archive(opened, Selection(**chosen)) if feed.topic == "/tf"]
+        feeds = [feed for feed in archive_topic_streams(opened, Selection(**chosen)) if feed.topic == "/tf"]
         loaded = [feed.records(index) for feed in feeds for index in range(len(feed.spans))]
     found = [part for part in loaded if isinstance(part, records.Transforms) and child in part.children]
     return [(int(stamp) - START * 10**9) // 10**6 for part in found for stamp in part.stamp_ns]
@@ -74,14 +74,14 @@ def test_a_steered_base_has_its_wheels_and_no_odometry(tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "sequence01")
     archive.write_all()
     with open_dataset(archive.root) as opened:
-        assert roots_of_feeds(feeds_of_archive(opened, Selection(joints_tf=True))) == ["base_link"]
-        assert roots_of_feeds(feeds_of_archive(opened, Selection(derived=True))) == ["map"]
+        assert roots_of_feeds(archive_topic_streams(opened, Selection(joints_tf=True))) == ["base_link"]
+        assert roots_of_feeds(archive_topic_streams(opened, Selection(derived=True))) == ["map"]
 
 
 @pytest.mark.parametrize("dataset", ["ida"])
 def test_a_lander_s_arm_and_its_tools_are_one_tree(dataset: str, tmp_path: Path) -> None:
     write_sample(dataset, tmp_path / "archive", SampleOptions(seconds=2, workers=1))
     with open_dataset(tmp_path / "archive") as opened:
-        plain = roots_of_feeds(feeds_of_archive(opened, Selection(joints_tf=True)))
-        assert plain == roots_of_feeds(feeds_of_archive(opened, Selection(derived=True)))
+        plain = roots_of_feeds(archive_topic_streams(opened, Selection(joints_tf=True)))
+        assert plain == roots_of_feeds(archive_topic_streams(opened, Selection(derived=True)))
         assert len(plain) == 1

@@ -88,7 +88,7 @@ def test_static_frames_are_transforms(data: fieldplay.FieldData) -> None:
         assert edge.parent_t_child[3].tolist() == [0, 0, 0, 1]
 
 
-def test_pictures_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) -> None:
+def test_images_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData) -> None:
     pictures = list(data.images("main_cam/image_raw", duration=0.3))
     assert len(pictures) > 1 and [stamp for stamp, _ in pictures] == sorted(stamp for stamp, _ in pictures)
     assert all(picture.shape == (1080, 1920, 3) and picture.dtype == np.uint8 for _, picture in pictures)
@@ -98,7 +98,7 @@ def test_pictures_and_clouds_come_in_the_order_of_time(data: fieldplay.FieldData
         next(data.images("imu/data"))
 
 
-def test_pictures_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
+def test_images_of_an_archive_are_those_of_its_bag(folder: Path) -> None:
     with fieldplay.open(folder / "etna") as archive, fieldplay.open(folder / "bag") as bag:
         both = zip(archive.images("aux_cam/image_raw"), bag.images("aux_cam/image_raw"), strict=True)
         for (stamp, picture), (other_stamp, other) in both:

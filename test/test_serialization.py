@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rclpy.serialization import deserialize_message, serialize_message
 
-from fieldplay.messages.clouds import cloud_message
-from fieldplay.messages.layout import layout_of, typestore
+from fieldplay.messages.cdr_layout import layout_of, typestore
+from fieldplay.messages.point_clouds import cloud_message
 
 MESSAGES: list[tuple[str, dict[str, Any]]] = [
     ("sensor_msgs/msg/Imu", {"header.frame_id": "imu_link"}),

@@ -69,9 +69,9 @@ def workers(client: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def done(few_pictures: Path, workers: str, tmp_path_factory: pytest.TempPathFactory) -> Done:
+def done(few_images: Path, workers: str, tmp_path_factory: pytest.TempPathFactory) -> Done:
     folder = tmp_path_factory.mktemp("batch")
-    shutil.copytree(few_pictures / "Traverse_5", folder / "data" / "Traverse_1")
+    shutil.copytree(few_images / "Traverse_5", folder / "data" / "Traverse_1")
     (folder / "data" / BROKEN).mkdir()
     (folder / "data" / BROKEN / "readme.txt").write_text("lost")
     code = batched(folder / "data" / "*", workers, folder / "out", "--do", ",".join(STEPS))

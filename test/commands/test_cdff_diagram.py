@@ -52,7 +52,7 @@ def test_the_svg_names_all_that_is_in_the_description(run: Run, tmp_path: Path) 
     assert "not as published" not in words
 
 
-def test_nothing_leaves_the_picture(run: Run, tmp_path: Path) -> None:
+def test_nothing_leaves_the_image(run: Run, tmp_path: Path) -> None:
     run("diagram", written(tmp_path, FORM_2), tmp_path / "out.svg")
     root = ElementTree.parse(tmp_path / "out.svg").getroot()
     width, height = float(root.attrib["width"]), float(root.attrib["height"])

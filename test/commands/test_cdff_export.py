@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fieldplay.export import table
+from fieldplay.export import table_file
 from fieldplay_cdff.tools import log_tables
 from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
@@ -155,7 +155,7 @@ def test_blocks_make_one_table_in_the_order_of_the_log(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setattr(log_tables, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(table, "GROUP_ROWS", 20)
+    monkeypatch.setattr(table_file, "GROUP_ROWS", 20)
     log = write_log(tmp_path / "a.msg", {"/a.pose": states(100)})
     out = tmp_path / f"out.{form}"
     assert run("export", log, "/a.pose", out, "--lists", "pos")[0] == 0
@@ -204,7 +204,7 @@ def test_wrong_usage_ends_with_2_and_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_a_picture_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
+def test_a_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
     log = write_log(tmp_path / "a.msg", {"/a.image": ("Frame", [(BEGIN_US, {"data": [1] * 20_001})])})
     code, _, err = run("export", log, "/a.image", tmp_path / "out.csv", "--lists", "all")
     assert (code, "20001 columns are more than the 20000" in err) == (2, True)
@@ -220,7 +220,7 @@ def test_an_interrupted_export_leaves_nothing_behind(
         signal.raise_signal(signal.SIGINT)
         raise AssertionError
 
-    monkeypatch.setattr(table, "_frame", interrupted)
+    monkeypatch.setattr(table_file, "_frame", interrupted)
     code, _, err = run("export", log, *([] if out == "folder" else ["/a.pose"]), tmp_path / out)
     assert (code, "nothing was left behind" in err) == (130, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

@@ -18,10 +18,10 @@ from mcap.reader import make_reader
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.convert import jobs
-from fieldplay.io.apart import has_threads
 from fieldplay.io.pcd import cloud_from_pcd, pcd_from_cloud
-from fieldplay.io.rows import KeptRows
-from fieldplay.streams.messages import Messages
+from fieldplay.io.row_cache import RowCache
+from fieldplay.io.table_worker import has_threads
+from fieldplay.streams.message_block import Messages
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
@@ -32,7 +32,7 @@ Stored = list[tuple[str, int, bytes]]
 
 
 @pytest.fixture(scope="module")
-def archives(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def archives(few_images: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small archive of each dataset."""
     folder = tmp_path_factory.mktemp("archives")
     for archive in (
@@ -43,7 +43,7 @@ def archives(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> di
         archive.write_all()
     return {
         "acfr": folder / "29-DynamicDayTriangleClear",
-        "ameds": few_pictures,
+        "ameds": few_images,
         "ida": folder / "insight_ida",
         "rosario": folder / "sequence01",
         "sherpatt": write_archive(folder / "sherpatt"),
@@ -124,7 +124,7 @@ def test_what_has_a_state_is_the_same_in_a_longer_drive(sampled_ameds: Sampled, 
     assert one == three
 
 
-def test_damaged_pictures_are_told_once_and_strict_leaves_nothing(
+def test_damaged_images_are_told_once_and_strict_leaves_nothing(
     archives: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "AMEDS" / "Traverse_5"
@@ -154,7 +154,7 @@ def test_text_is_parsed_in_workers_whose_origin_had_the_parsers_threads(
         path.write_bytes(head + b"DATA ascii\n" + "".join(f"{' '.join(map(str, row))}\n" for row in points).encode())
     pl.read_csv(b"1,2\n3,4")
     assert has_threads()
-    monkeypatch.setattr(KeptRows, "add", lambda *_: None)  # no row has room: all are parsed again
+    monkeypatch.setattr(RowCache, "add", lambda *_: None)  # no row has room: all are parsed again
     words = ["--topics", "lidar|imu/data_raw", "--jobs"]
     one, two = (converted(root, tmp_path / count, *words, count) for count in ("1", "2"))
     assert one == two
@@ -255,7 +255,7 @@ def test_those_that_parse_end_with_a_program_that_is_killed() -> None:
     """They hold its output open for as long as they live."""
     script = (
         "import os, signal\n"
-        "from fieldplay.io.parsers import parsers_started\n"
+        "from fieldplay.io.parser_processes import parsers_started\n"
         "with parsers_started(2):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -14,12 +14,12 @@ from evo.tools import file_interface
 from scipy.spatial.transform import Rotation
 
 from fieldplay.cli.main import main
-from fieldplay.evaluation.ways import Ways, chosen_topic, compared
+from fieldplay.evaluation.trajectory_pair import TrajectoryPair, chosen_topic, compared
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.pose_topics import Way
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.pose_topics import TopicTrajectory
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.walks import drifted, transforms, wander
 from support.sampled import Sampled
 from support.tiny_acfr import TinyAcfr
@@ -190,11 +190,13 @@ def test_the_lever_arm_can_be_given(sampled_ameds: Sampled, capsys: pytest.Captu
 def test_frames_that_nothing_joins_are_taken_for_one_and_it_is_said() -> None:
     poses = wander(50)
     stamps = np.arange(50) * 10**8
-    ways = Ways(
-        estimate=Way(
+    ways = TrajectoryPair(
+        estimate=TopicTrajectory(
             topic="a", parent="odom", child="body", trajectory=Trajectory(stamp_ns=stamps, poses=drifted(poses))
         ),
-        truth=Way(topic="b", parent="map", child="unit", trajectory=Trajectory(stamp_ns=stamps, poses=poses)),
+        truth=TopicTrajectory(
+            topic="b", parent="map", child="unit", trajectory=Trajectory(stamp_ns=stamps, poses=poses)
+        ),
         frames=Frames(),
     )
     told: list[str] = []

@@ -16,13 +16,13 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.registry import derived_by, truth_max_std_of
 from fieldplay.evaluation.pose_files import OURS, way_of_file
-from fieldplay.evaluation.ways import Ways, compared
+from fieldplay.evaluation.trajectory_pair import TrajectoryPair, compared
 from fieldplay.geometry.frames import Frames
-from fieldplay.trajectories.errors import FusionError
 from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.offsets import found_offset
-from fieldplay.trajectories.pose_topics import Way
-from fieldplay.trajectories.trajectories import Trajectory, tum_lines
+from fieldplay.trajectories.pose_topics import TopicTrajectory
+from fieldplay.trajectories.time_offset import found_offset
+from fieldplay.trajectories.trajectory import Trajectory, tum_lines
+from fieldplay.trajectories.trajectory_errors import FusionError
 from fieldplay_testing.walks import headings, transforms
 from support.sampled import Sampled
 
@@ -50,9 +50,12 @@ def drive(seconds: float, rate_hz: float, late_s: float = 0.0) -> Trajectory:
     return Trajectory(stamp_ns=BEGIN_NS + stamp_ns, poses=poses)
 
 
-def two(estimate: Trajectory, truth: Trajectory) -> Ways:
-    ways = (Way(topic=name, parent="", child="", trajectory=way) for name, way in (("a", estimate), ("b", truth)))
-    return Ways(**dict(zip(("estimate", "truth"), ways, strict=True)))
+def two(estimate: Trajectory, truth: Trajectory) -> TrajectoryPair:
+    ways = (
+        TopicTrajectory(topic=name, parent="", child="", trajectory=way)
+        for name, way in (("a", estimate), ("b", truth))
+    )
+    return TrajectoryPair(**dict(zip(("estimate", "truth"), ways, strict=True)))
 
 
 def written(path: Path, trajectory: Trajectory) -> Path:
@@ -218,9 +221,11 @@ def test_a_lidar_that_turns_on_the_robot_is_followed_by_tf() -> None:
     found = frames.transform("base", "lidar", body.stamp_ns)
     assert found is not None
     told: list[str] = []
-    lidar = Way(topic="lidar", parent="map", child="lidar", trajectory=replace(body, poses=body.poses @ found[0]))
-    truth = Way(topic="truth", parent="map", child="base", trajectory=body)
-    ways = Ways(estimate=lidar, truth=truth, frames=frames)
+    lidar = TopicTrajectory(
+        topic="lidar", parent="map", child="lidar", trajectory=replace(body, poses=body.poses @ found[0])
+    )
+    truth = TopicTrajectory(topic="truth", parent="map", child="base", trajectory=body)
+    ways = TrajectoryPair(estimate=lidar, truth=truth, frames=frames)
     judged = compared(ways, EvaluationSettings(alignment="none"), lever=None, tell=told.append)
     assert judged.evaluation.absolute.translation.max() < 1e-9
     assert told == ["base moves in lidar: tf tells where it was at 100 of 100 poses"]

@@ -19,7 +19,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.export import files
 from fieldplay.io.pcd import cloud_from_pcd, pcd_from_cloud
 from fieldplay.io.ply import ply_from_cloud
-from fieldplay.messages.clouds import rows_of_cloud
+from fieldplay.messages.point_clouds import rows_of_cloud
 from fieldplay.messages.records import Pixels
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.bag_messages import messages_of_bag
@@ -75,10 +75,10 @@ def is_same(found: Any, value: Any) -> bool:
 
 @pytest.mark.parametrize("name", ["ameds", "sherpatt", "ros1"])
 def test_tables_hold_every_field_of_every_message(
-    name: str, few_pictures: Path, sherpatt: Path, tmp_path: Path, export: Export
+    name: str, few_images: Path, sherpatt: Path, tmp_path: Path, export: Export
 ) -> None:
     derived = [] if name == "ros1" else ["--derived"]
-    archive = {"ameds": few_pictures, "sherpatt": sherpatt}.get(name) or write_ros1(tmp_path / "bag.bag")
+    archive = {"ameds": few_images, "sherpatt": sherpatt}.get(name) or write_ros1(tmp_path / "bag.bag")
     assert main(["convert", str(archive), str(tmp_path / "bag"), *derived]) == 0
     expected = messages_of_bag(tmp_path / "bag")
     topics = export(archive, "out", "--format", "parquet", *derived)
@@ -99,10 +99,10 @@ def test_tables_hold_every_field_of_every_message(
                 assert is_same(json.loads(row[field]) if is_json else row[field], value), (topic, field)
 
 
-def test_csv_has_the_same_values_and_lists_become_columns(few_pictures: Path, tmp_path: Path, export: Export) -> None:
+def test_csv_has_the_same_values_and_lists_become_columns(few_images: Path, tmp_path: Path, export: Export) -> None:
     for form in ("csv", "parquet"):
         words = ["--format", form, "--topics", "imu/data_raw|main_arm/joint", "--lists", "position,name"]
-        topics = export(few_pictures, form, *words)
+        topics = export(few_images, form, *words)
         assert list(topics) == ["/ameds/imu/data_raw", "/ameds/main_arm/joint_states"]
     units = topics["/ameds/imu/data_raw"]["units"]
     assert [units[name] for name in ("log_time_ns", "header.stamp", "angular_velocity.x")] == ["ns", "ns", "rad/s"]
@@ -132,20 +132,20 @@ def test_tables_parsed_by_several_processes_give_the_same_files(tmp_path: Path, 
     assert len(alone) > 5
 
 
-def test_a_window_and_lists_of_messages(few_pictures: Path, tmp_path: Path, export: Export) -> None:
+def test_a_window_and_lists_of_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
     words = ["--format", "csv", "--topics", "^/tf$|gnss/odom", "--lists", "transforms", "--start", "0.5"]
-    topics = export(few_pictures, "out", *words, "--duration", "0.25")
+    topics = export(few_images, "out", *words, "--duration", "0.25")
     table = pl.read_csv(tmp_path / "out" / topics["/tf"]["path"])
     assert "transforms.0.transform.translation.x" in table.columns
     times = pl.read_csv(tmp_path / "out" / topics["/ameds/gnss/odom"]["path"])["log_time_ns"]
     assert 0 < times[-1] - times[0] <= 250_000_000
 
 
-def test_pictures_are_the_files_of_the_archive_or_hold_the_same_pixels(
-    few_pictures: Path, sherpatt: Path, tmp_path: Path, export: Export
+def test_images_are_the_files_of_the_archive_or_hold_the_same_pixels(
+    few_images: Path, sherpatt: Path, tmp_path: Path, export: Export
 ) -> None:
-    (told, *_) = export(few_pictures, "ameds", "--format", "images", "--topics", "main_cam/image").values()
-    (root,) = few_pictures.iterdir()
+    (told, *_) = export(few_images, "ameds", "--format", "images", "--topics", "main_cam/image").values()
+    (root,) = few_images.iterdir()
     originals = sorted(path.read_bytes() for path in root.glob("MainCam_*.jpg"))
     place = tmp_path / "ameds" / told["path"]
     assert sorted(path.read_bytes() for path in place.glob("*.jpg")) == originals
@@ -174,9 +174,9 @@ def test_depths_keep_their_numbers(encoding: str, kind: str, suffix: str) -> Non
     assert (np.asarray(read) == values).all()
 
 
-def test_clouds_have_all_their_fields(few_pictures: Path, tmp_path: Path, export: Export) -> None:
-    assert main(["convert", str(few_pictures), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
-    ((topic, told),) = export(few_pictures, "out", "--format", "pcd").items()
+def test_clouds_have_all_their_fields(few_images: Path, tmp_path: Path, export: Export) -> None:
+    assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
+    ((topic, told),) = export(few_images, "out", "--format", "pcd").items()
     messages = messages_of_bag(tmp_path / "bag")[topic]
     assert len(messages) == told["count"] == 10
     for log_ns, message in messages:
@@ -186,9 +186,9 @@ def test_clouds_have_all_their_fields(few_pictures: Path, tmp_path: Path, export
         assert all((found[name] == expected[name]).all() for name in found.dtype.names or ())
 
 
-def test_ply_files_hold_every_number_of_the_clouds(few_pictures: Path, tmp_path: Path, export: Export) -> None:
-    (told,) = export(few_pictures, "pcd", "--format", "pcd").values()
-    assert export(few_pictures, "ply", "--format", "ply").popitem()[1]["count"] == told["count"] == 10
+def test_ply_files_hold_every_number_of_the_clouds(few_images: Path, tmp_path: Path, export: Export) -> None:
+    (told,) = export(few_images, "pcd", "--format", "pcd").values()
+    assert export(few_images, "ply", "--format", "ply").popitem()[1]["count"] == told["count"] == 10
     for path in (tmp_path / "pcd" / told["path"]).glob("*.pcd"):
         expected = cloud_from_pcd(path.read_bytes())
         data = (tmp_path / "ply" / told["path"] / f"{path.stem}.ply").read_bytes()
@@ -219,9 +219,9 @@ def test_a_pcd_file_refuses_what_it_cannot_hold() -> None:
         pcd_from_cloud(np.zeros(2, [("x", "<f4"), ("name", "S3")]))
 
 
-def test_a_kitti_folder_opens_in_kiss_icp(few_pictures: Path, tmp_path: Path, export: Export) -> None:
-    assert main(["convert", str(few_pictures), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
-    ((topic, told),) = export(few_pictures, "out", "--format", "kitti").items()
+def test_a_kitti_folder_opens_in_kiss_icp(few_images: Path, tmp_path: Path, export: Export) -> None:
+    assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "lidar"]) == 0
+    ((topic, told),) = export(few_images, "out", "--format", "kitti").items()
     assert told["path"] == "sequences/00"
     assert told["note"] == "true poses of /ameds/gnss/odom"
     dataset = KITTIOdometryDataset(str(tmp_path / "out"), "0")
@@ -238,13 +238,13 @@ def test_a_kitti_folder_opens_in_kiss_icp(few_pictures: Path, tmp_path: Path, ex
     assert np.abs(dataset.gt_poses[0] - np.eye(4)).max() < 1e-9
     moved = dataset.apply_calibration(dataset.gt_poses)
     assert np.abs(moved - dataset.gt_poses).max() < 1e-9
-    without = export(few_pictures, "without", "--format", "kitti", "--poses", "none")
+    without = export(few_images, "without", "--format", "kitti", "--poses", "none")
     assert without[topic]["path"] == "sequences/11"
 
 
-def test_trajectories_are_those_of_the_messages(few_pictures: Path, tmp_path: Path, export: Export) -> None:
-    topics = export(few_pictures, "out", "--format", "tum", "--topics", "gnss/odom")
-    assert main(["convert", str(few_pictures), str(tmp_path / "bag"), "--topics", "gnss/odom"]) == 0
+def test_trajectories_are_those_of_the_messages(few_images: Path, tmp_path: Path, export: Export) -> None:
+    topics = export(few_images, "out", "--format", "tum", "--topics", "gnss/odom")
+    assert main(["convert", str(few_images), str(tmp_path / "bag"), "--topics", "gnss/odom"]) == 0
     (messages,) = (own for topic, own in messages_of_bag(tmp_path / "bag").items() if topic in topics)
     lines = (tmp_path / "out" / topics["/ameds/gnss/odom"]["path"]).read_text().splitlines()
     assert [int(line.split()[0].replace(".", "")) for line in lines] == [log_ns for log_ns, _ in messages]
@@ -268,10 +268,10 @@ def test_trajectories_are_those_of_the_messages(few_pictures: Path, tmp_path: Pa
     ],
 )
 def test_what_cannot_be_leaves_nothing(
-    words: list[str], code: int, told: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], code: int, told: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        found = main(["export", str(few_pictures), str(tmp_path / "out"), *words])
+        found = main(["export", str(few_images), str(tmp_path / "out"), *words])
     except SystemExit as end:
         found = int(end.code or 0)
     assert (found, told in capsys.readouterr().err) == (code, True)
@@ -280,12 +280,12 @@ def test_what_cannot_be_leaves_nothing(
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "images"])
 def test_an_interrupt_leaves_nothing(
-    form: str, few_pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: str, few_images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("fieldplay.export.table._frame", interrupted)
+    monkeypatch.setattr("fieldplay.export.table_file._frame", interrupted)
     monkeypatch.setattr("fieldplay.export.files._free_name", interrupted)
-    assert main(["export", str(few_pictures), str(tmp_path / "out"), "--format", form]) == 130
+    assert main(["export", str(few_images), str(tmp_path / "out"), "--format", form]) == 130
     assert not list(tmp_path.iterdir())

@@ -51,7 +51,7 @@ def fuse(tmp_path: Path, chain: Path, capsys: pytest.CaptureFixture[str]) -> Fus
     return run
 
 
-def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_pictures(tmp_path: Path, fuse: Fuse) -> None:
+def test_the_wall_is_where_it_is_and_the_clouds_have_the_times_of_their_images(tmp_path: Path, fuse: Fuse) -> None:
     bag = write_bag(tmp_path / "bag", [pair(row) for row in range(4)])
     code, told, _ = fuse(bag, "--json", "--ply", str(tmp_path / "wall.ply"), "--stats", str(tmp_path / "stats.json"))
     assert code == 0
@@ -86,7 +86,7 @@ def messages_of(bag: Path) -> list[tuple[str, int, bytes]]:
         return [(connection.topic, stamp_ns, bytes(data)) for connection, stamp_ns, data in reader.messages()]
 
 
-def test_a_black_picture_is_skipped_and_told_while_the_rest_runs(tmp_path: Path, fuse: Fuse) -> None:
+def test_a_black_image_is_skipped_and_told_while_the_rest_runs(tmp_path: Path, fuse: Fuse) -> None:
     pairs = [pair(row) for row in range(4)]
     pairs[1] = (np.zeros_like(pairs[1][0]), pairs[1][1])
     bag = write_bag(tmp_path / "bag", pairs)
@@ -113,7 +113,7 @@ def test_a_black_picture_is_skipped_and_told_while_the_rest_runs(tmp_path: Path,
         (lambda row, left, right: (left, pair(row + 9)[1]), "left and right show little of the same: "),
     ],
 )
-def test_pictures_that_are_no_rectified_pair_are_told_with_the_number(
+def test_images_that_are_no_rectified_pair_are_told_with_the_number(
     tmp_path: Path, fuse: Fuse, change: Callable[..., Pair], message: str
 ) -> None:
     code, _, told = fuse(write_bag(tmp_path / "bag", [change(row, *pair(row)) for row in range(4)]))
@@ -186,6 +186,6 @@ def test_wrong_usage_is_told_and_writes_nothing(tmp_path: Path, fuse: Fuse, word
     assert not (tmp_path / "out").exists()
 
 
-def test_pictures_that_are_no_pair_are_named(tmp_path: Path, fuse: Fuse) -> None:
+def test_images_that_are_no_pair_are_named(tmp_path: Path, fuse: Fuse) -> None:
     code, _, told = fuse(write_bag(tmp_path / "bag", [pair(0)], place="/cam"), "--input", "leftImage=cam/none")
     assert code == 2 and "there is no topic 'cam/none'" in told

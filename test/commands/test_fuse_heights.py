@@ -13,9 +13,9 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_fixed_xyz, transform_from_rotation
-from fieldplay.messages.clouds import cloud_message
-from fieldplay.messages.layout import typestore
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.messages.cdr_layout import typestore
+from fieldplay.messages.point_clouds import cloud_message
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
 from fieldplay_cdff.io.outputs import IMAGE, METADATA, OutTopics
 from fieldplay_cdff.offline.elevation import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.geometry.transforms import rotation_from_quaternion, vector_from_rotation
-from fieldplay_cdff.steps.bodies import read_body
+from fieldplay_cdff.steps.cad_model import read_body
 from fieldplay_samples.sample import SampleOptions, write_sample
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ def satellite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Array]:
     return made.path, truth[:, :8]
 
 
-def test_its_pictures_show_the_model_where_it_is(tmp_path: Path) -> None:
+def test_its_images_show_the_model_where_it_is(tmp_path: Path) -> None:
     made = write_sample("satellite", tmp_path / "dark", replace(ALONE, settings={"earth": False, "rate_hz": 1.0}))
     truth = np.loadtxt(made.truth, delimiter=",", skiprows=1)
     body = read_body(made.path / "model.obj")

@@ -170,7 +170,7 @@ def test_a_chain_without_a_mark_has_nothing_to_keep(tmp_path: Path, capsys: pyte
     assert not (tmp_path / "out").exists()
 
 
-def test_maps_and_pictures_become_files_that_others_open(tmp_path: Path) -> None:
+def test_maps_and_images_become_files_that_others_open(tmp_path: Path) -> None:
     heights = np.array([[1.0, 2.0], [np.nan, 4.0]])
     grid = ElevationGrid(
         x_m=-1.0, y_m=2.0, resolution_m=0.5, mean=heights, deviation=heights, lowest=heights, highest=heights,

@@ -88,7 +88,7 @@ def test_of_a_bag_points_lie_where_those_of_its_archive_do(sampled_ameds: Sample
     assert apart.max() < 0.01
 
 
-def test_points_lie_on_the_ground_and_not_in_the_sky_of_the_picture(sampled_ameds: Sampled) -> None:
+def test_points_lie_on_the_ground_and_not_in_the_sky_of_the_image(sampled_ameds: Sampled) -> None:
     found = projection(sampled_ameds, LIDAR)
     blue, _, red = np.moveaxis(found.picture.pixels.astype(int), -1, 0)
     is_sky = cv2.erode(((blue > red + 15) & (blue > 120)).astype(np.uint8), np.ones((9, 9))) > 0
@@ -139,14 +139,14 @@ def test_names_and_times_may_be_written_in_several_ways(
     assert (other.picture.stamp_ns, other.scans[0].stamp_ns) == (plain.picture.stamp_ns, plain.scans[0].stamp_ns)
 
 
-def test_more_scans_are_those_nearest_to_the_picture(sampled_ameds: Sampled) -> None:
+def test_more_scans_are_those_nearest_to_the_image(sampled_ameds: Sampled) -> None:
     found = projection(sampled_ameds, replace(LIDAR, scans=4))
     stamps_s = [scan.stamp_ns / 1e9 - BEGIN_S for scan in found.scans]
     assert stamps_s == pytest.approx([4.8, 5.0, 5.2, 5.4])
     assert len(found.ranges_m) == sum(len(scan.points) for scan in found.scans)
 
 
-def test_of_a_picture_that_is_damaged_the_next_one_is_taken(
+def test_of_a_image_that_is_damaged_the_next_one_is_taken(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tiny_ameds.root / f"MainCam_{START}.500000.jpg"
@@ -212,7 +212,7 @@ def test_without_the_arm_s_joints_it_is_said_what_is_missing(
     assert "nothing joins lidar (below map) and main_cam (below main_arm_end) in tf" in told
 
 
-def test_without_odometry_nothing_moves_between_scan_and_picture(
+def test_without_odometry_nothing_moves_between_scan_and_image(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("PlatformMotorEncoders.csv", "GnssPose.csv"):

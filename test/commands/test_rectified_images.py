@@ -16,8 +16,8 @@ from fieldplay.datasets.registry import open_dataset
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.messages.rectification import Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from fieldplay_cdff.offline.bindings import info_of
 from support import tiny_rosario as tiny
 from support.archive_messages import Messages, messages_of, xyzw
@@ -118,7 +118,7 @@ def test_without_the_option_there_are_none(root: Path) -> None:
     assert "left_camera_rectified" not in {item.child_frame_id for item in found["/tf_static"][0][1].transforms}
 
 
-def test_a_damaged_picture_is_told_once_and_is_missing_rectified_too(tmp_path: Path) -> None:
+def test_a_damaged_image_is_told_once_and_is_missing_rectified_too(tmp_path: Path) -> None:
     archive = TinyRosario(tmp_path / "sequence01", seconds=1)
     archive.write_all()
     path = sorted((archive.root / "zed").glob("left_*"))[4]

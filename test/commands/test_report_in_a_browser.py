@@ -64,7 +64,7 @@ def page(
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_every_picture_is_there_and_nothing_is_asked_for_or_goes_wrong(
+def test_every_image_is_there_and_nothing_is_asked_for_or_goes_wrong(
     size: tuple[int, int], page: Path, browser: Browser
 ) -> None:
     shown = Shown(browser, page, size)
@@ -90,7 +90,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_text_can_be_read(pa
     assert min(shown.value(sizes)) >= SMALLEST_TEXT
 
 
-def test_labels_on_pictures_lie_within_them_and_beside_each_other(page: Path, browser: Browser) -> None:
+def test_labels_on_images_lie_within_them_and_beside_each_other(page: Path, browser: Browser) -> None:
     for size in (PHONE, DESK):
         shown = Shown(browser, page, size)
         boxes = shown.value("""[...document.querySelectorAll('.photo')].map(p => [p, ...p.querySelectorAll('span')]

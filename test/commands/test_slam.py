@@ -38,7 +38,7 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
 from fieldplay.core.version import own_version
 from fieldplay.recording.archive_data import open_archive_data
-from fieldplay.trajectories.trajectories import Trajectory, tum_lines
+from fieldplay.trajectories.trajectory import Trajectory, tum_lines
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from fieldplay_testing.walks import headings
 from fieldplay_testing.walks import transforms as poses_of
@@ -308,13 +308,13 @@ def test_what_does_not_fit_is_told_before_anything_runs(
 
 
 def test_a_dataset_tells_which_topics_are_its_sensors(
-    write: Callable[..., str], few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write: Callable[..., str], few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """AMEDS has two Imus, and no stereo pair; its INS is the truth."""
     needs = {"lidar": {"types": [CLOUD]}, "imu": {"types": [IMU]}}
     files = {"own.yaml": "topics: [{lidar.topic}, {imu.topic}]\nplace: {imu_T_lidar.xyz}\n"}
     method = write("lio", "printf '1 0 0 0 0 0 0 1\\n2 0 0 0 0 0 0 1\\n' > poses.tum", needs=needs, files=files)
-    words = ["slam", str(few_pictures), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
+    words = ["slam", str(few_images), method, "visual_odometry", "--out", str(tmp_path / "out"), "--keep-work"]
     assert main([*words, "--json"]) == 1
     out, err = capsys.readouterr()
     far, unfit = json.loads(out)

@@ -10,10 +10,10 @@ import pytest
 
 from fieldplay.cli.main import main
 from fieldplay.messages import records
-from fieldplay.messages.batches import Topic
-from fieldplay.streams import picture_feeds
+from fieldplay.messages.message_batches import Topic
+from fieldplay.streams import image_topics
 from fieldplay.topics.selection import Selection
-from fieldplay.view.recording import Recording
+from fieldplay.view.rerun_stream import Recording
 from fieldplay_testing import tiny_ameds, tiny_sherpatt
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
@@ -130,9 +130,9 @@ def test_a_part_of_a_bag_is_shown(tmp_path: Path) -> None:
     assert "/place" not in entities
 
 
-def test_of_pictures_one_of_so_many_is_shown(few_pictures: Path, tmp_path: Path) -> None:
+def test_of_images_one_of_so_many_is_shown(few_images: Path, tmp_path: Path) -> None:
     shown = [
-        entities_of(saved(few_pictures, tmp_path / f"{every}.rrd", "--every", every, "--topics", "main_cam/image"))
+        entities_of(saved(few_images, tmp_path / f"{every}.rrd", "--every", every, "--topics", "main_cam/image"))
         for every in ("1", "2")
     ]
     all_of_them, some = (entities["/ameds/main_cam/image_raw/compressed"]["EncodedImage:blob"] for entities in shown)
@@ -188,20 +188,20 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert "view needs the extra 'view' (Rerun, some 170 MB): ./ws setup --with view" in capsys.readouterr().err
 
 
-def test_pictures_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_read_once_and_sent_by_the_half_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside tables whose rows come all at once; their CameraInfo needs to know whether they are whole.
 
     The first are sent sooner: a thirty-second of a second, then twice as much each time.
     """
     read, sent = [], []
-    whole, send = picture_feeds.whole_picture, Recording._send_pictures
+    whole, send = image_topics.whole_image, Recording._send_images
 
     def counted(self: Recording, topic: Topic, parts: list[records.Pictures]) -> None:
         sent.append(len(parts))
         send(self, topic, parts)
 
-    monkeypatch.setattr(picture_feeds, "whole_picture", lambda data: read.append(1) or whole(data))
-    monkeypatch.setattr(Recording, "_send_pictures", counted)
+    monkeypatch.setattr(image_topics, "whole_image", lambda data: read.append(1) or whole(data))
+    monkeypatch.setattr(Recording, "_send_images", counted)
     saved(written("ameds", tmp_path), tmp_path / "out.rrd")
     cameras, overlays = 2 * 60, 30
     assert (len(read), sum(sent)) == (cameras + overlays, cameras + overlays)

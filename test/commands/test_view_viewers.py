@@ -20,8 +20,8 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.cli.main import main
 from fieldplay.view import viewer
-from fieldplay.view.backlog import Backlog, LiveMessage
 from fieldplay.view.live import LiveShow
+from fieldplay.view.receive_queue import LiveMessage, ReceiveQueue
 from fieldplay_ros.view_listener import listening
 from fieldplay_testing.messages_by_hand import START_NS, make, serialized, stamped, transform, transforms, write_bag
 from support.rerun_recordings import entities_of
@@ -122,7 +122,7 @@ def test_a_viewer_that_runs_is_used(bag: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_what_no_room_is_for_is_dropped_and_counted() -> None:
-    backlog = Backlog(100_000)
+    backlog = ReceiveQueue(100_000)
     for row in range(5):
         backlog.put(LiveMessage("/picture", "sensor_msgs/msg/Image", row, bytes(40_000)))
         backlog.put(LiveMessage("/number", "std_msgs/msg/Float64", row, bytes(12)))
@@ -146,7 +146,7 @@ def test_live_topics_are_shown_at_the_times_of_their_headers(tmp_path: Path) -> 
     stream = rr.RecordingStream("test")
     stream.save(str(tmp_path / "out.rrd"))
     show = LiveShow(stream, print, dataset="", namespace="", every=1)
-    backlog, sent = Backlog(1 << 20), 0
+    backlog, sent = ReceiveQueue(1 << 20), 0
     with listening(backlog, "") as listener:
         ends = threading.Event()
         while not {"/imu", "/number", "/tf_static"} <= {topic.name for topic in listener.topics}:

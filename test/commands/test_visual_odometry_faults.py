@@ -142,7 +142,7 @@ def test_exposure_that_changes_is_no_motion(room: Room) -> None:
     assert len(known(answers)) == 12 and max(answer.off_m for answer in answers.values()) < 0.01
 
 
-def test_every_third_picture_may_be_lost(room: Room) -> None:
+def test_every_third_image_may_be_lost(room: Room) -> None:
     answers = driven(room, ahead(16), right=lambda number, picture: None if number % 3 == 2 else picture)
     assert known(answers) == [number for number in range(16) if number % 3 != 2]
     assert answers[15].off_m < 0.01 * 15 * STEP_M

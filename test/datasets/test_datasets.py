@@ -10,10 +10,10 @@ import pytest
 
 from fieldplay.datasets.spec import DatasetSpec, spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published, transform_from_published
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.encoders import ENCODERS
-from fieldplay.messages.layout import typestore
-from fieldplay.streams.picture_feeds import RAW
+from fieldplay.messages.point_clouds import CLOUD
+from fieldplay.streams.image_topics import RAW
 
 FILES = sorted((Path(__file__).parents[2] / "config" / "datasets").glob("*.yaml"))
 TOPIC = re.compile(r"/?[a-z][a-z0-9_]*(/[a-z][a-z0-9_]*)*")

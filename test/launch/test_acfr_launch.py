@@ -12,7 +12,7 @@ import pytest
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.tiny_acfr import START, TinyAcfr
@@ -55,7 +55,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("acfr")
+        self.audience = TopicRecorder("acfr")
         self.addCleanup(self.audience.close)
 
     def test_every_topic_arrives_and_the_computed_ones_are_what_a_conversion_writes(

@@ -17,7 +17,7 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -55,7 +55,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience()
+        self.audience = TopicRecorder()
         self.addCleanup(self.audience.close)
 
     def test_each_frame_has_the_owner_that_was_asked_for(self) -> None:

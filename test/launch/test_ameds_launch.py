@@ -13,7 +13,7 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from launch import LaunchDescription
 from support import launched_tests as launched
@@ -40,7 +40,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience()
+        self.audience = TopicRecorder()
         self.addCleanup(self.audience.close)
 
     def test_a_live_nodes_compute_what_a_conversion_writes(self, root: Path, folder: Any) -> None:

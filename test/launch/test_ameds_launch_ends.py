@@ -19,7 +19,7 @@ from rosbag2_interfaces import srv
 import launch_testing
 import launch_testing.asserts
 import launch_testing.markers
-from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, TopicRecorder
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess
@@ -59,7 +59,7 @@ class WhilePlaying(unittest.TestCase):
     """By the order of their names: the ends come last."""
 
     def test_a_each_has_topics_and_frames_of_its_own(self) -> None:
-        audience = Audience("to_the_end")
+        audience = TopicRecorder("to_the_end")
         self.addCleanup(audience.close)
         audience.hear("/tf", "tf2_msgs/msg/TFMessage")
         audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)
@@ -80,7 +80,7 @@ class WhilePlaying(unittest.TestCase):
         self.assertEqual(set(frames()), set(PLAYING))
 
     def test_b_every_round_computes_the_same_again(self) -> None:
-        audience, topic = Audience("interrupted"), "/interrupted/wheels/odom"
+        audience, topic = TopicRecorder("interrupted"), "/interrupted/wheels/odom"
         self.addCleanup(audience.close)
         audience.hear(topic, "nav_msgs/msg/Odometry")
 

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from launch import LaunchDescription
 from support import launched_tests as launched
@@ -50,7 +50,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience()
+        self.audience = TopicRecorder()
         self.addCleanup(self.audience.close)
         self.audience.hear("/tf", "tf2_msgs/msg/TFMessage")
         self.audience.hear("/tf_static", "tf2_msgs/msg/TFMessage", latched=True)

@@ -99,7 +99,7 @@ def test_evo_finds_the_ins_where_the_robot_truly_was(
     assert np.degrees(np.median(turned.magnitude())) < 0.2
 
 
-def test_two_pictures_of_the_main_camera_tell_the_direction_of_motion(sampled_ameds: Sampled) -> None:
+def test_two_images_of_the_main_camera_tell_the_direction_of_motion(sampled_ameds: Sampled) -> None:
     typestore = get_typestore(Stores.ROS2_JAZZY)
     with AnyReader([sampled_ameds.bag], default_typestore=typestore) as reader:
 

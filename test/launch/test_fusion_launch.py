@@ -20,7 +20,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.cli.main import main
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -56,7 +56,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("rig")
+        self.audience = TopicRecorder("rig")
         self.addCleanup(self.audience.close)
 
     def test_live_topics_give_what_the_command_writes_of_their_bag(self, folder: Any) -> None:

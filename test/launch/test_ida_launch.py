@@ -14,7 +14,7 @@ import pytest
 import launch_testing
 import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.written import derived_messages, key
@@ -53,7 +53,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("ida")
+        self.audience = TopicRecorder("ida")
         self.addCleanup(self.audience.close)
 
     def test_a_the_live_arm_is_what_a_conversion_writes_over_gaps_of_months(self, root: Path, folder: Any) -> None:

@@ -23,7 +23,7 @@ from std_msgs.msg import Float64
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -66,7 +66,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("rig")
+        self.audience = TopicRecorder("rig")
         self.addCleanup(self.audience.close)
         self.sender = self.audience.node.create_publisher(Float64, "/rig/one", 10)
 

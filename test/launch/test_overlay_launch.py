@@ -16,7 +16,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.projection.projection import Wanted, projected
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -45,7 +45,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("acfr")
+        self.audience = TopicRecorder("acfr")
         self.addCleanup(self.audience.close)
 
     def test_the_points_are_where_the_command_puts_them(self, root: Path) -> None:

@@ -32,7 +32,7 @@ from fieldplay.bags.channels import Channel
 from fieldplay.bags.writer import BagWriter
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (
@@ -51,7 +51,7 @@ MANY = QoSProfile(depth=5000)
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-class Audience:
+class TopicRecorder:
     """A node of this process: keeps what comes on topics, calls services."""
 
     def __init__(self) -> None:
@@ -141,8 +141,8 @@ def ros() -> Iterator[None]:
 
 
 @pytest.fixture
-def audience(ros: None) -> Iterator[Audience]:
-    audience = Audience()
+def audience(ros: None) -> Iterator[TopicRecorder]:
+    audience = TopicRecorder()
     yield audience
     audience.close()
 
@@ -177,7 +177,7 @@ def state(heard: list[bytes]) -> dict[str, str]:
     return {entry.key: entry.value for entry in status.values}
 
 
-def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audience, tmp_path: Path) -> None:
+def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: TopicRecorder, tmp_path: Path) -> None:
     with open_dataset(tiny_ameds.root) as archive:
         convert(archive, tmp_path / "bag", Selection(rectify=True), BagOptions())
     expected: dict[str, list[bytes]] = {}
@@ -203,7 +203,7 @@ def test_every_message_arrives_as_the_bag_has_it(tiny_ameds: Any, audience: Audi
     assert f"published {sum(map(len, expected.values()))} messages on {len(expected)} topics, skipped 0" in output
 
 
-def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: Audience, tmp_path: Path) -> None:
+def test_a_bag_that_others_wrote_is_played_as_it_was_offered(audience: TopicRecorder, tmp_path: Path) -> None:
     bag = write_ros2(tmp_path / "bag", best_effort=("/words",))
     words = audience.listen(String, "/words", QoSProfile(depth=500, reliability=ReliabilityPolicy.BEST_EFFORT))
     frames, pictures = audience.listen(TFMessage, "/tf_static", LATCHED), audience.listen(Image, "/cam")
@@ -227,7 +227,7 @@ def test_a_bag_of_ros_1_is_played(tmp_path: Path) -> None:
     assert "/place: 1 message of sensor_msgs/msg/NavSatFix left out" in output
 
 
-def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: Audience) -> None:
+def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any, audience: TopicRecorder) -> None:
     states = audience.listen(DiagnosticArray, "/diagnostics")
     with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix lidar") as process:
         audience.wait(lambda: states)
@@ -239,7 +239,7 @@ def test_it_begins_when_the_streams_that_it_waits_for_are_heard(tiny_ameds: Any,
 
 
 def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
-    tiny_ameds: Any, audience: Audience
+    tiny_ameds: Any, audience: TopicRecorder
 ) -> None:
     states = audience.listen(DiagnosticArray, "/diagnostics")
     with playing(tiny_ameds.root, topics="gnss/fix$", rate=10, wait_for_streams="fix@navigator") as process:
@@ -256,7 +256,7 @@ def test_it_waits_for_the_node_that_is_to_hear_a_stream_whoever_else_hears_it(
     assert f"published {len(others) + 1} messages on 2 topics" in output  # the static tree with them
 
 
-def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: Audience) -> None:
+def test_its_services_do_what_those_of_rosbag2_do(tiny_ameds: Any, audience: TopicRecorder) -> None:
     heard = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")
     static = audience.listen(TFMessage, "/tf_static", LATCHED)
@@ -313,7 +313,7 @@ def heard_clock(heard: list[bytes]) -> list[int]:
     return [stamp_ns(data) for data in heard]
 
 
-def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audience: Audience) -> None:
+def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audience: TopicRecorder) -> None:
     heard = audience.listen(NavSatFix, FIX)
     clock = audience.listen(Clock, "/clock")
     parameters = {"topics": "gnss/fix$", "loop": True, "start": 0.5, "duration": 0.2, "clock": 100}
@@ -333,7 +333,9 @@ def test_a_part_is_played_again_and_again_with_its_clock(tiny_ameds: Any, audien
     assert any(before > 690 and after == 500 for before, after in jumps)
 
 
-def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(tiny_ameds: Any, audience: Audience) -> None:
+def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(
+    tiny_ameds: Any, audience: TopicRecorder
+) -> None:
     heard = audience.listen(CameraInfo, INFO)
     pictures = audience.listen(message_class("sensor_msgs/msg/CompressedImage"), "/ameds/main_cam/image_raw/compressed")
     parameters = {"topics": "main_cam/(camera|image)", "images": "compressed", "stamps": "now", "rate": 5.0}
@@ -350,7 +352,7 @@ def test_stamps_now_are_the_time_of_day_the_same_for_what_belongs_together(tiny_
 
 
 def test_who_comes_late_gets_what_is_latched_and_the_end_may_be_waited_at(
-    tiny_ameds: Any, audience: Audience, tmp_path: Path
+    tiny_ameds: Any, audience: TopicRecorder, tmp_path: Path
 ) -> None:
     urdf = tmp_path / "robot.urdf"
     urdf.write_text("<robot name='rover'/>")

@@ -15,7 +15,7 @@ import launch_testing.asserts
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.bag_messages import messages_of_bag
@@ -41,7 +41,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("rosario")
+        self.audience = TopicRecorder("rosario")
         self.addCleanup(self.audience.close)
 
     def test_the_bag_s_odometry_moves_the_robot_as_in_a_conversion(self, root: Path, folder: Any) -> None:

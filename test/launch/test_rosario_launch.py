@@ -12,7 +12,7 @@ import pytest
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.tiny_rosario import START, TinyRosario
@@ -36,7 +36,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("rosario")
+        self.audience = TopicRecorder("rosario")
         self.addCleanup(self.audience.close)
 
     def test_the_live_odometry_is_what_a_conversion_writes(self, root: Path, folder: Any) -> None:

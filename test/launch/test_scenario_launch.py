@@ -25,7 +25,7 @@ from fieldplay_cdff.orchestration.plan import plan_file
 from fieldplay_cdff.products.product import ProductQuery
 from fieldplay_cdff.products.store import ProductStore
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -69,7 +69,7 @@ def generate_test_description() -> tuple[LaunchDescription, dict[str, Any]]:
 
 class WhileRunning(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("sherpatt")
+        self.audience = TopicRecorder("sherpatt")
         self.addCleanup(self.audience.close)
 
     def test_all_of_it_from_the_beginning_to_the_end(self, folder: Any) -> None:

@@ -15,7 +15,7 @@ import pytest
 import launch_testing
 import launch_testing.asserts
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.nodes.audience import Audience
+from fieldplay_testing.nodes.audience import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.written import derived_messages, key, numbers
@@ -60,7 +60,7 @@ def written_messages(root: Path, folder: str) -> dict[str, list[Any]]:
 
 class WhilePlaying(unittest.TestCase):
     def setUp(self) -> None:
-        self.audience = Audience("sherpatt")
+        self.audience = TopicRecorder("sherpatt")
         self.addCleanup(self.audience.close)
 
     def test_every_topic_arrives_and_the_computed_ones_are_what_a_conversion_writes(

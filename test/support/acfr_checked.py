@@ -4,8 +4,8 @@ from typing import Any
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support.tiny_acfr import TinyAcfr
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fieldplay.cli.main import main
-from fieldplay.core.yaml_text import LOADER
+from fieldplay.core.yaml_safe import LOADER
 
 Spoil = Callable[[Path], object]
 Found = dict[str, Any]

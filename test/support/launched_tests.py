@@ -9,7 +9,7 @@ import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from rosbag2_interfaces import srv
 
-from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
@@ -28,7 +28,7 @@ def launch_of(dataset: str, root: Path, **arguments: str) -> LaunchDescription:
     return LaunchDescription([launch, ReadyToTest()])
 
 
-def hear_all(audience: Audience, types: Mapping[str, str], latched: Collection[str] = ()) -> None:
+def hear_all(audience: TopicRecorder, types: Mapping[str, str], latched: Collection[str] = ()) -> None:
     """Hear topics of these types, and /tf_static, which comes at once."""
     for topic, msgtype in types.items():
         audience.hear(topic, msgtype, latched=topic in latched)
@@ -36,7 +36,7 @@ def hear_all(audience: Audience, types: Mapping[str, str], latched: Collection[s
     audience.wait(lambda: audience.count("/tf_static") == 1, lambda: "no /tf_static")
 
 
-def find_all(audience: Audience, sent: Iterable[str], read: Iterable[str], readers: int = 1) -> None:
+def find_all(audience: TopicRecorder, sent: Iterable[str], read: Iterable[str], readers: int = 1) -> None:
     """Wait until each topic that is sent has a publisher, and each that is read has so many readers."""
     graph, sent, read = audience.node, list(sent), list(read)
 
@@ -56,7 +56,7 @@ def last_keys(expected: Messages, topics: Iterable[str]) -> dict[str, tuple[Any,
     return {topic: max(map(key, expected[topic])) for topic in topics}
 
 
-def play_to_the_end(audience: Audience, ends: Mapping[str, tuple[Any, ...]]) -> None:
+def play_to_the_end(audience: TopicRecorder, ends: Mapping[str, tuple[Any, ...]]) -> None:
     """Play until the last message of each topic is there, and pause."""
     heard = audience.heard
     audience.ask(srv.Resume, "resume")
@@ -67,7 +67,7 @@ def play_to_the_end(audience: Audience, ends: Mapping[str, tuple[Any, ...]]) -> 
     audience.ask(srv.Pause, "pause")
 
 
-def play_again(audience: Audience, topics: Iterable[str], sec: int, nanosec: int = 0) -> None:
+def play_again(audience: TopicRecorder, topics: Iterable[str], sec: int, nanosec: int = 0) -> None:
     """Forget what was heard of these topics, jump back and play on."""
     for topic in topics:
         audience.heard[topic].clear()
@@ -78,7 +78,7 @@ def play_again(audience: Audience, topics: Iterable[str], sec: int, nanosec: int
 
 
 def play_again_in_full(
-    audience: Audience, expected: Messages, topics: Iterable[str], sec: int, nanosec: int = 0
+    audience: TopicRecorder, expected: Messages, topics: Iterable[str], sec: int, nanosec: int = 0
 ) -> None:
     """Jump back and play on until as many messages of each topic are there as a conversion writes.
 
@@ -113,7 +113,7 @@ def parents_in(messages: Iterable[Any]) -> dict[str, str]:
     return parents
 
 
-def model_offered(audience: Audience) -> str:
+def model_offered(audience: TopicRecorder) -> str:
     """The robot's model, as one hears it who comes later."""
     topic = f"/{audience.namespace}/robot_description"
     audience.hear(topic, "std_msgs/msg/String", latched=True)

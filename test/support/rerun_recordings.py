@@ -107,7 +107,7 @@ def _check_fix(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages:
     assert entities[topic]["GeoPoints:positions"] == wanted
 
 
-def _check_picture(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
+def _check_image(entities: Mapping[str, Mapping[str, Rows]], topic: str, messages: Rows) -> None:
     wanted = [(time, message.data.tobytes()) for time, message in messages]
     assert [(t, bytes(blob)) for t, (blob,) in entities[topic]["EncodedImage:blob"]] == wanted
 
@@ -197,7 +197,7 @@ def _check_transforms(entities: Mapping[str, Mapping[str, Rows]], topic: str, me
 
 CHECKS: Mapping[str, Callable[[Mapping[str, Mapping[str, Rows]], str, Rows], None]] = {
     "sensor_msgs/msg/NavSatFix": _check_fix,
-    "sensor_msgs/msg/CompressedImage": _check_picture,
+    "sensor_msgs/msg/CompressedImage": _check_image,
     "sensor_msgs/msg/Image": _check_pixels,
     "sensor_msgs/msg/CameraInfo": _check_camera,
     "sensor_msgs/msg/PointCloud2": _check_cloud,

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check, check_settings
+from fieldplay.topics.topic_checks import check, check_settings
 from support import archive_messages
 from support.archive_messages import EVERYTHING, Messages
 

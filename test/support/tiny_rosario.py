@@ -162,7 +162,7 @@ class TinyRosario:
 
     def write_all(self) -> None:
         self.root.mkdir(parents=True)
-        self.write_pictures()
+        self.write_images()
         self.write_imu()
         self.write_gps()
         self.write_odometry()
@@ -172,7 +172,7 @@ class TinyRosario:
     def write(self, path: Path, lines: list[str]) -> None:
         path.write_bytes("".join(line + self.end for line in lines).encode())
 
-    def write_pictures(self) -> None:
+    def write_images(self) -> None:
         (self.root / "zed").mkdir()
         for index, (_, text, _) in enumerate(times(CAMERA_HZ, self.seconds)):
             for camera in ("left", "right"):

@@ -5,16 +5,16 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fieldplay.core.config import config_folders
-from fieldplay.core.ends import ENDS_WITH
 from fieldplay.core.errors import ArchiveError, UsageError, unknown_name
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.process_exit import ENDS_WITH
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import chosen_parameters
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec
 from fieldplay.player.dds_profile import use_profile
 from fieldplay.projection.projection import overlay_parameters
-from fieldplay.topics.moving_frames import ODOM_TF, is_computed, switches
+from fieldplay.topics.dynamic_tf import ODOM_TF, is_computed, switches
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, SetEnvironmentVariable, Shutdown
 from launch.substitutions import LaunchConfiguration

@@ -5,8 +5,13 @@ import struct
 
 import pytest
 
-from fieldplay_bringup.demo.heard import Heard, differences, digest, stamp_of
 from fieldplay_bringup.demo.live_table import LiveTable, table_lines
+from fieldplay_bringup.demo.received import (
+    Heard,
+    differences,
+    digest,
+    stamp_of,
+)
 
 ODOMETRY, TRANSFORMS = "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage"
 

@@ -6,8 +6,8 @@ from std_msgs.msg import String
 
 from fieldplay.kinematics.ackermann_odometry import AckermannOdometry
 from fieldplay.kinematics.computation import ON_TF, TF
+from fieldplay.kinematics.insight_arm_computation import InsightArmTcp
 from fieldplay.kinematics.joint_transforms import JointTransforms
-from fieldplay.kinematics.lander_arm_tcp import LanderArmTcp
 from fieldplay.kinematics.odometry_path import OdometryPath
 from fieldplay.kinematics.robots import (
     ArmTcp,
@@ -16,8 +16,8 @@ from fieldplay.kinematics.robots import (
     WheelPoses,
 )
 from fieldplay.kinematics.skid_steer_odometry import SkidSteerOdometry
-from fieldplay.streams.feed import message_bytes
-from fieldplay_ros.host import LATCHED, ComputationNode, message_class
+from fieldplay.streams.topic_stream import message_bytes
+from fieldplay_ros.computation_node import LATCHED, ComputationNode, message_class
 from fieldplay_ros.node_program import NodeProgram
 
 TF_STATIC = f"{TF}_static"
@@ -49,7 +49,7 @@ class RobotModelNode(ComputationNode):
 ackermann_odometry = NodeProgram(ComputationNode, "ackermann_odometry", AckermannOdometry)
 arm_tcp = NodeProgram(ComputationNode, "arm_tcp", ArmTcp)
 joint_transforms = NodeProgram(RobotModelNode)
-lander_arm_tcp = NodeProgram(ComputationNode, "arm_tcp", LanderArmTcp)
+lander_arm_tcp = NodeProgram(ComputationNode, "arm_tcp", InsightArmTcp)
 odometry_path = NodeProgram(ComputationNode, "odometry_path", OdometryPath)
 skid_steer_odometry = NodeProgram(ComputationNode, "skid_steer_odometry", SkidSteerOdometry)
 wheel_odometry = NodeProgram(ComputationNode, "wheel_odometry", WheelOdometry, ExpectedWheels)

@@ -2,7 +2,7 @@
 
 from fieldplay.dust.sensor_integrity import SensorIntegrity
 from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation
-from fieldplay_ros.host import ComputationNode
+from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.node_program import NodeProgram
 from fieldplay_ros.orchestrator import Orchestrator
 from fieldplay_ros.overlay import Overlay

@@ -20,7 +20,7 @@ from fieldplay.core.errors import ArchiveError, UserError
 from fieldplay.kinematics.computation import ON_TF
 from fieldplay_cdff.io.outputs import STATIC, OutTopics, static_messages
 from fieldplay_cdff.io.sources import INFO, PortReader, PortSource
-from fieldplay_cdff.io.stereo_faults import reason_of
+from fieldplay_cdff.io.stereo_checks import reason_of
 from fieldplay_cdff.pipeline import (
     Configuration,
     Pipeline,
@@ -29,12 +29,12 @@ from fieldplay_cdff.pipeline import (
     load_pipeline,
 )
 from fieldplay_cdff.pipeline.graph import RunnableGraph
-from fieldplay_cdff.pipeline.inputs import Together
+from fieldplay_cdff.pipeline.inputs import SyncedInputs
 from fieldplay_cdff.pipeline.live_queue import LiveQueue
-from fieldplay_cdff.products.keeper import ProductKeeper
 from fieldplay_cdff.products.product import StoreError
+from fieldplay_cdff.products.product_recorder import ProductKeeper
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.host import message_class
+from fieldplay_ros.computation_node import message_class
 
 FEW = QoSProfile(depth=10)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -126,7 +126,7 @@ class LiveRun:
             while self._reader.told:
                 self._node.get_logger().warning(self._reader.told.pop(0))
 
-    def _run(self, found: Together) -> None:
+    def _run(self, found: SyncedInputs) -> None:
         """Run the steps on a set, unless one of its messages is not what it should be."""
         assert self.pipeline is not None
         values = {}
@@ -180,7 +180,7 @@ class LiveRun:
             for message in self._setup.outputs.messages(port, value, stamp_ns, self._reader.camera_frame):
                 self._setup.senders[message.topic].publish(message.data)
 
-    def _keep(self, found: Together, outputs: Sequence[PipelineOutput]) -> None:
+    def _keep(self, found: SyncedInputs, outputs: Sequence[PipelineOutput]) -> None:
         """Keep products where they are wanted; where they cannot be kept that is told, and all else goes on."""
         if self._keeper is None:
             return

@@ -17,16 +17,16 @@ from rosgraph_msgs.msg import Clock
 
 from fieldplay.bags.channels import Qos
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.messages.batches import full_type
-from fieldplay.messages.layout import CDR_LITTLE_ENDIAN
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN
+from fieldplay.messages.message_batches import full_type
+from fieldplay.player.message_source import LARGE_TYPES, Data
 from fieldplay.player.options import Awaited
-from fieldplay.player.qos_overrides import Offer, Override, offer_of
-from fieldplay.player.works import LARGE_TYPES, Data
-from fieldplay.streams.feed import Feed
+from fieldplay.player.qos_overrides import OfferedQos, Override, offer_of
 from fieldplay.streams.payloads import LARGE_BYTES
-from fieldplay.topics.archive_feeds import channel_of_feed
-from fieldplay.topics.bag_feeds import StoredFeed
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.archive_topics import channel_of_feed
+from fieldplay.topics.plain_bag_topics import StoredFeed
 from fieldplay_ros.serialized_publisher import sender_of, sender_of_large
 
 TIME = struct.Struct("<iI")
@@ -37,13 +37,13 @@ MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
 
 
-class LiveTopics:
+class RosPublisherSink:
     """One publisher for each feed, one for jumps of the play head, and /clock if it is wanted."""
 
     def __init__(
         self,
         node: Node,
-        feeds: Sequence[Feed],
+        feeds: Sequence[TopicStream],
         overrides: dict[str, Override],
         *,
         with_clock: bool,
@@ -116,7 +116,7 @@ class LiveTopics:
         return True
 
 
-def _publisher(node: Node, feed: Feed, override: Override, rate: float) -> Publisher:
+def _publisher(node: Node, feed: TopicStream, override: Override, rate: float) -> Publisher:
     qos = channel_of_feed(feed).qos
     if qos.durability == "volatile":
         is_small = not isinstance(feed, StoredFeed) and feed.msgtype not in LARGE_TYPES
@@ -133,9 +133,9 @@ def message_class(msgtype: str) -> Any:
         raise UsageError(f"{msgtype}: this ROS 2 has no such message type; is the package {package} there?") from None
 
 
-def profile(offer: Offer | Qos) -> QoSProfile:
+def profile(offer: OfferedQos | Qos) -> QoSProfile:
     """How a topic is offered, as rclpy wants it."""
-    offer = offer if isinstance(offer, Offer) else Offer(qos=offer)
+    offer = offer if isinstance(offer, OfferedQos) else OfferedQos(qos=offer)
     qos = offer.qos
     durations = {
         name: Duration(nanoseconds=value)

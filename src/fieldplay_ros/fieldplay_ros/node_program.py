@@ -12,8 +12,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from fieldplay.core.ends import DONE, end_with_launch, letting_go
 from fieldplay.core.errors import UserError
+from fieldplay.core.process_exit import DONE, end_with_launch, exit_deadline
 
 FAILED = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -47,7 +47,7 @@ def run(make_node: Callable[[], Node]) -> int:
     try:
         return _spin(make_node, received)
     finally:
-        with letting_go():
+        with exit_deadline():
             rclpy.try_shutdown()
         for number in SIGNALS:  # another one may come while Python ends
             signal.signal(number, signal.SIG_IGN)
@@ -67,7 +67,7 @@ def _spin(make_node: Callable[[], Node], received: list[int]) -> int:
     finally:
         executor.shutdown()
         getattr(node, "close", _nothing)()
-        with letting_go():
+        with exit_deadline():
             node.destroy_node()
     return DONE
 

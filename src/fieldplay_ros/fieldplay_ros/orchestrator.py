@@ -31,7 +31,7 @@ from fieldplay_cdff.orchestration.orchestration import (
 )
 from fieldplay_cdff.orchestration.plan import plan_file, plan_of_file
 from fieldplay_cdff.pipeline.chains import source_of, topic_of
-from fieldplay_ros.host import given
+from fieldplay_ros.computation_node import given
 
 TICK_S = 0.2
 ASK_AGAIN_S, GONE_S = 2.0, 10.0  # where no answer comes: a first one may be lost while nodes find each other

@@ -18,7 +18,7 @@ from fieldplay.projection.cameras import CameraModel, camera_of_size, projection
 from fieldplay.projection.nearest_pairs import NearestPairs
 from fieldplay.projection.overlays import overlay, scale_of_ranges
 from fieldplay_ros import overlay_messages as messages
-from fieldplay_ros.host import careful, given, ns_of
+from fieldplay_ros.computation_node import careful, given, ns_of
 from fieldplay_ros.overlay_places import Places
 from tf2_ros import Buffer, TransformException, TransformListener
 
@@ -46,7 +46,7 @@ class Overlay(Node):
         self._heard = [
             self.create_subscription(CameraInfo, info, careful(self, self._take_camera), FEW),
             self.create_subscription(kind, points, partial(self._take, self._pairs.add_scan), FEW),
-            self.create_subscription(picture, image, partial(self._take, self._pairs.add_picture), FEW),
+            self.create_subscription(picture, image, partial(self._take, self._pairs.add_image), FEW),
         ]
         self._timer = self.create_timer(RETRY_S, self._go_on, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

@@ -8,11 +8,11 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, Point
 from std_msgs.msg import Header
 
 from fieldplay.geometry.transforms import Array
-from fieldplay.messages.picture_pixels import Pixels, pixels_from_compressed, pixels_from_image
+from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixels_from_image
 from fieldplay.projection.cameras import CameraModel, camera_from_numbers
 from fieldplay.projection.overlays import ColourScale
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
-from fieldplay_ros.host import given
+from fieldplay_ros.computation_node import given
 from sensor_msgs_py.point_cloud2 import read_points
 
 

@@ -8,7 +8,7 @@ from rclpy.time import Time
 from std_msgs.msg import Header
 
 from fieldplay.geometry.transforms import Array
-from fieldplay_ros.host import array_of
+from fieldplay_ros.computation_node import array_of
 from tf2_ros import Buffer, ExtrapolationException
 
 OLDEST = Duration(seconds=5)  # of a transform in place of one at the picture's time: arms are told of rarely

@@ -13,15 +13,15 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 
-from fieldplay.core.ends import ExitTimer
 from fieldplay.core.errors import UsageError, UserError
+from fieldplay.core.process_exit import ExitTimer
 from fieldplay.kinematics.computation import TF
 from fieldplay_cdff.io.outputs import OutTopics
 from fieldplay_cdff.io.sources import PortSource
 from fieldplay_cdff.pipeline import Configuration, configuration_of_file, settings_of_words
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.graph import graph_of
-from fieldplay_ros.host import given, message_class
+from fieldplay_ros.computation_node import given, message_class
 from fieldplay_ros.live_run import (
     FEW,
     WARN_S,

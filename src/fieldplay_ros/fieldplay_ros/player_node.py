@@ -23,13 +23,14 @@ from rclpy.timer import Timer
 from std_msgs.msg import String
 
 from fieldplay.bags.channels import Qos
-from fieldplay.core.ends import end_with_launch, letting_go
 from fieldplay.core.errors import UsageError, UserError, counted
+from fieldplay.core.process_exit import end_with_launch, exit_deadline
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
 from fieldplay.player.dds_profile import use_profile
-from fieldplay.player.garbage import seldom_collected
+from fieldplay.player.gc_tuning import relaxed_gc
 from fieldplay.player.options import PlayOptions
+from fieldplay.player.play_plan import program_of_archive, reader_of_feeds
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
     awaited,
@@ -39,16 +40,15 @@ from fieldplay.player.player_state import (
     is_behind,
 )
 from fieldplay.player.player_time import wake_exactly
-from fieldplay.player.program import program_of_archive, reader_of_feeds
 from fieldplay.player.qos_overrides import overrides_from_file
 from fieldplay.player.read_ahead import Workers
-from fieldplay.streams.feed import Feed
-from fieldplay.topics.checks import check_settings
-from fieldplay.topics.moving_frames import check_switches, live_switches
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.dynamic_tf import check_switches, live_switches
 from fieldplay.topics.selection import is_topic_name
+from fieldplay.topics.topic_checks import check_settings
 from fieldplay_ros.live_sink import (
     CLOCK,
-    LiveTopics,
+    RosPublisherSink,
     message_class,
     profile,
 )
@@ -98,7 +98,7 @@ class Player(Node):
         finally:
             self._say_not_installed()
         self._is_complete = False
-        self.topics = LiveTopics(
+        self.topics = RosPublisherSink(
             self,
             self._feeds,
             overrides_from_file(options.qos_overrides) if options.qos_overrides else {},
@@ -157,7 +157,7 @@ class Player(Node):
         for line in rest:
             self.get_logger().warning(line)
 
-    def _is_left_out(self, feed: Feed) -> bool:
+    def _is_left_out(self, feed: TopicStream) -> bool:
         """Whether nothing can be sent on a topic of a bag: its type is not installed here, or the clock is ours."""
         if self._archive.bag is None:
             return False
@@ -235,7 +235,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _Interrupted:
         return DONE
     finally:
-        with letting_go():
+        with exit_deadline():
             rclpy.try_shutdown()
         ignore_signals()
 
@@ -265,7 +265,7 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
 
     Where a signal has come already, as `interrupted` tells, nothing is played.
     """
-    with seldom_collected(), open_dataset(path, dataset, options.selection.parameters) as archive:
+    with relaxed_gc(), open_dataset(path, dataset, options.selection.parameters) as archive:
         namespace = archive.spec.namespace if options.selection.namespace is None else options.selection.namespace
         options = replace(options, selection=replace(options.selection, namespace=namespace))
         if options.skip_gaps_s is None:
@@ -276,7 +276,7 @@ def play(path: Path, dataset: str | None, options: PlayOptions, interrupted: Eve
             try:
                 return _run(player, interrupted or Event())
             finally:
-                with letting_go():
+                with exit_deadline():
                     player.destroy_node()
 
 
@@ -299,7 +299,7 @@ def _run(player: Player, interrupted: Event) -> int:
     if interrupted.is_set():  # and what was raised then was lost: in a callback of C, say, it is only printed
         woken.set()
     with (
-        seldom_collected(),  # once more: what the opening has made is not looked at either
+        relaxed_gc(),  # once more: what the opening has made is not looked at either
         player.topics.held(),
         ThreadPoolExecutor(1, "play", wake_exactly) as thread,
     ):
@@ -340,7 +340,7 @@ def given_values() -> tuple[dict[str, Any], dict[str, Any], str | None]:
         others = {name: value for name, value in given.items() if name not in values and not RCLPY_OWN.match(name)}
         return values, others, namespace or None
     finally:
-        with letting_go():  # two of one name at a time would leave the player without its name
+        with exit_deadline():  # two of one name at a time would leave the player without its name
             probe.destroy_node()
 
 

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import yaml
 
 from fieldplay.core.errors import UsageError, unknown_name
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.player.options import READ_AHEAD_MB, Awaited, PlayOptions
-from fieldplay.streams.picture_feeds import Images
-from fieldplay.topics.moving_frames import live_switches
+from fieldplay.streams.image_topics import Images
+from fieldplay.topics.dynamic_tf import live_switches
 from fieldplay.topics.selection import Selection
 
 ASSIGN = ":="

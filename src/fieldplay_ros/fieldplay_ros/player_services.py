@@ -8,7 +8,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 from rosbag2_interfaces import srv
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.player.playback import Playback
 
 

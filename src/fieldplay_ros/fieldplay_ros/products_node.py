@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay.core.errors import UsageError, UserError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_cdff.products.product import (
     EVERYTHING,
     Extent,
@@ -28,7 +28,7 @@ from fieldplay_cdff.products.product import (
     digest_of,
 )
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_ros.host import given, message_class, ns_of
+from fieldplay_ros.computation_node import given, message_class, ns_of
 
 USUAL, MOST = 1000, 10_000  # records in one answer
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

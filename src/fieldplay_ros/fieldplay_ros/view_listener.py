@@ -11,12 +11,12 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.message_batches import Topic
+from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.record_decoder import COMPRESSED, IMAGE
-from fieldplay.view.backlog import Backlog, LiveMessage
-from fieldplay.view.recording import is_shown
-from fieldplay_ros.node_thread import spun
+from fieldplay.view.receive_queue import LiveMessage, ReceiveQueue
+from fieldplay.view.rerun_stream import is_shown
+from fieldplay_ros.spin_thread import spin_in_thread
 
 LARGE = (CLOUD, IMAGE, COMPRESSED)
 FEW, MANY = 4, 200
@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.5
 class Listener:
     """Subscribes to what appears; `left` are the topics whose types are not shown or not there."""
 
-    def __init__(self, node: Node, backlog: Backlog, wanted: str) -> None:
+    def __init__(self, node: Node, backlog: ReceiveQueue, wanted: str) -> None:
         self._node, self._backlog, self._wanted = node, backlog, re.compile(wanted)
         self._heard: dict[Topic, Any] = {}
         self.left: dict[str, str] = {}
@@ -77,7 +77,7 @@ def message_class(msgtype: str) -> Any:
 
 
 def listening(
-    backlog: Backlog, wanted: str, ending: Callable[[], AbstractContextManager[None]] = nullcontext
+    backlog: ReceiveQueue, wanted: str, ending: Callable[[], AbstractContextManager[None]] = nullcontext
 ) -> AbstractContextManager[Listener]:
     """A listener at work, in a thread of its own."""
-    return spun("fieldplay_view", lambda node: Listener(node, backlog, wanted), ending)
+    return spin_in_thread("fieldplay_view", lambda node: Listener(node, backlog, wanted), ending)

@@ -13,8 +13,8 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.kinematics.ackermann_odometry import ackermann_from_settings, ackermann_odometry_from_joints
 from fieldplay.kinematics.pose_records import with_floor
+from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.computation_programs import ackermann_odometry
-from fieldplay_ros.host import ComputationNode
 from fieldplay_testing.nodes.node_stage import NodeStage, overrides_from, ros_fixture, stage_fixture
 
 LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -98,9 +98,9 @@ def test_the_path_stays_short_reaches_back_to_the_start_and_is_there_for_who_com
     assert (path.header.frame_id, {pose.header.frame_id for pose in path.poses}) == ("odom", {"odom"})
     assert path.poses[0].header.stamp.sec == START and path.poses[0].header.stamp.nanosec == 0
     assert path.header.stamp == path.poses[-1].header.stamp
-    reckoned = {(one.header.stamp.sec, one.header.stamp.nanosec): one.pose.pose for one in stage.odometry}
+    integrate_odometry = {(one.header.stamp.sec, one.header.stamp.nanosec): one.pose.pose for one in stage.odometry}
     for pose in path.poses:
-        assert pose.pose == reckoned[pose.header.stamp.sec, pose.header.stamp.nanosec]
+        assert pose.pose == integrate_odometry[pose.header.stamp.sec, pose.header.stamp.nanosec]
 
 
 def test_stamps_that_jump_back_start_it_anew(stage: Stage) -> None:

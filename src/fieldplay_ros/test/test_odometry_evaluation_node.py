@@ -17,11 +17,11 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.geometry.transforms import quaternion_from_rotation
 from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.memory import RunningEvaluation
+from fieldplay.trajectories.metric_summary import states_of_evaluation
 from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation
-from fieldplay.trajectories.words import states_of_evaluation
+from fieldplay.trajectories.online import RunningEvaluation
+from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.fusion_programs import odometry_evaluation
-from fieldplay_ros.host import ComputationNode
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 from fieldplay_testing.walks import Array, drifted, transforms, wander
 

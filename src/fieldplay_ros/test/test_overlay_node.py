@@ -107,7 +107,7 @@ ros = ros_fixture()
 stage = stage_fixture(Stage)
 
 
-def test_the_point_of_the_nearest_scan_is_marked_in_each_picture(stage: Stage) -> None:
+def test_the_point_of_the_nearest_scan_is_marked_in_each_image(stage: Stage) -> None:
     stage.start()
     stage.tell_place(stage.static)
     stage.tell_camera()
@@ -122,7 +122,7 @@ def test_the_point_of_the_nearest_scan_is_marked_in_each_picture(stage: Stage) -
     assert pixels_of(stage.heard[0])[20, 20].tolist() == [GREY] * 3
 
 
-def test_clouds_and_compressed_pictures_do_as_well(stage: Stage) -> None:
+def test_clouds_and_compressed_images_do_as_well(stage: Stage) -> None:
     stage.start(image="camera/image_raw/compressed", scan="", cloud="lidar/points", range_m=[1.0, 5.0])
     stage.tell_place(stage.static)
     stage.tell_camera()
@@ -143,7 +143,7 @@ def test_a_row_of_its_own_is_used_in_place_of_tf(stage: Stage) -> None:
     assert is_marked(stage.heard[0], column_of(0, 4))
 
 
-def test_a_picture_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
+def test_a_image_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
     node = stage.start()
     stage.scan(0, 4.0)
     stage.show(0)
@@ -157,7 +157,7 @@ def test_a_picture_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> 
     assert is_marked(stage.heard[0], column_of(0, 4))
 
 
-def test_the_motion_between_scan_and_picture_is_made_up_for_in_a_fixed_frame(stage: Stage) -> None:
+def test_the_motion_between_scan_and_image_is_made_up_for_in_a_fixed_frame(stage: Stage) -> None:
     """The laser is the root of the camera here; the floor lies under both, and they move forward by 1 m in 0.1 s."""
     stage.start(fixed_frame="floor")
     stage.tell_place(stage.static)

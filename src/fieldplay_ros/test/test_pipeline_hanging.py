@@ -10,7 +10,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 from rclpy.lifecycle import TransitionCallbackReturn
 
-from fieldplay_cdff.steps.glue import Either
+from fieldplay_cdff.steps.adapters import Either
 from fieldplay_ros.pipeline_node import PipelineNode
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 

@@ -9,7 +9,7 @@ import pytest
 from fieldplay.bags.channels import Qos
 from fieldplay.core.errors import UsageError
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.qos_overrides import Offer, offer_of, overrides_from_file
+from fieldplay.player.qos_overrides import OfferedQos, offer_of, overrides_from_file
 from fieldplay.topics.selection import Selection
 from fieldplay_ros.player_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
 
@@ -37,7 +37,7 @@ def test_options_without_sense_are_refused(options: dict[str, Any], message: str
         PlayOptions(**options)
 
 
-def test_the_defaults_of_the_node_are_those_of_playing_but_raw_pictures_and_a_wait_that_ends() -> None:
+def test_the_defaults_of_the_node_are_those_of_playing_but_raw_images_and_a_wait_that_ends() -> None:
     options = options_of_parameters(DEFAULTS, None)
     assert options == PlayOptions(selection=Selection(images="raw", joints_tf=True), wait_timeout_s=30.0)
 
@@ -92,13 +92,13 @@ def test_an_override_replaces_what_it_names(tmp_path: Path) -> None:
         "/b:\n  history: keep_all\n  durability: transient_local\n  avoid_ros_namespace_conventions: true\n"
     )
     overrides = overrides_from_file(path)
-    assert offer_of(Qos(depth=200), overrides["/a"]) == Offer(
+    assert offer_of(Qos(depth=200), overrides["/a"]) == OfferedQos(
         qos=Qos(reliability="best_effort", depth=5), deadline_ns=1_000_000_500
     )
-    assert offer_of(Qos(depth=200), overrides["/b"]) == Offer(
+    assert offer_of(Qos(depth=200), overrides["/b"]) == OfferedQos(
         qos=Qos(durability="transient_local", history="keep_all", depth=200), avoid_ros_namespace_conventions=True
     )
-    assert offer_of(Qos(depth=200), overrides.get("/c", {})) == Offer(qos=Qos(depth=200))
+    assert offer_of(Qos(depth=200), overrides.get("/c", {})) == OfferedQos(qos=Qos(depth=200))
 
 
 @pytest.mark.parametrize(

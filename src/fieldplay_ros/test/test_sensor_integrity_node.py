@@ -12,14 +12,14 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Float32
 from tf2_msgs.msg import TFMessage
 
+from fieldplay.dust.classify import filtered_ranges, integrity_from_scans
+from fieldplay.dust.dust_settings import IntegritySettings
 from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay.dust.scans import Scans, scans_from_messages
 from fieldplay.dust.sensor_integrity import SensorIntegrity
-from fieldplay.dust.settings import IntegritySettings
-from fieldplay.dust.verdicts import filtered_ranges, integrity_from_scans
 from fieldplay.geometry.transforms import quaternion_from_rotation
+from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.fusion_programs import sensor_integrity
-from fieldplay_ros.host import ComputationNode
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 

@@ -8,7 +8,7 @@ from sensor_msgs.msg import CompressedImage
 
 from fieldplay_ros import serialized_publisher
 from fieldplay_ros.serialized_publisher import sender_of, sender_of_large
-from fieldplay_testing.nodes.audience import PATIENCE_S, Audience
+from fieldplay_testing.nodes.audience import PATIENCE_S, TopicRecorder
 
 TOPIC = "/large"
 
@@ -16,7 +16,7 @@ TOPIC = "/large"
 def test_messages_go_out_as_they_are_and_by_rclpy_where_rcl_has_no_such_function(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    audience = Audience()
+    audience = TopicRecorder()
     try:
         audience.hear(TOPIC, "sensor_msgs/msg/CompressedImage")
         publisher = audience.node.create_publisher(CompressedImage, TOPIC, 10)

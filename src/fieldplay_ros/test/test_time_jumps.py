@@ -7,7 +7,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.time import Time
 
-from fieldplay_ros.host import jump_handle
+from fieldplay_ros.computation_node import jump_handle
 
 
 class Counter(Node):

@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
-from fieldplay.core.config import config_folders
-from fieldplay.core.yaml_text import LOADER
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import LOADER
 
 
 def described() -> dict[str, Any]:

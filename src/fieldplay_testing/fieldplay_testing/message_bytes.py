@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fieldplay.streams.feed import Feed
 from fieldplay.streams.payloads import Payloads
+from fieldplay.streams.topic_stream import TopicStream
 
 
 def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
@@ -14,7 +14,7 @@ def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
     return [buffer[end - size : end].tobytes() for end, size in zip(ends, payloads.size, strict=True)]
 
 
-def messages_of_span(feed: Feed, index: int) -> list[tuple[int, bytes]]:
+def messages_of_span(feed: TopicStream, index: int) -> list[tuple[int, bytes]]:
     """The stamps of a span's messages, and these."""
     stamp_ns, loaded = feed.load(index)
     payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))

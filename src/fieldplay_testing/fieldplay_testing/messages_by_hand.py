@@ -8,7 +8,7 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.messages.batches import (
+from fieldplay.messages.message_batches import (
     Batch,
     Topic,
     batch_of_messages,

@@ -6,11 +6,11 @@ from itertools import takewhile
 from threading import Condition
 from typing import Any
 
+from fieldplay.player.message_source import Data, DueMessage
 from fieldplay.player.options import PlayOptions
+from fieldplay.player.play_plan import PlayPlan
 from fieldplay.player.playback import Playback
-from fieldplay.player.program import Program
-from fieldplay.player.read_ahead import Gap
-from fieldplay.player.works import Data, DueMessage
+from fieldplay.player.read_ahead import ReadState
 
 MS = 1_000_000
 S = 1000 * MS
@@ -46,8 +46,8 @@ class ListReader:
     def __init__(self, messages: list[DueMessage]) -> None:
         self.messages = list(messages)
 
-    def peek(self) -> DueMessage | Gap:
-        return self.messages[0] if self.messages else Gap.END
+    def peek(self) -> DueMessage | ReadState:
+        return self.messages[0] if self.messages else ReadState.END
 
     def ready(self, until_ns: int, most: int) -> list[DueMessage]:
         further = takewhile(lambda each: each.stamp_ns <= until_ns and each.data is not None, self.messages[1:most])
@@ -94,7 +94,7 @@ class Stage:
         self,
         *,
         messages: list[DueMessage] | None = None,
-        anchored: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
+        static_tf_at: Callable[[int], list[DueMessage]] = lambda stamp_ns: [],
         latched: frozenset[int] = frozenset(),
         **options: Any,
     ) -> None:
@@ -102,14 +102,14 @@ class Stage:
         self.sink = ListSink(self.time)
         self.told: list[str] = []
         self.messages = messages or [DueMessage(1, ARCHIVE + k * 100 * MS, b"%d" % k) for k in range(5)]
-        program = Program(
+        program = PlayPlan(
             standing=[DueMessage(0, ARCHIVE, b"static")],
             restamps=[None, lambda data, delta: b"%s%+d" % (data, delta)],
             archive_ns=ARCHIVE,
             first_ns=ARCHIVE,
             last_ns=max(message.stamp_ns for message in self.messages),
             gap_ns=100 * MS,
-            anchored=anchored,
+            static_tf_at=static_tf_at,
             latched=latched,
         )
         self.playback = Playback(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fieldplay.recording.bag_source import BatchDecoder
-from fieldplay.recording.source import RecordBatch
+from fieldplay.recording.record_source import RecordBatch
 from fieldplay_testing.messages_by_hand import Stamped, message_batch
 
 

@@ -64,7 +64,7 @@ def domains_with_remains(names: Iterable[str]) -> set[int]:
     return {(port - FIRST_PORT) // PORTS_PER_DOMAIN for port in ports}
 
 
-def hear_interrupts() -> None:
+def restore_interrupts() -> None:
     """Undo what a shell does to whom it runs in the background: what ignores SIGINT has children that do, too.
 
     Tests interrupt what they start, and would wait for its end.
@@ -88,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "needs(*names): left out where `missing_modules` names one of them")
     settings.register_profile("unhurried", deadline=None)  # speed is no matter of tests, on a busy machine least of all
     settings.load_profile("unhurried")
-    hear_interrupts()
+    restore_interrupts()
     domain, lock = reserve_domain()
     logs = tempfile.TemporaryDirectory(prefix="fieldplay-log-")
     cache = tempfile.TemporaryDirectory(prefix="fieldplay-cache-")

@@ -75,13 +75,13 @@ class TinyAmeds:
         for arm in ("Main", "Aux"):
             self.write(f"{arm}ArmJointAngles.csv", 1, lambda t: [0.3, -0.5, 0.7, 1.1, -0.4, 0.9, -1.2])
             self.write(f"{arm}CamPoseEstimate.csv", 1, at_rest(CAMERA_POSES[arm]))
-        self.write_pictures("MainCam", 30, (1080, 1920))
-        self.write_pictures("AuxCam", 30, (720, 1280))
-        self.write_pictures("MainAuxCamProjected", 15, (720, 1280))
+        self.write_images("MainCam", 30, (1080, 1920))
+        self.write_images("AuxCam", 30, (720, 1280))
+        self.write_images("MainAuxCamProjected", 15, (720, 1280))
         self.write_clouds()
         (self.root / "MainCamVideoFeed.mp4").write_bytes(b"not played")
 
-    def write_pictures(self, name: str, rate_hz: int, size: tuple[int, int]) -> None:
+    def write_images(self, name: str, rate_hz: int, size: tuple[int, int]) -> None:
         picture = np.zeros((*size, 3), np.uint8)
         picture[:, :, 2] = 200
         good, data = cv2.imencode(".jpg", picture)

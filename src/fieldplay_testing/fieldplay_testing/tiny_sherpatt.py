@@ -331,13 +331,13 @@ def write_archive(root: Path) -> Path:
     }
     for name, streams in logs.items():
         write(root / f"{name}_InFuse.msg", log_of(streams))
-    write_pictures(root)
+    write_images(root)
     write(root / "recording_20181202_tf.msg", FRAMES)
     write(root / "recording_20181202_camera.msg", CAMERAS)
     return root
 
 
-def write_pictures(root: Path) -> None:
+def write_images(root: Path) -> None:
     """The stereo unit's pictures in two parts, in nanoseconds."""
     for part, chosen in enumerate((times()[:3], times()[3:])):
         log: dict[str, Any] = {}

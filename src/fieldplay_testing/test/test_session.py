@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay_testing import session
-from fieldplay_testing.session import hear_interrupts, profiles_variable
+from fieldplay_testing.session import profiles_variable, restore_interrupts
 
 INTERRUPTED = "import signal; signal.raise_signal(signal.SIGINT); print('went on')"
 
@@ -26,14 +26,14 @@ def in_background() -> Iterator[None]:
 @pytest.mark.usefixtures("in_background")
 def test_what_a_run_in_the_background_starts_can_be_interrupted() -> None:
     assert subprocess.run([sys.executable, "-Sc", INTERRUPTED], capture_output=True, check=True).stdout == b"went on\n"
-    hear_interrupts()
+    restore_interrupts()
     ended = subprocess.run([sys.executable, "-Sc", INTERRUPTED], capture_output=True, check=False)
     assert (ended.returncode, ended.stdout) == (-signal.SIGINT, b"")
 
 
 def test_who_hears_already_is_left_alone() -> None:
     before = signal.getsignal(signal.SIGINT)
-    hear_interrupts()
+    restore_interrupts()
     assert signal.getsignal(signal.SIGINT) is before
 
 

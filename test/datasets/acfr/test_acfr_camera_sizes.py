@@ -30,7 +30,7 @@ def visual(archive: TinyAcfr, width: int, height: int, *, count: int = 3) -> Non
 
 
 @pytest.mark.parametrize("size", [(680, 512), (136, 102), (2720, 2048)])
-def test_camera_info_of_smaller_or_larger_pictures_of_the_same_shape_is_scaled(
+def test_camera_info_of_smaller_or_larger_images_of_the_same_shape_is_scaled(
     archive: TinyAcfr, size: tuple[int, int]
 ) -> None:
     visual(archive, *size)
@@ -43,7 +43,7 @@ def test_camera_info_of_smaller_or_larger_pictures_of_the_same_shape_is_scaled(
     assert inspected(archive)[1] == []
 
 
-def test_pictures_of_another_shape_play_without_camera_info(archive: TinyAcfr) -> None:
+def test_images_of_another_shape_play_without_camera_info(archive: TinyAcfr) -> None:
     visual(archive, 1024, 1024)
     found = messages_of(archive.root)
     assert len(found[IMAGE]) == 3 and INFO not in found
@@ -53,7 +53,7 @@ def test_pictures_of_another_shape_play_without_camera_info(archive: TinyAcfr) -
     assert defect.message.endswith("got 1024 x 1024; they play without camera_info")
 
 
-def test_one_picture_of_another_size_does_not_decide_for_all(archive: TinyAcfr) -> None:
+def test_one_image_of_another_size_does_not_decide_for_all(archive: TinyAcfr) -> None:
     sizes = [(4, 4), (1360, 1024), (1360, 1024)]
     pictures = {f"{n}.bmp": bmp_of(np.full((h, w, 3), 9, np.uint8)) for n, (w, h) in enumerate(sizes)}
     places.write_video(archive, "VideoVisual", pictures)
@@ -61,7 +61,7 @@ def test_one_picture_of_another_size_does_not_decide_for_all(archive: TinyAcfr) 
     assert [(d.kind, d.file) for d in inspected(archive)[1]] == [("picture_size", "VideoVisual/Images/0.bmp")]
 
 
-def test_results_of_a_calibration_that_fit_the_pictures_are_taken(tmp_path: Path) -> None:
+def test_results_of_a_calibration_that_fit_the_images_are_taken(tmp_path: Path) -> None:
     archive = TinyAcfr(tmp_path / "VisualCameraCalibration")
     archive.write_lasers()
     visual(archive, 136, 104)

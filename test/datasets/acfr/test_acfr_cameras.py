@@ -85,7 +85,7 @@ def test_a_bitmap_that_is_cut_off_is_none(kept: int) -> None:
         pixels_from_bmp(bmp_of(colours())[:kept])
 
 
-def test_pictures_have_the_times_of_the_log_whatever_their_names_say(archive: TinyAcfr) -> None:
+def test_images_have_the_times_of_the_log_whatever_their_names_say(archive: TinyAcfr) -> None:
     pictures = {name: bmp_of(colours(1360, 4)) for name in ("Image99-05.bmp", "b.bmp", "IMAGE1224-01.BMP")}
     places.write_video(archive, "VideoVisual", pictures)
     found = messages_of(archive.root, Selection(topics=VISUAL))[VISUAL]
@@ -95,7 +95,7 @@ def test_pictures_have_the_times_of_the_log_whatever_their_names_say(archive: Ti
         assert message.header.frame_id == "visual_camera" and message.encoding == "bgr8"
 
 
-def test_pictures_of_a_log_with_paths_and_other_letters_are_found(archive: TinyAcfr) -> None:
+def test_images_of_a_log_with_paths_and_other_letters_are_found(archive: TinyAcfr) -> None:
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(colours(640, 480)), "b.bmp": bmp_of(colours(640, 480))})
     lines = [
         archive.line(places.text_at(t), "VISION_FRAME", name) for t, name in ((0, r"D:\x\A.BMP"), (1, "Images/b.bmp"))
@@ -113,7 +113,7 @@ def small(archive: TinyAcfr, count: int = 4) -> None:
     places.write_video(archive, "VideoIR", {f"{n}.bmp": bmp_of(colours(640, 480)) for n in range(count)})
 
 
-def test_a_picture_that_is_cut_off_is_told_with_its_file_and_the_others_play(archive: TinyAcfr) -> None:
+def test_a_image_that_is_cut_off_is_told_with_its_file_and_the_others_play(archive: TinyAcfr) -> None:
     small(archive)
     path = archive.root / "VideoIR" / "Images" / "1.bmp"
     path.write_bytes(path.read_bytes()[:5000])
@@ -122,14 +122,14 @@ def test_a_picture_that_is_cut_off_is_told_with_its_file_and_the_others_play(arc
     assert [len(found[topic]) for topic in (IR, "ir_camera/camera_info")] == [3, 3]
 
 
-def test_a_picture_that_is_not_there_is_told_by_its_line(archive: TinyAcfr) -> None:
+def test_a_image_that_is_not_there_is_told_by_its_line(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "2.bmp").unlink()
     assert defects_of(archive, "VideoIR") == [("VideoIR/VideoLogAscii.txt", 3, "missing_picture")]
     assert len(messages_of(archive.root, Selection(topics=IR))[IR]) == 3
 
 
-def test_a_picture_that_the_log_does_not_name_is_told(archive: TinyAcfr) -> None:
+def test_a_image_that_the_log_does_not_name_is_told(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "Image1224198733-05.bmp").write_bytes(bmp_of(colours(640, 480)))
     expected = [("VideoIR/Images/Image1224198733-05.bmp", None, "picture_not_in_log")]
@@ -170,7 +170,7 @@ def test_times_that_repeat_or_run_back_or_pause_are_told_and_play(archive: TinyA
     assert [stamp - tiny.START_NS for stamp, _ in found] == [0, 50_000_000, 100_000_000, 100_000_000]
 
 
-def test_pictures_without_a_log_do_not_play_and_the_log_is_missed(archive: TinyAcfr) -> None:
+def test_images_without_a_log_do_not_play_and_the_log_is_missed(archive: TinyAcfr) -> None:
     archive.write_nav()
     small(archive)
     (archive.root / "VideoIR" / "VideoLogAscii.txt").unlink()
@@ -254,7 +254,7 @@ def test_camera_info_has_the_report_s_intrinsics(archive: TinyAcfr) -> None:
     assert ir.d.tolist() == [-0.466898225930376, 0.246094535921152, 0, 0, 0]
 
 
-def test_clipped_infra_red_pictures_have_the_principal_point_moved(archive: TinyAcfr) -> None:
+def test_clipped_infra_red_images_have_the_principal_point_moved(archive: TinyAcfr) -> None:
     archive.write_videos()
     ir = info(archive, "ir_camera", ir_clip_x_px=100, ir_clip_y_px=33)
     fx, fy, cx, cy = INTRINSICS["ir_camera"]
@@ -274,7 +274,7 @@ def test_where_they_were_clipped_is_not_known_unless_told(archive: TinyAcfr) -> 
         notes_of(archive.root, ir_clip_x_px=130)
 
 
-def test_black_bands_of_whole_pictures_tell_where_the_others_were_clipped(archive: TinyAcfr) -> None:
+def test_black_bands_of_whole_images_tell_where_the_others_were_clipped(archive: TinyAcfr) -> None:
     whole = np.zeros((480, 640), np.uint8)
     whole[37 : 37 + 398, 70 : 70 + 511] = CHANCE.integers(30, 255, (398, 511), dtype=np.uint8)
     places.write_video(archive, "VideoIR", {"a.bmp": bmp_of(whole, palette=GREYS)})
@@ -364,7 +364,7 @@ def test_results_that_cannot_be_read_are_told_and_the_report_s_are_taken(ir_set:
     assert info(ir_set, "ir_camera").k.tolist() == matrix(*INTRINSICS["ir_camera"])
 
 
-def test_line_n_of_the_calibration_s_log_is_the_time_of_picture_n(ir_set: TinyAcfr) -> None:
+def test_line_n_of_the_calibration_s_log_is_the_time_of_image_n(ir_set: TinyAcfr) -> None:
     calibration(ir_set, count=12)
     found = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]
     times = [(stamp - tiny.START_NS) / 1e9 for stamp, _ in found]
@@ -374,7 +374,7 @@ def test_line_n_of_the_calibration_s_log_is_the_time_of_picture_n(ir_set: TinyAc
     assert noted(notes_of(ir_set.root), "12 pictures of the camera's calibration do not play")
 
 
-def test_a_picture_of_the_calibration_that_is_gone_does_not_shift_the_others(ir_set: TinyAcfr) -> None:
+def test_a_image_of_the_calibration_that_is_gone_does_not_shift_the_others(ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     (ir_set.root / "Calibration" / "Images" / "image2.bmp").unlink()
     found = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]

@@ -29,7 +29,7 @@ CLOUD, DROP = 1, 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Seen:
+class RadarCoverage:
     """Returns of a laser (n, 181) at times (n,) in s: met, taken out, and of what; reports as (time, verdict)."""
 
     time_s: NDArray[np.float64]
@@ -48,7 +48,7 @@ def sample(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> tuple
 
 
 @pytest.fixture(scope="module")
-def seen(sample: tuple[str, Sampled]) -> dict[str, Seen]:
+def seen(sample: tuple[str, Sampled]) -> dict[str, RadarCoverage]:
     """By laser, what the bag and the truth hold."""
     _, made = sample
     messages = messages_in(made.bag)
@@ -69,7 +69,7 @@ def ranges_of(scans: list[Any]) -> NDArray[np.float64]:
     return np.stack([np.pad(s.ranges.astype(float), (0, 181 - len(s.ranges)), constant_values=np.nan) for s in scans])
 
 
-def seen_by(laser: str, messages: dict[str, list[Any]], truth: dict[str, Any]) -> Seen:
+def seen_by(laser: str, messages: dict[str, list[Any]], truth: dict[str, Any]) -> RadarCoverage:
     scans, filtered = (messages[f"/acfr/laser_{laser}/{name}"] for name in ("scan", "scan_filtered"))
     told = messages[f"/acfr/laser_{laser}/integrity"]
     stamp_ns = stamps_of(scans)
@@ -84,7 +84,7 @@ def seen_by(laser: str, messages: dict[str, list[Any]], truth: dict[str, Any]) -
     assert np.array_equal(kept[np.isfinite(kept)], ranges[np.isfinite(kept)])
     times = (stamps_of(told) - stamp_ns[0]) / 1e9
     reports = [(float(time), message.status[0].message) for time, message in zip(times, told, strict=True)]
-    return Seen(
+    return RadarCoverage(
         time_s=(stamp_ns - stamp_ns[0]) / 1e9,
         ranges_m=ranges,
         met=met,
@@ -95,7 +95,7 @@ def seen_by(laser: str, messages: dict[str, list[Any]], truth: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("laser", FOLDERS)
-def test_most_of_what_is_in_the_air_is_taken_out_and_nothing_solid(laser: str, seen: dict[str, Seen]) -> None:
+def test_most_of_what_is_in_the_air_is_taken_out_and_nothing_solid(laser: str, seen: dict[str, RadarCoverage]) -> None:
     found = seen[laser]
     airborne = found.airborne > 0
     near = airborne & (found.ranges_m < NEAR_M)
@@ -108,7 +108,7 @@ def test_most_of_what_is_in_the_air_is_taken_out_and_nothing_solid(laser: str, s
 
 @pytest.mark.parametrize("laser", FOLDERS)
 def test_the_conditions_are_told_apart_and_from_clear_air(
-    laser: str, sample: tuple[str, Sampled], seen: dict[str, Seen]
+    laser: str, sample: tuple[str, Sampled], seen: dict[str, RadarCoverage]
 ) -> None:
     condition, _ = sample
     found = seen[laser]
@@ -123,14 +123,16 @@ def test_the_conditions_are_told_apart_and_from_clear_air(
     assert told["between"] <= {"clear", "rain", CONDITIONS[condition]}  # the first of thin dust are single returns
 
 
-def test_in_clear_air_hardly_anything_is_taken_out(seen: dict[str, Seen]) -> None:
+def test_in_clear_air_hardly_anything_is_taken_out(seen: dict[str, RadarCoverage]) -> None:
     for found in seen.values():
         before = found.time_s < found.time_s[np.argmax((found.airborne > 0).any(axis=1))]
         assert before.sum() > 50
         assert found.taken[before].sum() < 0.0005 * found.met[before].sum()
 
 
-def test_drops_and_clouds_are_told_of_as_what_they_are(sample: tuple[str, Sampled], seen: dict[str, Seen]) -> None:
+def test_drops_and_clouds_are_told_of_as_what_they_are(
+    sample: tuple[str, Sampled], seen: dict[str, RadarCoverage]
+) -> None:
     condition, _ = sample
     kinds = {int(kind) for found in seen.values() for kind in np.unique(found.airborne[found.taken])}
     assert kinds - {0} == ({DROP} if condition == "rain" else {CLOUD})

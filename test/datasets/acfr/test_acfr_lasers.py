@@ -150,7 +150,7 @@ def test_ranges_are_in_the_unit_of_their_line(tmp_path: Path, unit: int, ranges_
 
 def told_of(root: Path) -> list[Defect]:
     """What is told of the lines of a dataset."""
-    with open_dataset(root, "acfr", even_empty=True) as archive:
+    with open_dataset(root, "acfr", allow_empty=True) as archive:
         return [defect for defect in archive.defects.kept if defect.kind != "missing_file"]
 
 

@@ -38,7 +38,7 @@ def on_pole(found: Projected, pole: str) -> NDArray[np.intp]:
 
 
 @pytest.mark.parametrize("pole", POLES)
-def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_picture(found: Projected, pole: str) -> None:
+def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_image(found: Projected, pole: str) -> None:
     points = on_pole(found, pole)
     assert len(points) >= 2
     assert found.projection.is_visible[points].all()
@@ -52,7 +52,7 @@ def test_what_the_laser_met_of_a_pole_lies_on_that_pole_in_the_picture(found: Pr
         assert (there.min(axis=1) > 220).all()  # one of its white bands
 
 
-def test_the_left_frame_pole_lies_beside_the_picture(found: Projected) -> None:
+def test_the_left_frame_pole_lies_beside_the_image(found: Projected) -> None:
     points = np.concatenate([scan.points.points for scan in found.scans])
     bearing = LASER_YAW_DEG - np.degrees(np.arctan2(points[:, 1], points[:, 0]))
     left = (np.abs(bearing + 32.96) < 3) & (np.abs(found.ranges_m - 3.492) < 0.3)

@@ -277,7 +277,7 @@ def test_arms_and_camera_poses(messages: Messages) -> None:
         close(xyzw(pose.pose.orientation), turn[arm], 1e-8)
 
 
-def test_pictures_keep_their_bytes_and_have_their_camera_info_before_them(messages: Messages, written: Path) -> None:
+def test_images_keep_their_bytes_and_have_their_camera_info_before_them(messages: Messages, written: Path) -> None:
     stamp, info = messages["main_cam/camera_info"][1]
     assert stamp == START_NS + 33_333_000
     assert (info.header.frame_id, info.width, info.height, info.distortion_model) == (
@@ -295,7 +295,7 @@ def test_pictures_keep_their_bytes_and_have_their_camera_info_before_them(messag
     assert picture.data.tobytes() == (written / "MainCam_1656931512.033333.jpg").read_bytes()
 
 
-def test_raw_pictures_are_the_decoded_ones(written: Path, tmp_path: Path) -> None:
+def test_raw_images_are_the_decoded_ones(written: Path, tmp_path: Path) -> None:
     selection = Selection(images="raw", topics="aux_cam/image_raw", duration_s=0.1)
     found = messages_of(written, tmp_path / "bag", selection)["aux_cam/image_raw"]
     assert len(found) == 4

@@ -13,9 +13,9 @@ from fieldplay.cli.main import main
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io import table
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables
-from fieldplay.topics.checks import check_settings
+from fieldplay.topics.topic_checks import check_settings
 
 START = 1656931512
 SECONDS = 4

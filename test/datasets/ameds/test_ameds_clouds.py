@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.ameds.cloud_stamp import check_cloud_stamp
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support.archive_messages import messages_of, notes_of
 from support.sampled import Sampled
 

@@ -135,7 +135,7 @@ def copied(name: str, new: str) -> Spoil:
     return lambda root: shutil.copy(root / name, root / new)
 
 
-def renamed_pictures(*fractions: str) -> Spoil:
+def renamed_images(*fractions: str) -> Spoil:
     def spoil(root: Path) -> None:
         for path, fraction in zip(sorted(root.glob("MainCam_*.jpg")), fractions, strict=False):
             path.rename(root / f"MainCam_{START}{fraction}.jpg")
@@ -257,7 +257,7 @@ FAULTS: dict[str, Fault] = {
         copied(PICTURE, "MainCam_0000000012.jpg"), "MainCam_0000000012.jpg", None, "no_time_in_name", "got 12 s"
     ),
     "two pictures in a whole second": Fault(
-        renamed_pictures("", ".jpeg"),
+        renamed_images("", ".jpeg"),
         tuple((f"MainCam_{START}{end}", None, "time_not_unique", "same whole second") for end in (".jpg", ".jpeg.jpg")),
         each(MAIN, 2),
     ),
@@ -265,7 +265,7 @@ FAULTS: dict[str, Fault] = {
         copied(PICTURE, TWIN), TWIN, None, "duplicate_time", f"is that of Traverse_5/{PICTURE}", lost=each(MAIN, -1)
     ),
     "fractions of two lengths": one(
-        renamed_pictures(*(f"_{1 + 9 * index}" for index in range(PICTURES))),
+        renamed_images(*(f"_{1 + 9 * index}" for index in range(PICTURES))),
         r"MainCam_.*\.jpe?g", None, "ambiguous_time", "got '_1' and '_10'", lost=each(MAIN, EVERY),
     ),
     "cloud cut": cloud(content(CLOUD, lambda data: data[:-50]), "expected 11520 bytes for 720 points of 16, got 11470"),
@@ -316,8 +316,8 @@ def require_convert(
     shutil.rmtree(bag.parent)
 
 
-def spoiled(fault: Fault, few_pictures: Path, folder: Path) -> Path:
-    shutil.copytree(few_pictures, folder, copy_function=shutil.copyfile)
+def spoiled(fault: Fault, few_images: Path, folder: Path) -> Path:
+    shutil.copytree(few_images, folder, copy_function=shutil.copyfile)
     fault.spoil(folder / "Traverse_5")
     return folder
 
@@ -332,10 +332,10 @@ def places(fault: Fault, archive: Path) -> list[Place]:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_reported_once_and_all_else_plays(
-    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fault = FAULTS[name]
-    archive = spoiled(fault, few_pictures, tmp_path / "AMEDS")
+    archive = spoiled(fault, few_images, tmp_path / "AMEDS")
     before, defects = digest(archive), places(fault, archive)
     require_check(capsys, archive, defects)
     require_convert(capsys, archive, defects, fault.lost)
@@ -346,17 +346,17 @@ def test_a_fault_is_reported_once_and_all_else_plays(
 
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.in_zip])
 def test_a_fault_in_a_zip_is_reported_with_the_same_place(
-    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    archive = zip_of(spoiled(FAULTS[name], few_pictures, tmp_path / "AMEDS"), kind=compression_of)
+    archive = zip_of(spoiled(FAULTS[name], few_images, tmp_path / "AMEDS"), kind=compression_of)
     require_convert(capsys, archive, places(FAULTS[name], archive), FAULTS[name].lost)
 
 
 @pytest.mark.parametrize("name", OF_FILE)
 def test_files_that_are_missing_are_no_defect_unless_all_are_asked_for(
-    name: str, few_pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, few_images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(few_pictures, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))
+    shutil.copytree(few_images, tmp_path / "AMEDS", ignore=shutil.ignore_patterns(f"{name}*"))
     file, archive = f"{name.removesuffix('.csv')}*.{ENDS.get(name, 'csv')}", tmp_path / "AMEDS"
     require_convert(capsys, archive, [], each(OF_FILE[name], EVERY))
     if name.endswith(".csv"):

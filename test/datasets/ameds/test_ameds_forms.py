@@ -27,16 +27,16 @@ TITLES = "Time [s],acc_x,acc_y,acc_z,gyro_x,gyro_y,gyro_z,mag_x,mag_y,mag_z,imu_
 
 
 @pytest.fixture
-def folder(few_pictures: Path, tmp_path: Path) -> Path:
+def folder(few_images: Path, tmp_path: Path) -> Path:
     """A copy of it, to be changed."""
-    return Path(shutil.copytree(few_pictures, tmp_path / "AMEDS", copy_function=shutil.copyfile))
+    return Path(shutil.copytree(few_images, tmp_path / "AMEDS", copy_function=shutil.copyfile))
 
 
 @pytest.fixture(scope="module")
-def counts(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+def counts(few_images: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     """Messages by topic of the unchanged archive."""
     bag = tmp_path_factory.mktemp("bags") / "bag"
-    assert main(["convert", str(few_pictures), str(bag), "--strict"]) == 0
+    assert main(["convert", str(few_images), str(bag), "--strict"]) == 0
     return counts_of(bag)
 
 

@@ -10,8 +10,8 @@ import tifffile
 import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check, check_settings
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check, check_settings
 from fieldplay_samples.sample import SampleOptions, write_sample
 from support.archive_messages import messages_of
 

@@ -8,8 +8,8 @@ import pytest
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support.archive_messages import messages_of
 
 COLUMNS = {"latitude": 2, "longitude": 3, "altitude": 4, "roll": 8, "pitch": 9, "yaw": 10}

@@ -10,8 +10,8 @@ import pytest
 
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset, spec_of_dataset
-from fieldplay.topics.checks import check, check_settings
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check, check_settings
 from fieldplay_testing.tiny_ameds import START
 from support.broken import counts_of
 
@@ -38,9 +38,9 @@ def zipped(folder: Path, path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def traverses(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def traverses(few_images: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two recordings as unpacked, which no test changes."""
-    (first,) = few_pictures.iterdir()
+    (first,) = few_images.iterdir()
     return first, later(first, tmp_path_factory.mktemp("later") / "Traverse_6")
 
 

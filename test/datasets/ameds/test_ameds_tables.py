@@ -9,8 +9,8 @@ import pytest
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support.archive_messages import messages_of, notes_of, stored_of
 
 TABLES = Selection(topics="imu/.*|gnss/.*|air/.*|platform/.*|.*_arm/.*")

@@ -22,7 +22,7 @@ from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.projection.projection import Wanted, projected
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
 from support.foreign_bags import (
     COUNT,

@@ -26,10 +26,10 @@ def custom_data(bag: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def plain(few_pictures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(few_images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive as it is, without anything that is computed."""
     bag = tmp_path_factory.mktemp("bags") / "plain"
-    assert main(["convert", str(few_pictures), str(bag), "--set", "attitude_std_deg=0.5"]) == 0
+    assert main(["convert", str(few_images), str(bag), "--set", "attitude_std_deg=0.5"]) == 0
     return bag
 
 
@@ -68,9 +68,9 @@ def test_a_storage_file_alone_tells_it_too(storage: str, plain: Path, tmp_path: 
 
 
 def test_what_is_computed_of_a_bag_is_what_is_computed_of_its_archive(
-    few_pictures: Path, plain: Path, tmp_path: Path
+    few_images: Path, plain: Path, tmp_path: Path
 ) -> None:
-    assert main(["convert", str(few_pictures), str(tmp_path / "one"), "--derived"]) == 0
+    assert main(["convert", str(few_images), str(tmp_path / "one"), "--derived"]) == 0
     assert main(["convert", str(plain), str(tmp_path / "two"), "--derived"]) == 0
     with fieldplay.open(tmp_path / "one") as one, fieldplay.open(tmp_path / "two") as two:
         assert {name: topic.count for name, topic in one.topics.items() if name != "/tf_static"} == {
@@ -122,8 +122,8 @@ def test_without_odometry_and_truth_nothing_is_compared(tmp_path: Path, capsys: 
     assert "expected odometry and a truth of it, got none; name ESTIMATE and TRUTH" in capsys.readouterr().err
 
 
-def test_true_poses_of_kitti_are_those_of_the_dataset(few_pictures: Path, plain: Path, tmp_path: Path) -> None:
-    for path, out in ((few_pictures, "one"), (plain, "two")):
+def test_true_poses_of_kitti_are_those_of_the_dataset(few_images: Path, plain: Path, tmp_path: Path) -> None:
+    for path, out in ((few_images, "one"), (plain, "two")):
         assert main(["export", str(path), str(tmp_path / out), "--format", "kitti"]) == 0
     one, two = (np.loadtxt(tmp_path / out / "poses" / "00.txt") for out in ("one", "two"))
     assert one.shape == two.shape and np.abs(one - two).max() < 1e-6

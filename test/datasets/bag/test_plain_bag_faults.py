@@ -10,15 +10,15 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.channels import Channel, Qos
-from fieldplay.bags.offers import qos_of_profiles
+from fieldplay.bags.qos import qos_of_profiles
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.player.program import program_of_archive
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.player.play_plan import program_of_archive
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads
-from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (
     COUNT,
@@ -47,7 +47,7 @@ def test_a_bag_without_definitions_keeps_its_bytes(tmp_path: Path, capsys: pytes
         database.execute("UPDATE topics SET type_description_hash = '', offered_qos_profiles = ?", (profiles,))
     database.close()
     with open_dataset(bag) as archive:
-        channels = {feed.topic: feed.channel for feed in feeds_of_archive(archive, Selection())}
+        channels = {feed.topic: feed.channel for feed in archive_topic_streams(archive, Selection())}
     gear, words = channels["/gear"], channels["/words"]
     assert (gear.msgtype, gear.msgdef, gear.type_hash) == (GEAR, "", "")
     assert words.msgdef == "string data\n" and words.type_hash.startswith("RIHS01_")

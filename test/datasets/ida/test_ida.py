@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.registry import detected_spec, open_dataset
-from fieldplay.topics import checks as checking
+from fieldplay.topics import topic_checks as checking
 from fieldplay.topics.selection import Selection
 from fieldplay_samples.sample import SampleOptions
 from support import tiny_ida as tiny

@@ -16,13 +16,13 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.ida.checks import reading_of
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.kinematics.lander_arm_flexure import gravity_moments
-from fieldplay.kinematics.lander_arm_force import tool_force_from_moments
+from fieldplay.kinematics.insight_arm_flexure import gravity_moments
+from fieldplay.kinematics.insight_arm_force import tool_force_from_moments
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
-from fieldplay.topics.archive_feeds import feeds_of_archive
-from fieldplay.topics.checks import check_settings
+from fieldplay.streams.stream import Stream
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check_settings
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_testing.message_bytes import messages_of_span
 from support.written import derived_messages, numbers
@@ -48,7 +48,7 @@ def archive(bundle: Path) -> Iterator[Archive]:
 def derived(archive: Archive, selection: Selection) -> dict[str, list[Any]]:
     """All messages of what is derived, by topic."""
     found = defaultdict(list)
-    for feed in feeds_of_archive(archive, selection):
+    for feed in archive_topic_streams(archive, selection):
         if feed.stream == "derived":
             for index in range(len(feed.spans)):
                 messages = messages_of_span(feed, index)

@@ -13,7 +13,7 @@ from fieldplay.datasets.ida.calibration import sets_of_lines
 from fieldplay.datasets.ida.products import name_from_file, reading_ns
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io.key_values import lines_of_text, plain_key
-from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from fieldplay_testing.message_bytes import messages_of_span
 from support import tiny_ida as tiny
@@ -421,7 +421,7 @@ hp3_t = [ -0.861 -0.008 -0.455 ]
 
 def static_edges(bundle: TinyIda, **parameters: Any) -> dict[str, Any]:
     with open_dataset(bundle.root, parameters=parameters) as archive:
-        (feed,) = (feed for feed in feeds_of_archive(archive, Selection()) if feed.topic == "/tf_static")
+        (feed,) = (feed for feed in archive_topic_streams(archive, Selection()) if feed.topic == "/tf_static")
         ((_, data),) = messages_of_span(feed, 0)
     return {edge.child_frame_id: edge for edge in TYPES.deserialize_cdr(data, feed.msgtype).transforms}
 

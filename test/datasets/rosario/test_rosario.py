@@ -84,7 +84,7 @@ def close(found: object, expected: object, tolerance: float = 1e-9) -> None:
     np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
 
 
-def test_every_log_and_picture_plays_as_often_as_it_has_rows(messages: Messages) -> None:
+def test_every_log_and_image_plays_as_often_as_it_has_rows(messages: Messages) -> None:
     cameras = [f"stereo/{camera}/{topic}" for camera in ("left", "right")
                for topic in ("camera_info", "image_raw/compressed")]  # fmt: skip
     expected = {"/tf_static": 1, "imu/data_raw": 280, **dict.fromkeys(cameras, 30)}
@@ -376,7 +376,7 @@ def test_camera_info_is_that_of_the_rectified_pair_and_goes_before_its_image(mes
     assert -right.p[3] / right.p[0] == pytest.approx(0.118718648, abs=1e-8)
 
 
-def test_pictures_are_passed_on_as_png_and_decoded_to_bgr(messages: Messages, written: TinyRosario) -> None:
+def test_images_are_passed_on_as_png_and_decoded_to_bgr(messages: Messages, written: TinyRosario) -> None:
     for camera in ("left", "right"):
         _, packed = messages[f"stereo/{camera}/image_raw/compressed"][7]
         assert (packed.format, packed.header.frame_id) == ("png", f"{camera}_camera")
@@ -421,7 +421,7 @@ def test_a_tar_as_downloaded_plays_as_the_folder_does(copied: TinyRosario, tmp_p
     assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz.01").items()} == expected
 
 
-def test_a_picture_of_the_archive_decodes_as_it_was_written() -> None:
+def test_a_image_of_the_archive_decodes_as_it_was_written() -> None:
     decoded = cv2.imdecode(np.frombuffer(tiny.png_of("left", 3), np.uint8), cv2.IMREAD_UNCHANGED)
     assert (decoded == tiny.pixels("left", 3)).all()
 

@@ -12,8 +12,8 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support import tiny_rosario as tiny
 from support.archive_messages import messages_of
 from support.broken import checked
@@ -242,7 +242,7 @@ def test_a_damaged_chunk_costs_what_it_holds(
     assert len(left["gps/fix"]) == 5 and len(left["stereo/left/image_raw"]) == 15
 
 
-def test_a_picture_of_one_camera_alone_is_told_of_a_bag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_image_of_one_camera_alone_is_told_of_a_bag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     TinyBag(seconds=1, compression="lz4", skipped=("right", 3)).write(tmp_path / "sequence01.bag")
     code, found = checked(capsys, tmp_path)
     assert (code, [(d["kind"], d["stream"]) for d in found["defects"]]) == (1, [("unpaired_picture", "left")])

@@ -13,8 +13,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from support import tiny_rosario as tiny
 from support.archive_messages import (
     Messages,
@@ -113,7 +113,7 @@ def test_a_bag_and_the_raw_folder_give_the_same(messages: Messages, tmp_path: Pa
     )
 
 
-def test_pictures_have_a_frame_that_is_in_the_tree(messages: Messages) -> None:
+def test_images_have_a_frame_that_is_in_the_tree(messages: Messages) -> None:
     for camera, frame in FRAMES.items():
         for topic in ("image_raw", "camera_info"):
             assert {m.header.frame_id for _, m in messages[f"stereo/{camera}/{topic}"]} == {frame}
@@ -282,7 +282,7 @@ def test_the_ground_truth_beside_a_bag_plays_with_it(tmp_path: Path) -> None:
     assert len(messages_of(path, Selection(topics="truth"))["ground_truth/odom"]) == 5
 
 
-def test_the_pictures_of_a_bag_can_be_packed_without_loss(tmp_path: Path) -> None:
+def test_the_images_of_a_bag_can_be_packed_without_loss(tmp_path: Path) -> None:
     found = messages_of(bag_in(tmp_path), Selection(images="compressed", topics="left"))
     packed = found["stereo/left/image_raw/compressed"][4][1]
     assert packed.format == "png"

@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check_settings
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check_settings
 from support import tiny_rosario as tiny
 from support.archive_messages import messages_of
 from support.tiny_rosario import TinyRosario

@@ -17,8 +17,8 @@ from rosbags.rosbag2 import Reader
 from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from fieldplay_samples.sample import SampleOptions
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.writers.rosario import settings
@@ -177,7 +177,7 @@ def test_stereo_by_camera_info_alone_finds_the_true_depth(pairs: list[Pair]) -> 
         assert np.median(np.abs(found[compared] / pair.depth_m[compared] - 1.0)) < 0.03
 
 
-def test_patches_are_found_in_the_right_picture_where_the_true_depth_puts_them(pairs: list[Pair]) -> None:
+def test_patches_are_found_in_the_right_image_where_the_true_depth_puts_them(pairs: list[Pair]) -> None:
     for pair in pairs:
         rows, columns = np.nonzero((pair.depth_m > 2) & (pair.depth_m < 8))
         chosen = np.random.default_rng(1).choice(len(rows), 1500, replace=False)

@@ -59,7 +59,7 @@ def test_info_counts_what_is_in_the_files(run: Run, folder: Path) -> None:
     assert any("7 transforms: imu -> sherpaTT_body" in line for lines in settings.values() for line in lines)
 
 
-def test_a_chunk_of_pictures_holds_the_very_bytes(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_a_chunk_of_images_holds_the_very_bytes(run: Run, folder: Path, tmp_path: Path) -> None:
     assert run("chunk", folder, LEFT, "--start", "15", "--end", "18", tmp_path / "out.msg")[0] == 0
     samples, times = [], []
     for path in sorted(folder.glob("recording_*_0*.msg")):

@@ -38,7 +38,7 @@ def written(root: Path, kind: str) -> Path:
 
 def test_a_type_without_a_row_is_not_played(tmp_path: Path) -> None:
     path = written(tmp_path, "/base/samples/Temperature")
-    with open_dataset(path, "sherpatt", even_empty=True) as archive:
+    with open_dataset(path, "sherpatt", allow_empty=True) as archive:
         assert f"{STREAM}: 5 samples of /base/samples/Temperature are not played" in archive.notes
         assert not archive.streams
 

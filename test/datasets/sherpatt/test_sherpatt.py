@@ -11,8 +11,8 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.registry import detected_spec, open_dataset
-from fieldplay.topics.checks import check
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check
 from fieldplay_testing import tiny_sherpatt as tiny
 from support.sherpatt_messages import (
     Messages,
@@ -114,7 +114,7 @@ def test_joints_have_no_effort_where_none_is_known(messages: Messages) -> None:
     np.testing.assert_allclose(message.position, [0.3, 0.2, math.nan])
 
 
-def test_pictures_of_parts_in_nanoseconds_are_whole(messages: Messages, archive: Path) -> None:
+def test_images_of_parts_in_nanoseconds_are_whole(messages: Messages, archive: Path) -> None:
     for index, (_, message) in enumerate(messages["stereo/left/image_raw"]):
         assert message.data.tolist() == tiny.pixels(index)
         assert (message.encoding, message.width, message.header.frame_id) == ("mono8", tiny.WIDTH, "camera_left")
@@ -323,7 +323,7 @@ def test_a_velocity_without_the_orientation_that_would_turn_it_is_unknown_and_to
         assert (own.linear.x, own.linear.y, own.angular.z) == (0, 0, samples[0]["angular_velocity"][2])
 
 
-def test_a_pair_of_pictures_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:
+def test_a_pair_of_images_is_two_cameras_with_one_baseline(tmp_path: Path) -> None:
     def pair(time: int) -> Any:
         own = {"cameraMatrix": tiny.MATRIX, "distCoeffs": [0.0] * 5, "sensorId": "bb2", "cameraModel": "cam_PINHOLE"}
         frame = tiny.frame(time) | {"intrinsic": own}

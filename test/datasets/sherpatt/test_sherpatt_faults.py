@@ -197,7 +197,7 @@ FIRST: dict[str, Any] = {
 
 @pytest.mark.parametrize("fault", FIRST)
 @pytest.mark.parametrize("name", [CAMERA, tiny.LEFT])
-def test_pictures_play_though_the_first_is_unsound(name: str, fault: str, tmp_path: Path) -> None:
+def test_images_play_though_the_first_is_unsound(name: str, fault: str, tmp_path: Path) -> None:
     samples = [FIRST[fault], *(tiny.frame(time) for time in tiny.times()[1:])]
     path = written(tmp_path, name, "Frame", samples)
     ((kind, text),) = told(path)
@@ -216,7 +216,7 @@ def test_pairs_play_though_the_first_is_unsound(first: Any, tmp_path: Path) -> N
     assert [len(messages[f"task/camera/{side}/image_raw"]) for side in ("left", "right")] == [tiny.COUNT - 1] * 2
 
 
-def test_a_side_of_which_no_picture_is_sound_is_told_once_and_the_other_plays(tmp_path: Path) -> None:
+def test_a_side_of_which_no_image_is_sound_is_told_once_and_the_other_plays(tmp_path: Path) -> None:
     samples = [pair(time) | {"left": invalid(time)} for time in tiny.times()]
     path = written(tmp_path, CAMERA, "FramePair", samples)
     ((kind, text),) = told(path)

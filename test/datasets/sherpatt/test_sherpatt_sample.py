@@ -139,7 +139,7 @@ def test_points_on_the_ground_lie_below_the_rover(sample: Sampled, messages: Mes
     assert near.sum() > 20 and np.median(below) == pytest.approx(0.65, abs=0.25)
 
 
-def test_pictures_are_those_of_the_settings_camera(messages: Messages) -> None:
+def test_images_are_those_of_the_settings_camera(messages: Messages) -> None:
     left, right = (messages[f"stereo/{side}/image_raw"] for side in ("left", "right"))
     assert len(left) == len(right) == 2
     for _, message in (*left, *right):
@@ -158,7 +158,7 @@ def base_T_frame(frames: dict[tuple[str, str], Array], name: str) -> Array:
     return found
 
 
-def test_depth_pictures_show_the_ground_below_the_rover(sample: Sampled, messages: Messages) -> None:
+def test_depth_images_show_the_ground_below_the_rover(sample: Sampled, messages: Messages) -> None:
     frames = static_frames(messages)
     infos = {topic: messages[f"{topic}/camera_info"][0][1] for topic in ("color", "depth")}
     assert all(info.k.tolist() == [867.356, 0, 516, 0, 867.356, 386, 0, 0, 1] for info in infos.values())

@@ -95,7 +95,7 @@ BOTH = "settings that lie beside it are read too: recording_20181202_tf.msg, rec
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    tiny.write_pictures(tmp_path)
+    tiny.write_images(tmp_path)
     tiny.write(tmp_path / "recording_20181202_tf.msg", tiny.FRAMES)
     tiny.write(tmp_path / "recording_20181202_camera.msg", tiny.CAMERAS)
     states = [tiny.state(time) for time in tiny.times()]

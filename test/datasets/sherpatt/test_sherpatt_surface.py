@@ -14,7 +14,7 @@ from fieldplay.datasets.archive import Archive, chosen_parameters
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.io.containers import FolderFiles
 from fieldplay.messages import records
-from fieldplay.streams.streams import HeldStream
+from fieldplay.streams.stream import HeldStream
 from fieldplay_cdff.datasets.sherpatt.surface import add_surface
 
 SPEC = spec_from_file(Path(__file__).parents[3] / "config" / "datasets" / "sherpatt.yaml")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import BagError
-from fieldplay.messages.layout import typestore
-from fieldplay.streams.messages import Messages
+from fieldplay.messages.cdr_layout import typestore
+from fieldplay.streams.message_block import Messages
 
 MOST_CHANNELS = 65_535  # MCAP numbers them with 16 bits
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from rosbags.interfaces import Nodetype
 
-from fieldplay.bags.offers import needed_types, undefined_types
-from fieldplay.bags.topics import Bag
+from fieldplay.bags.bag_topics import Bag
+from fieldplay.bags.qos import needed_types, undefined_types
 from fieldplay.core.errors import ArchiveError, Defect, counted
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.messages.batches import Batch
-from fieldplay.messages.columns import Decoder
-from fieldplay.messages.layout import NUMBERS, MessageKind
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import NUMBERS, MessageKind
+from fieldplay.messages.message_batches import Batch
+from fieldplay.messages.message_columns import Decoder
 
 WIDE = "/wstring"  # how a text of wide characters looks, which is of no package
 LISTED = 100  # issues of a topic; the others are counted

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay.bags.converted import ConvertedBag
-from fieldplay.bags.offers import is_same_layout, profile_list
-from fieldplay.bags.reader import Ros2Bag
-from fieldplay.bags.storage import MessagePlaces, joined_places
-from fieldplay.bags.topics import Bag, IndexedTopic, mixed_types
+from fieldplay.bags.bag_reader import Ros2Bag
+from fieldplay.bags.bag_topics import Bag, IndexedTopic, mixed_types
+from fieldplay.bags.qos import is_same_layout, profile_list
+from fieldplay.bags.ros1_adapter import Ros1AsRos2Bag
+from fieldplay.bags.storage import MessageOffsets, joined_places
 from fieldplay.core.errors import counted
 from fieldplay.core.progress import Progress
-from fieldplay.messages.batches import Batch, Topic
+from fieldplay.messages.message_batches import Batch, Topic
 
 
 class JoinedBag(Bag):
     """Bags of ROS 2 and ROS 1 as one. A topic that has another type in a later bag is reported and left out of it."""
 
-    def __init__(self, bags: Sequence[Ros2Bag | ConvertedBag]) -> None:
+    def __init__(self, bags: Sequence[Ros2Bag | Ros1AsRos2Bag]) -> None:
         super().__init__(" and ".join(bag.name for bag in bags), bags[0].report)
         self._bags = bags
         self._blocks: list[tuple[int, int]] = []  # the bag of each block and its number there
@@ -53,7 +53,7 @@ class JoinedBag(Bag):
                     self.report(mixed_types(bag.name, name, own, first))
         return joined
 
-    def _numbered(self, number: int, places: MessagePlaces) -> MessagePlaces:
+    def _numbered(self, number: int, places: MessageOffsets) -> MessageOffsets:
         """Places in one of the bags by the numbers that their blocks have here."""
         blocks, which = np.unique(places.block, return_inverse=True)
         first = len(self._blocks)

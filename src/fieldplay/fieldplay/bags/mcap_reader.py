@@ -38,14 +38,14 @@ from fieldplay.bags.mcap_records import (
     texts_at,
 )
 from fieldplay.bags.storage import (
-    MessagePlaces,
+    MessageOffsets,
     StoredMessage,
     StoredTopic,
     UnpackedBlocks,
-    places_in_time,
+    offsets_by_time,
 )
 from fieldplay.core.errors import ArchiveError, counted
-from fieldplay.messages.batches import Topic, full_type
+from fieldplay.messages.message_batches import Topic, full_type
 
 LARGEST_TIME_NS = (1 << 63) - 1
 BROKEN = (ArchiveError, struct.error, UnicodeDecodeError)
@@ -96,8 +96,8 @@ class _Found:
         kept = {number: [part for part in parts if part[1, :1] != block] for number, parts in self.parts.items()}
         self.parts = {number: parts for number, parts in kept.items() if parts}
 
-    def places(self, number: int) -> MessagePlaces:
-        return places_in_time(*np.concatenate(self.parts[number], axis=1))
+    def places(self, number: int) -> MessageOffsets:
+        return offsets_by_time(*np.concatenate(self.parts[number], axis=1))
 
 
 class McapReader:
@@ -138,7 +138,7 @@ class McapReader:
         for number, count in self._strangers.items():
             self.faults.append(f"{counted(count, 'message')} of channel {number}, which was not introduced")
 
-    def index(self) -> Mapping[int, MessagePlaces]:
+    def index(self) -> Mapping[int, MessageOffsets]:
         """By the indexes behind the chunks; a chunk without one, or the last one of a file that is cut, is unpacked."""
         found = _Found()
         chunk: _Record | None = None

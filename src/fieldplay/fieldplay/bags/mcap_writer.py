@@ -21,7 +21,7 @@ from fieldplay.bags.mcap_records import (
     message_index,
 )
 from fieldplay.bags.metadata import information_text, qos_text
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 from fieldplay.streams.payloads import scatter
 
 CHUNK_SIZE = 4 << 20

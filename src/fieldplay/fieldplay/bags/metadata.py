@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from fieldplay.bags.channels import Channel, Contents, Qos
-from fieldplay.core.yaml_text import value_of_yaml
-from fieldplay.messages.batches import Topic, full_type
+from fieldplay.core.yaml_safe import value_of_yaml
+from fieldplay.messages.message_batches import Topic, full_type
 
 INFORMATION = "rosbag2_bagfile_information"
 METADATA = "metadata.yaml"

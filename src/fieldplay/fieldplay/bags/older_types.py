@@ -5,9 +5,9 @@ from functools import cache
 
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.bags.offers import needed_types
+from fieldplay.bags.qos import needed_types
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.layout import MessageKind, layout_of_message, typestore
+from fieldplay.messages.cdr_layout import MessageKind, layout_of_message, typestore
 
 OLDER = (Stores.ROS2_HUMBLE, Stores.ROS2_GALACTIC, Stores.ROS2_FOXY, Stores.ROS2_DASHING)  # the later ones first
 FILLING = 7  # bytes that may stand behind a message

@@ -20,22 +20,22 @@ from rosbags.interfaces.typing import RPath
 from rosbags.rosbag1 import Reader, ReaderError
 from rosbags.rosbag1.reader import Chunk, Header, IndexData, RecordType
 
-from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, wholly_decompressed
-from fieldplay.bags.file_kinds import what_file_is
-from fieldplay.bags.ros1_types import RENAMED
-from fieldplay.bags.storage import (
-    MessagePlaces,
-    UnpackedBlocks,
-    joined_places,
-    places_in_time,
-)
-from fieldplay.bags.topics import (
+from fieldplay.bags.bag_topics import (
     AS_USUAL,
     Bag,
     BagReading,
     IndexedTopic,
     kind_of_definition,
     mixed_types,
+)
+from fieldplay.bags.compression import LZ4, UNPACK_LIMIT, wholly_decompressed
+from fieldplay.bags.file_kinds import what_file_is
+from fieldplay.bags.ros1_types import RENAMED
+from fieldplay.bags.storage import (
+    MessageOffsets,
+    UnpackedBlocks,
+    joined_places,
+    offsets_by_time,
 )
 from fieldplay.core.errors import (
     ArchiveError,
@@ -238,7 +238,7 @@ class Ros1Index:
     """The connections of a bag with their messages, its chunks by their place, and what is wrong with it, if it is."""
 
     connections: Mapping[int, Connection]
-    places: Mapping[int, MessagePlaces]
+    places: Mapping[int, MessageOffsets]
     chunks: Mapping[int, Chunk]
     fault: str = ""
 
@@ -265,9 +265,9 @@ def _why(error: BaseException) -> str:
     return str(error).rstrip(".") or type(error).__name__
 
 
-def _places(index: list[IndexData]) -> MessagePlaces:
+def _places(index: list[IndexData]) -> MessageOffsets:
     columns = np.array(index, np.int64).reshape(-1, 3).T
-    return places_in_time(*columns)
+    return offsets_by_time(*columns)
 
 
 def _recovered(parts: Parts, why: str) -> Ros1Index:

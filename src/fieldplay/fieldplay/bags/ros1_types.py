@@ -13,9 +13,9 @@ from rosbags.interfaces import Nodetype
 from rosbags.serde import SerdeError
 from rosbags.typesys.store import Typestore
 
-from fieldplay.bags.offers import UNUSABLE, needed_types, store_of_kind
+from fieldplay.bags.qos import UNUSABLE, needed_types, store_of_kind
 from fieldplay.core.errors import ArchiveError, DamagedMessageError
-from fieldplay.messages.layout import (
+from fieldplay.messages.cdr_layout import (
     Fields,
     MessageKind,
     kind_of_type,

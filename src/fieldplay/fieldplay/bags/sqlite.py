@@ -23,14 +23,14 @@ from fieldplay.bags.metadata import (
     qos_text,
 )
 from fieldplay.bags.storage import (
-    MessagePlaces,
+    MessageOffsets,
     StoredMessage,
     StoredTopic,
-    places_in_time,
+    offsets_by_time,
 )
 from fieldplay.core.errors import ArchiveError, BagError, counted
-from fieldplay.messages.batches import Topic, full_type
-from fieldplay.streams.messages import Messages
+from fieldplay.messages.message_batches import Topic, full_type
+from fieldplay.streams.message_block import Messages
 
 BATCH_SIZE = 4 << 20
 INDEXED_ROWS = 50_000  # at once
@@ -183,7 +183,7 @@ class SqliteReader:
                 yield from self._database.execute(f"{ROWS} WHERE id = ?", (row_id,)).fetchall()
         self.faults.append(f"some of its messages cannot be read: {told}")
 
-    def index(self) -> Mapping[int, MessagePlaces]:
+    def index(self) -> Mapping[int, MessageOffsets]:
         """By their numbers, so many to a block; no message is read for it."""
         parts: list[NDArray[np.int64]] = [np.zeros((0, 3), np.int64)]
         try:
@@ -201,7 +201,8 @@ class SqliteReader:
         self._tell_unusable(int((~known).sum()))
         members = {topic: np.flatnonzero(number == topic) for topic in np.unique(number[known]).tolist()}
         return {
-            topic: places_in_time(stamp_ns[rows], row[rows] // BLOCK_ROWS, row[rows]) for topic, rows in members.items()
+            topic: offsets_by_time(stamp_ns[rows], row[rows] // BLOCK_ROWS, row[rows])
+            for topic, rows in members.items()
         }
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:

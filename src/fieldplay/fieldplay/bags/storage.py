@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags.channels import Channel, Contents
-from fieldplay.messages.batches import Topic
-from fieldplay.streams.messages import Messages
+from fieldplay.messages.message_batches import Topic
+from fieldplay.streams.message_block import Messages
 
 KEPT_BYTES = 48 << 20  # of unpacked chunks: those of all topics that are read side by side
 
@@ -58,7 +58,7 @@ class StoredTopic:
 
 
 @dataclass(frozen=True, eq=False)
-class MessagePlaces:
+class MessageOffsets:
     """Messages of one topic in the order of time: when (n,), in which block of the file (n,) and where in it (n,)."""
 
     stamp_ns: NDArray[np.int64]
@@ -90,7 +90,7 @@ class StorageReader(Protocol):
     def messages(self) -> Iterator[StoredMessage]:
         """All messages that can be read, in the order of the file."""
 
-    def index(self) -> Mapping[int, MessagePlaces]:
+    def index(self) -> Mapping[int, MessageOffsets]:
         """Where the messages of each topic lie."""
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
@@ -110,7 +110,7 @@ class NoStorage:
     def messages(self) -> Iterator[StoredMessage]:
         yield from ()
 
-    def index(self) -> Mapping[int, MessagePlaces]:
+    def index(self) -> Mapping[int, MessageOffsets]:
         return {}
 
     def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
@@ -141,13 +141,13 @@ class UnpackedBlocks:
         return data
 
 
-def places_in_time(stamp_ns: NDArray[np.int64], block: NDArray[np.int64], offset: NDArray[np.int64]) -> MessagePlaces:
+def offsets_by_time(stamp_ns: NDArray[np.int64], block: NDArray[np.int64], offset: NDArray[np.int64]) -> MessageOffsets:
     """Places (n,) in the order of time; at equal times as they are given."""
     order = np.argsort(stamp_ns, kind="stable")
-    return MessagePlaces(stamp_ns[order], block[order], offset[order])
+    return MessageOffsets(stamp_ns[order], block[order], offset[order])
 
 
-def joined_places(parts: Sequence[MessagePlaces]) -> MessagePlaces:
+def joined_places(parts: Sequence[MessageOffsets]) -> MessageOffsets:
     """The places of several files or connections as one."""
     columns = [[part.stamp_ns, part.block, part.offset] for part in parts]
-    return places_in_time(*np.concatenate(columns, axis=1))
+    return offsets_by_time(*np.concatenate(columns, axis=1))

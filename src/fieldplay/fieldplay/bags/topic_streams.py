@@ -6,18 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.topics import TopicReader
+from fieldplay.bags.bag_topics import TopicReader
 from fieldplay.core.errors import (
     ArchiveError,
     Defect,
     FaultPlace,
     Report,
 )
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.messages.columns import Decoder, FieldNumbers, numbers_of_messages
-from fieldplay.messages.layout import layout_of_message
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import layout_of_message
+from fieldplay.messages.message_columns import Decoder, FieldNumbers, numbers_of_messages
 from fieldplay.messages.records import Pictures, Pixels, Record
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 NUMBER_ROWS, PICTURE_ROWS = 2048, 64  # messages of a span
 STAMP = ("header.stamp.sec", "header.stamp.nanosec")
@@ -27,7 +27,7 @@ Convert = Callable[[NDArray[np.int64], FieldNumbers], Record]
 
 
 @dataclass(frozen=True, eq=False)
-class Impossible:
+class InvalidValue:
     """Messages (n,) with numbers (n, k) that cannot be, and what these should be."""
 
     wrong: NDArray[np.bool_]
@@ -35,10 +35,10 @@ class Impossible:
     numbers: NDArray[np.float64]
 
 
-Judge = Callable[[FieldNumbers], Iterator[Impossible]]
+Judge = Callable[[FieldNumbers], Iterator[InvalidValue]]
 
 
-def all_possible(_: FieldNumbers) -> Iterator[Impossible]:
+def all_possible(_: FieldNumbers) -> Iterator[InvalidValue]:
     """Whatever is finite can be."""
     yield from ()
 
@@ -149,7 +149,7 @@ class TopicNumbers:
         self._report(Defect(file=self._bag, kind=kind, stream=self._id, message=message))
 
 
-class TopicPictures:
+class TopicImages:
     """A topic of sensor_msgs/Image."""
 
     def __init__(self, topic: TopicReader, bag: str) -> None:

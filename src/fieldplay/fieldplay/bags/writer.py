@@ -18,9 +18,9 @@ from fieldplay.bags.mcap_writer import CHUNK_SIZE, McapWriter
 from fieldplay.bags.metadata import METADATA, metadata_text
 from fieldplay.bags.sqlite import SqliteWriter
 from fieldplay.bags.storage import StorageWriter
+from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import BagError
-from fieldplay.core.outputs import Partial
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 
 StorageName = Literal["mcap", "sqlite3"]
 

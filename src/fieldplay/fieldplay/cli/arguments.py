@@ -18,13 +18,13 @@ import yaml
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.core.errors import UsageError
 from fieldplay.core.progress import watched_opening
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.yaml_safe import value_of_yaml
 
 if TYPE_CHECKING:
     from fieldplay.cli.parser import CommandParser
     from fieldplay.recording.archive_data import ArchiveData
     from fieldplay.recording.field_data import FieldData
-    from fieldplay.recording.source import RecordSource
+    from fieldplay.recording.record_source import RecordSource
     from fieldplay.topics.selection import Selection
 
 MOST_JOBS = 64
@@ -62,7 +62,7 @@ def add_archive(parser: argparse.ArgumentParser, *, may_lack: bool = False, seve
 
 def require_bags(chosen: argparse.Namespace) -> None:
     """UsageError where several archives are given and one of them is no bag."""
-    from fieldplay.bags.opening import is_bag
+    from fieldplay.bags.open_bag import is_bag
 
     for path in chosen.archives if len(chosen.archives) > 1 else ():
         if not is_bag(path):
@@ -124,15 +124,15 @@ def add_window(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=seconds, metavar="S", help="seconds to take; all by default")
 
 
-def opened(chosen: argparse.Namespace, *, even_empty: bool = False) -> "ArchiveData":
+def opened(chosen: argparse.Namespace, *, allow_empty: bool = False) -> "ArchiveData":
     """The archive that is asked for; a bar shows how far its opening is."""
-    from fieldplay.io.parsers import parsers_started
+    from fieldplay.io.parser_processes import parsers_started
     from fieldplay.recording.archive_data import open_archive_data, open_bags_data
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         if len(bags := getattr(chosen, "archives", ())) > 1:
             return open_bags_data(bags, parameters_of(chosen))
-        return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), even_empty=even_empty)
+        return open_archive_data(chosen.archive, chosen.dataset, parameters_of(chosen), allow_empty=allow_empty)
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def opened_source(chosen: argparse.Namespace) -> Iterator["RecordSource"]:
 def opened_data(chosen: argparse.Namespace) -> "FieldData":
     """The archive or the bag that is asked for."""
     import fieldplay
-    from fieldplay.io.parsers import parsers_started
+    from fieldplay.io.parser_processes import parsers_started
 
     with progress_bar("opening", "MB") as bar, watched_opening(bar), parsers_started(getattr(chosen, "jobs", 1)):
         return fieldplay.open(chosen.archive, chosen.dataset, parameters_of(chosen))
@@ -154,7 +154,7 @@ def opened_data(chosen: argparse.Namespace) -> "FieldData":
 @contextmanager
 def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
     """What is open already, as a source of records."""
-    from fieldplay.bags.topics import AS_USUAL
+    from fieldplay.bags.bag_topics import AS_USUAL
     from fieldplay.recording.archive_data import ArchiveData
     from fieldplay.recording.archive_source import ArchiveSource
     from fieldplay.recording.bag_data import BagData
@@ -170,7 +170,7 @@ def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
 
 def parameters_of(chosen: argparse.Namespace) -> dict[str, Any]:
     """The parameters of --set, and of --msgs, which is one of a bag."""
-    from fieldplay.bags.opening import MESSAGE_FILES
+    from fieldplay.bags.open_bag import MESSAGE_FILES
 
     return parameters(chosen.set) | ({MESSAGE_FILES: str(chosen.msgs)} if chosen.msgs else {})
 

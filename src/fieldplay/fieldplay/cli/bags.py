@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fieldplay.cli.summaries import StreamSummary, stream_lines
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.core.progress import watched_opening
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.registry import is_plain_bag
 from fieldplay.recording.bag_data import BagData
 

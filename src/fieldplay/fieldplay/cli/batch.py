@@ -43,10 +43,10 @@ from fieldplay.benchmark.slam.methods import load_methods
 from fieldplay.cli import main
 from fieldplay.cli.arguments import add_json, count
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import Partial, clean_up
 from fieldplay.core.errors import UsageError
-from fieldplay.core.outputs import Partial, clean_up
 from fieldplay.core.version import own_version
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.yaml_safe import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)
 LOCK, SCRATCH = ".batch.lock", "workers"

@@ -30,7 +30,7 @@ def run(chosen: argparse.Namespace) -> int:
     if is_for_bags(chosen):
         return _check_bag(chosen)
     try:
-        with opened(chosen, even_empty=True) as data:
+        with opened(chosen, allow_empty=True) as data:
             archive = data.archive
             playable = any(len(stream.spans) for stream in archive.streams.values())
             if playable:

@@ -19,11 +19,11 @@ from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay.core.errors import UsageError, counted
-from fieldplay.topics.bag_feeds import warnings_of_chosen
-from fieldplay.topics.checks import check_settings
-from fieldplay.topics.frame_trees import told_of_trees
-from fieldplay.topics.moving_frames import ODOM_TF, sends_odom_tf
-from fieldplay.topics.omissions import omissions
+from fieldplay.topics.availability import missing_outputs
+from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
+from fieldplay.topics.plain_bag_topics import warnings_of_chosen
+from fieldplay.topics.tf_tree import describe_tf_trees
+from fieldplay.topics.topic_checks import check_settings
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -84,13 +84,13 @@ def run(chosen: argparse.Namespace) -> int:
                     jobs=chosen.jobs,
                     progress=progress,
                 )
-            for line in (*written.notes, *(omissions(archive, selection) if chosen.derived else ())):
+            for line in (*written.notes, *(missing_outputs(archive, selection) if chosen.derived else ())):
                 tell(line)
         finally:
             for line in (*warnings_of_chosen(archive, selection), *archive.defects.in_short()):
                 tell(line)
         topics = sum(1 for count in written.counts if count)
-        trees = told_of_trees(archive, selection)
+        trees = describe_tf_trees(archive, selection)
         if trees:
             tell(trees)
         messages = counted(int(written.counts.sum()), "message")

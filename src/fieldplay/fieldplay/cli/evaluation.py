@@ -26,8 +26,8 @@ from fieldplay.cli.arguments import (
     source_of,
 )
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
-from fieldplay.core.outputs import write_whole
 from fieldplay.datasets.registry import (
     BAG,
     derived_by,
@@ -35,32 +35,37 @@ from fieldplay.datasets.registry import (
     spec_of_dataset,
     truth_max_std_of,
 )
+from fieldplay.evaluation.evaluation_text import (
+    as_json,
+    as_json_of_several,
+    lines_of,
+    lines_of_several,
+)
 from fieldplay.evaluation.pose_files import ENDINGS, FORMS, PoseForms, forms_of_words, is_pose_file
-from fieldplay.evaluation.text import as_json, as_json_of_several, lines_of, lines_of_several
-from fieldplay.evaluation.ways import (
+from fieldplay.evaluation.trajectory_pair import (
     Compared,
     Failed,
     PoseFiles,
-    Ways,
+    TrajectoryPair,
     chosen_topic,
     compared,
+    load_trajectories,
     odometries_and_truth,
-    read_ways,
     ways_of_files,
 )
 from fieldplay.geometry.transforms import Array
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.archive_source import ArchiveSource
 from fieldplay.recording.bag_data import BagData
 from fieldplay.recording.field_data import FieldData
-from fieldplay.recording.source import RecordSource
+from fieldplay.recording.record_source import RecordSource
 from fieldplay.report.output import SUFFIX, is_report
 from fieldplay.trajectories.alignment import FIRST, KINDS
-from fieldplay.trajectories.errors import FusionError
+from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
 from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.offsets import usual_period_s
-from fieldplay.trajectories.pairs import ASSOCIATIONS, INTERPOLATE
-from fieldplay.trajectories.trajectories import Trajectory, tum_lines
+from fieldplay.trajectories.time_offset import usual_period_s
+from fieldplay.trajectories.trajectory import Trajectory, tum_lines
+from fieldplay.trajectories.trajectory_errors import FusionError
 
 AUTO = None  # an offset that is to be found
 PICTURE = ".png"
@@ -173,7 +178,7 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _run_several(chosen: argparse.Namespace, all_ways: Sequence[Ways], settings: EvaluationSettings) -> int:
+def _run_several(chosen: argparse.Namespace, all_ways: Sequence[TrajectoryPair], settings: EvaluationSettings) -> int:
     """A row for each estimate; one that cannot be judged leaves the others alone."""
     all_found: list[Compared | Failed] = []
     for ways, folder in zip(all_ways, _folders(chosen), strict=True):
@@ -199,7 +204,7 @@ def _note_of(topic: str, text: str) -> None:
 
 
 def _judged(
-    chosen: argparse.Namespace, ways: Ways, settings: EvaluationSettings, *, tell: Callable[[str], None]
+    chosen: argparse.Namespace, ways: TrajectoryPair, settings: EvaluationSettings, *, tell: Callable[[str], None]
 ) -> Compared:
     """One estimate beside the truth, in the time and the frames that are asked for."""
     ways = ways.window(chosen.start, chosen.duration)
@@ -228,7 +233,7 @@ def _forms(chosen: argparse.Namespace) -> PoseForms:
     return forms
 
 
-def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[Ways]:
+def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[TrajectoryPair]:
     """Each estimate with the truth, as they are read."""
     if chosen.archive is None:
         words = [*chosen.estimate, chosen.truth]
@@ -239,7 +244,7 @@ def _ways(chosen: argparse.Namespace, files: PoseFiles) -> list[Ways]:
         return ways_of_files(list(map(Path, chosen.estimate)), Path(chosen.truth), files)
     with _source(chosen) as (source, names), progress_bar("reading", "messages") as bar:
         may_move = chosen.estimate_frame is not None
-        ways = read_ways(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
+        ways = load_trajectories(source, names[:-1], names[-1], files=files, progress=bar, moving=may_move)
         for line in _problems(source, names):
             note(line)
     return ways

@@ -58,9 +58,9 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Topics into files."""
-    from fieldplay.core.outputs import whole
+    from fieldplay.core.atomic_output import whole
     from fieldplay.export.folder import as_json, feeds_to_export, write_topics
-    from fieldplay.topics.bag_feeds import warnings_of_chosen
+    from fieldplay.topics.plain_bag_topics import warnings_of_chosen
 
     _require_fitting(chosen)
     require_place(chosen.archive, chosen.out, overwrite=False)
@@ -96,13 +96,13 @@ def _form(
     chosen: argparse.Namespace,
 ) -> "tuple[Callable[[ExportedFeeds, Path], Iterator[ExportedTopic]], tuple[str, ...], str]":
     """What writes the files, which types of messages it takes, all if none, and their name."""
-    from fieldplay.export.columns import lists_of_word
-    from fieldplay.export.files import export_clouds, export_pictures
+    from fieldplay.export.files import export_clouds, export_images
     from fieldplay.export.kitti import export_kitti
-    from fieldplay.export.tables import export_tables
-    from fieldplay.export.trajectories import export_tum
-    from fieldplay.messages.clouds import CLOUD
-    from fieldplay.streams.picture_feeds import COMPRESSED, RAW
+    from fieldplay.export.table_columns import lists_of_word
+    from fieldplay.export.table_export import export_tables
+    from fieldplay.export.tum import export_tum
+    from fieldplay.messages.point_clouds import CLOUD
+    from fieldplay.streams.image_topics import COMPRESSED, RAW
     from fieldplay.trajectories.pose_topics import TYPES
 
     if chosen.format in ("csv", "parquet"):
@@ -111,7 +111,7 @@ def _form(
     if chosen.format == "tum":
         return export_tum, TYPES, "poses"
     if chosen.format == "images":
-        return export_pictures, (RAW, COMPRESSED), "pictures"
+        return export_images, (RAW, COMPRESSED), "pictures"
     if chosen.format in ("pcd", "ply"):
         suffix = f".{chosen.format}"
         return lambda feeds, out: export_clouds(feeds, out, suffix), (CLOUD,), "point clouds"

@@ -11,8 +11,8 @@ from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.dates import utc_text
 from fieldplay.datasets.archive import ParameterUpload
 from fieldplay.recording.bag_data import BagData
-from fieldplay.topics.checks import check_settings
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from fieldplay.cli.arguments import add_archive, add_remap, add_selection, seconds, selection_of
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import ProgressBar, progress_bar
-from fieldplay.core.ends import letting_go
 from fieldplay.core.errors import UsageError
+from fieldplay.core.process_exit import exit_deadline
 from fieldplay.core.progress import watched_opening
 from fieldplay.player.options import PlayOptions
 
@@ -82,7 +82,7 @@ def run(chosen: argparse.Namespace) -> int:
             code: int = node.play(chosen.archive, chosen.dataset, options)
             return code
     finally:
-        with letting_go():
+        with exit_deadline():
             rclpy.try_shutdown()
         node.ignore_signals()
 

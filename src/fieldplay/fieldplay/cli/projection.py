@@ -7,8 +7,8 @@ import cv2
 
 from fieldplay.cli.arguments import add_archive, add_overwrite, opened, require_file_place
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
-from fieldplay.core.outputs import write_whole
 from fieldplay.projection.motion import AUTO
 from fieldplay.projection.overlays import ColourScale, overlay
 from fieldplay.projection.projection import OWN, TF, Wanted, caption_of, lines_of, projected

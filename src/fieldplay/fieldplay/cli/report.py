@@ -6,7 +6,7 @@ from pathlib import Path
 from fieldplay.cli.arguments import add_archive, add_jobs, opened_source
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import counted
-from fieldplay.core.ticks import size_text
+from fieldplay.core.number_text import size_text
 from fieldplay.report.output import require_place, write_page
 from fieldplay.report.page import page_of
 

@@ -19,18 +19,18 @@ from fieldplay.benchmark.slam.results import (
     as_json,
     lines_of,
 )
+from fieldplay.benchmark.slam.run import (
+    Part,
+    RunConfig,
+    Trial,
+    skipped,
+)
 from fieldplay.benchmark.slam.sensors import (
     Known,
     UnfitError,
     frames_of,
     sensors_of,
     words_of,
-)
-from fieldplay.benchmark.slam.trial import (
-    Fitting,
-    Part,
-    Trial,
-    skipped,
 )
 from fieldplay.cli.arguments import (
     add_archive,
@@ -48,7 +48,13 @@ from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import imu_noise_of
 from fieldplay.datasets.registry import truth_max_std_of
 from fieldplay.datasets.spec import DatasetSpec, ImuNoise
-from fieldplay.evaluation.ways import PoseFiles, Ways, chosen_topic, read_ways, truth_of_names
+from fieldplay.evaluation.trajectory_pair import (
+    PoseFiles,
+    TrajectoryPair,
+    chosen_topic,
+    load_trajectories,
+    truth_of_names,
+)
 from fieldplay.recording.archive_data import ArchiveData
 from fieldplay.recording.bag_data import BagData
 from fieldplay.recording.field_data import FieldData
@@ -133,7 +139,7 @@ def _imu_noise(data: FieldData) -> ImuNoise | None:
 
 def _fitting(
     chosen: argparse.Namespace, methods: Sequence[Method], data: FieldData, spec: DatasetSpec | None
-) -> tuple[list[Fitting], dict[str, Outcome]]:
+) -> tuple[list[RunConfig], dict[str, Outcome]]:
     """The methods that fit the archive, and what is to be said of the others."""
     given = given_inputs(chosen.input, {name for method in methods for name in method.needs})
     told = {name: (topic,) for name, topic in spec.fusion.items()} | dict(spec.sensors) if spec else {}
@@ -147,12 +153,12 @@ def _fitting(
         except UnfitError as error:
             unfit[method.name] = skipped(method, str(error))
         else:
-            fittings.append(Fitting(method=method, sensors=sensors, words=words))
+            fittings.append(RunConfig(method=method, sensors=sensors, words=words))
     return fittings, unfit
 
 
 def _run(
-    chosen: argparse.Namespace, fittings: Sequence[Fitting], data: FieldData, spec: DatasetSpec | None
+    chosen: argparse.Namespace, fittings: Sequence[RunConfig], data: FieldData, spec: DatasetSpec | None
 ) -> Mapping[str, Outcome]:
     truth = _truth(chosen, data, spec)
     part = _part(chosen, truth, spec)
@@ -166,7 +172,7 @@ def _run(
     return found
 
 
-def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None) -> Ways:
+def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None) -> TrajectoryPair:
     """What is judged by, with the tree of frames; it stands for the estimate, too, until there is one."""
     with source_of(data, chosen.archive) as source, progress_bar("reading the truth", "messages") as bar:
         names = [topic.name for topic in source.topics]
@@ -175,12 +181,12 @@ def _truth(chosen: argparse.Namespace, data: FieldData, spec: DatasetSpec | None
         if word is None:
             raise UsageError(f"{chosen.archive}: expected a truth to judge by, found none; --truth TOPIC or FILE tells")
         name = chosen_topic(word, source.topics)
-        (ways,) = read_ways(source, [name], name, files=PoseFiles(tell=note), progress=bar, moving=True)
+        (ways,) = load_trajectories(source, [name], name, files=PoseFiles(tell=note), progress=bar, moving=True)
     frame = ways.truth.child if chosen.truth_frame is None else chosen.truth_frame.lstrip("/")
     return replace(ways, truth=replace(ways.truth, child=frame))
 
 
-def _part(chosen: argparse.Namespace, truth: Ways, spec: DatasetSpec | None) -> Part:
+def _part(chosen: argparse.Namespace, truth: TrajectoryPair, spec: DatasetSpec | None) -> Part:
     offset = chosen.offset
     if offset not in (None, AUTO):
         try:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.dates import utc_text
-from fieldplay.core.progress import Progress, unwatched
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.progress import Progress, no_progress
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.streams.feed import Feed
-from fieldplay.topics.archive_feeds import INFO, MOVING, feeds_of_archive
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.archive_topics import INFO, MOVING, archive_topic_streams
 from fieldplay.topics.selection import Selection
 
 BESIDE = {INFO: ".camera_info", MOVING: ".tf"}  # what else comes of a stream
@@ -66,11 +66,11 @@ class _Times:
         return round((self.count - 1 - self.gaps) * NS_PER_S / length_ns, 3) if length_ns > 0 else None
 
 
-def summaries(archive: Archive, selection: Selection, *, progress: Progress = unwatched) -> list[StreamSummary]:
+def summaries(archive: Archive, selection: Selection, *, progress: Progress = no_progress) -> list[StreamSummary]:
     """All topics but the static tree, in the order of the dataset's description."""
     times = _times(archive, progress)
     order = {name: index for index, name in enumerate(archive.streams)}
-    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.stream]
+    feeds = [feed for feed in archive_topic_streams(archive, selection) if feed.stream]
     feeds.sort(key=lambda feed: (order[feed.stream], feed.rank))
     return [_summary(feed, times[feed.stream]) for feed in feeds]
 
@@ -90,7 +90,7 @@ def _times(archive: Archive, progress: Progress) -> dict[str, _Times]:
     return times
 
 
-def _summary(feed: Feed, times: _Times) -> StreamSummary:
+def _summary(feed: TopicStream, times: _Times) -> StreamSummary:
     return StreamSummary(
         id=feed.stream + BESIDE.get(feed.rank, ""),
         topic=feed.topic,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from fieldplay.core.errors import unsteered
+from fieldplay.core.errors import escape_control_chars
 
 KEPT = "\n\t"  # of the signs that steer a terminal
 BAR_WIDTH = 30
@@ -19,13 +19,13 @@ LINE_EVERY_S = 10.0
 
 def print_line(text: str) -> None:
     """A line of output."""
-    sys.stdout.write(unsteered(text, kept=KEPT) + "\n")
+    sys.stdout.write(escape_control_chars(text, kept=KEPT) + "\n")
 
 
 def tell(text: str) -> None:
     """A line beside the output; if nobody can read it the work still goes on."""
     with suppress(OSError):
-        sys.stderr.write(unsteered(text, kept=KEPT) + "\n")
+        sys.stderr.write(escape_control_chars(text, kept=KEPT) + "\n")
 
 
 def note(text: str) -> None:

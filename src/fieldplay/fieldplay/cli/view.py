@@ -20,8 +20,8 @@ from fieldplay.cli.arguments import (
 from fieldplay.cli.interrupts import Interrupted, interrupts_held
 from fieldplay.cli.parser import CommandParser
 from fieldplay.cli.terminal import print_line, progress_bar, tell
-from fieldplay.core.ends import letting_go
 from fieldplay.core.errors import UsageError
+from fieldplay.core.process_exit import exit_deadline
 
 if TYPE_CHECKING:
     import rerun as rr
@@ -86,13 +86,13 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
         listening = import_module(LISTENER).listening
     except ModuleNotFoundError as error:
         raise UsageError(f"--live needs ROS 2: {error}") from None
-    from fieldplay.view.backlog import Backlog
     from fieldplay.view.live import LiveShow
+    from fieldplay.view.receive_queue import ReceiveQueue
 
     namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
     show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)
-    backlog = Backlog(LIVE_BYTES)
-    heard = listening(backlog, chosen.topics, letting_go)  # ends last: all else is done then
+    backlog = ReceiveQueue(LIVE_BYTES)
+    heard = listening(backlog, chosen.topics, exit_deadline)  # ends last: all else is done then
     with heard as listener, way_out(chosen, stream) as started, interrupts_held() as stop_if_wanted:
         try:
             while started is None or started.process.poll() is None:

@@ -10,12 +10,12 @@ from fieldplay.bags.compression import Compression
 from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.convert.jobs import write_in_parts
 from fieldplay.core.errors import BagError, counted
-from fieldplay.core.progress import Progress, unwatched
+from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.origins import custom_data_of
-from fieldplay.streams.feed_batches import batches
-from fieldplay.topics.archive_feeds import channel_of_feed, feeds_of_archive, window_of
-from fieldplay.topics.bag_feeds import carried_feeds
+from fieldplay.streams.topic_batches import batches
+from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
+from fieldplay.topics.plain_bag_topics import carried_feeds
 from fieldplay.topics.selection import Selection
 
 
@@ -40,11 +40,11 @@ class Converted:
 
 
 def convert(
-    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress = unwatched
+    archive: Archive, target: Path, selection: Selection, options: BagOptions, *, progress: Progress = no_progress
 ) -> Converted:
     """Write the selected part of an archive into a new bag; progress hears of the share done and of the messages."""
     _refuse_defects(archive, options)
-    feeds = feeds_of_archive(archive, selection)
+    feeds = archive_topic_streams(archive, selection)
     window = window_of(archive, selection)
     feeds, notes = carried_feeds(archive, feeds, window)
     last_ns = max(span.last_ns for feed in feeds for span in feed.spans)

@@ -20,11 +20,11 @@ from fieldplay.bags.channels import Contents
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError, Defect, UserError
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.apart import has_threads, lose_threads
-from fieldplay.streams.feed import Feed
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.messages import Messages
-from fieldplay.streams.slices import TimeSlice, feeds_of_slice, time_slices
+from fieldplay.io.table_worker import has_threads, lose_threads
+from fieldplay.streams.message_block import Messages
+from fieldplay.streams.time_slices import TimeSlice, feeds_of_slice, time_slices
+from fieldplay.streams.topic_batches import Window, batches
+from fieldplay.streams.topic_stream import TopicStream
 
 LOOK_EVERY_S = 0.2
 
@@ -54,7 +54,7 @@ class _Part:
 
 def write_in_parts(
     archive: Archive,
-    feeds: Sequence[Feed],
+    feeds: Sequence[TopicStream],
     channels: Sequence[int],
     window: Window,
     *,

@@ -4,7 +4,7 @@ import re
 from datetime import datetime, timedelta, timezone
 
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import DIGITS_NS, NS_PER_S, ns_from_text
+from fieldplay.core.timestamps import DIGITS_NS, NS_PER_S, ns_from_text
 
 UNIX_FROM_S = 100_000_000  # from here on a number is a Unix time; recordings are shorter
 UTC = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?(Z|\+00(?::?00)?)?", re.IGNORECASE)

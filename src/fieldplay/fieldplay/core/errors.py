@@ -10,7 +10,7 @@ from typing import Any
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def unsteered(text: str, *, kept: str = "") -> str:
+def escape_control_chars(text: str, *, kept: str = "") -> str:
     """A text that steers no terminal, though it hold names of files; of such signs some may be kept."""
     return STEERING.sub(lambda found: found[0] if found[0] in kept else "\ufffd", text)
 
@@ -106,7 +106,7 @@ class Defect:
 
     def __str__(self) -> str:
         place = self.file if self.row is None else f"{self.file}:{self.row}"
-        return unsteered(f"{place}: {self.message}")
+        return escape_control_chars(f"{place}: {self.message}")
 
 
 Report = Callable[[Defect], None]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 
 GAP_STEPS = 10  # a gap is longer than so many usual steps,
 GAP_NS = NS_PER_S // 2  # and than this

@@ -9,7 +9,7 @@ Progress = Callable[[float, int], None]  # the share that is done, of 0 to 1, an
 _opening: ContextVar[Progress | None] = ContextVar("opening", default=None)
 
 
-def unwatched(share: float, count: int) -> None:
+def no_progress(share: float, count: int) -> None:
     """The progress of work for which nobody waits."""
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fieldplay.bags.topics import Bag
+from fieldplay.bags.bag_topics import Bag
 from fieldplay.core.errors import (
     ArchiveError,
     Defect,
     UsageError,
     unknown_name,
 )
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.spec import (
     DatasetParameter,
     DatasetSpec,
@@ -29,12 +29,12 @@ from fieldplay.datasets.spec import (
     TableFiles,
 )
 from fieldplay.io.containers import Files
-from fieldplay.io.dialect import unit_of_digits
-from fieldplay.io.rows import KeptRows
+from fieldplay.io.csv_dialect import unit_of_digits
+from fieldplay.io.row_cache import RowCache
 from fieldplay.io.table import RowsSpec, Table, Watch
 from fieldplay.io.table_format import ExpectedUnit
 from fieldplay.io.table_streams import GroupStream, Tables, TableStream
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 if TYPE_CHECKING:
     from fieldplay.datasets.origins import Origin
@@ -158,7 +158,7 @@ class Archive(AbstractContextManager["Archive"]):
     on_close: ExitStack = field(default_factory=ExitStack)
     checks: list[Callable[["Archive"], None]] = field(default_factory=list)
     slow_checks: list[Callable[["Archive"], None]] = field(default_factory=list)  # which `check` alone runs
-    kept_rows: KeptRows = field(default_factory=KeptRows)  # of all tables
+    kept_rows: RowCache = field(default_factory=RowCache)  # of all tables
     bag: Bag | None = None  # that it is, where it is of no dataset
     uploads: list[ParameterUpload] = field(default_factory=list)  # parameter files, in the order of time
     origin: "Origin | None" = None  # the archive of which it was made, where it is a bag of ours

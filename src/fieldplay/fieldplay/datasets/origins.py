@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.bags.serialized import Serialized, SerializedStream
-from fieldplay.bags.topics import Bag
+from fieldplay.bags.bag_topics import Bag
+from fieldplay.bags.serialized_stream import Serialized, SerializedStream
 from fieldplay.core.errors import UserError
 from fieldplay.core.version import own_version
 from fieldplay.datasets.archive import Archive, chosen_parameters

@@ -9,17 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fieldplay.bags.bag_reader import STORAGE_ENDINGS, looks_like_bag
 from fieldplay.bags.compression import MB, UNPACK_LIMIT
 from fieldplay.bags.file_kinds import ROS1
-from fieldplay.bags.opening import (
+from fieldplay.bags.open_bag import (
     MESSAGE_FILES,
     UNPACK_LIMIT_MB,
     is_bag,
     is_ros1_bag,
 )
-from fieldplay.bags.reader import STORAGE_ENDINGS, looks_like_bag
-from fieldplay.core.config import config_folders
 from fieldplay.core.errors import ArchiveError
+from fieldplay.core.resources import config_folders
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetParameter, DatasetSpec, spec_from_file
 from fieldplay.io.containers import (
@@ -57,16 +57,16 @@ BAG_ENDINGS = (*STORAGE_ENDINGS, ROS1)
 
 
 def open_dataset(
-    path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, even_empty: bool = False
+    path: Path, dataset: str | None = None, parameters: Mapping[str, Any] | None = None, *, allow_empty: bool = False
 ) -> Archive:
     """Open an archive: of the dataset named, or of the one that its files tell.
 
-    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `even_empty`.
+    One without any stream that can be read is an ArchiveError, unless it is wanted for its defects, `allow_empty`.
     """
     with listed_once():
         spec = spec_of_archive(path, dataset)
         archive: Archive = import_module(spec.reader).open_archive(path, spec, parameters or {})
-    if not archive.streams and not even_empty:
+    if not archive.streams and not allow_empty:
         archive.close()
         reasons = [f"\n  {defect}" for defect in archive.defects.kept[:REASONS]]
         what = f"nothing of {spec.name} in it that can be read"

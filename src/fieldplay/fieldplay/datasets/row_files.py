@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.gaps import GapFinder
-from fieldplay.core.stamps import DIGITS_NS, NS_PER_S, ns_from_texts
+from fieldplay.core.timestamps import DIGITS_NS, NS_PER_S, ns_from_texts
 from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
 from fieldplay.io.containers import Files
 from fieldplay.messages.records import Clouds, Pictures
-from fieldplay.streams.streams import FileStream
+from fieldplay.streams.stream import FileStream
 
 Fraction = Literal["auto", "decimal", "nanoseconds"]
 FRACTIONS = ("auto", "decimal", "nanoseconds")
@@ -149,7 +149,7 @@ def _defects_of_order(names: list[str], stamp_ns: NDArray[np.int64], key: str) -
             yield Defect(file=names[rows[place]], kind="gap", stream=key, message=message)
 
 
-def picture_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
+def image_stream(files: Files, names: list[str], stamp_ns: NDArray[np.int64]) -> FileStream:
     """Pictures, each read when it is asked for."""
 
     def pictures(names: tuple[str, ...], stamp_ns: NDArray[np.int64]) -> Pictures:

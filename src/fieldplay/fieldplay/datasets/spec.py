@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, Union, get_args, get_origin, get
 import yaml
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.yaml_text import value_of_yaml
-from fieldplay.io.marked_lines import MarkedLines
-from fieldplay.io.marked_rows import MarkedSpec
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.io.table import RowsSpec
 from fieldplay.io.table_format import ExpectedUnit, TableSpec
+from fieldplay.io.tagged_lines import MarkedLines
+from fieldplay.io.tagged_rows import MarkedSpec
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 
 if TYPE_CHECKING:

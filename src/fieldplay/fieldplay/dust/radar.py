@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dust.settings import IntegritySettings
+from fieldplay.dust.dust_settings import IntegritySettings
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 
 BINS = 360  # bearings of one degree about the radar's own z axis
@@ -54,7 +54,7 @@ class RadarViews:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Seen:
+class RadarCoverage:
     """Laser returns (n, k) as the radar has them: bearing as a bin, range, and how far above its plane."""
 
     bin: NDArray[np.intp]
@@ -105,13 +105,13 @@ def nearest_at(settings: IntegritySettings, views: RadarViews, stamp_ns: NDArray
     return nearest
 
 
-def seen_by_radar(mounting: Mounting, angles_rad: Array, range_m: Array) -> Seen:
+def seen_by_radar(mounting: Mounting, angles_rad: Array, range_m: Array) -> RadarCoverage:
     """Laser returns (n, k) at their angles in the laser's frame, as the radar has them."""
     turn, place = mounting.radar_t_laser[:3, :3], mounting.radar_t_laser[:3, 3]
     ahead, aside = range_m * np.cos(angles_rad), range_m * np.sin(angles_rad)
     x, y, z = (turn[axis, 0] * ahead + turn[axis, 1] * aside + place[axis] for axis in range(3))
     level = np.hypot(x, y)
-    return Seen(bin=_bins(x, y), range_m=np.hypot(level, z), above_m=mounting.up * z)
+    return RadarCoverage(bin=_bins(x, y), range_m=np.hypot(level, z), above_m=mounting.up * z)
 
 
 def _bins(x: Array, y: Array) -> NDArray[np.intp]:

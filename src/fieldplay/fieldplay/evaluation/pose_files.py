@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.stamps import NS_PER_S, ns_from_texts
+from fieldplay.core.timestamps import NS_PER_S, ns_from_texts
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
-from fieldplay.trajectories.pose_topics import Way
-from fieldplay.trajectories.trajectories import Stamps, tells_rotation, trajectory_from_rows
+from fieldplay.trajectories.pose_topics import TopicTrajectory
+from fieldplay.trajectories.trajectory import Stamps, tells_rotation, trajectory_from_rows
 
 ENDINGS = (".tum", ".txt", ".csv", ".kitti", ".dat")
 TIMES_FILE = "times.txt"  # beside a file of KITTI, which has none
@@ -182,7 +182,7 @@ def is_pose_file(word: str) -> bool:
     return Path(word).suffix.lower() in ENDINGS and Path(word).is_file()
 
 
-def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lambda text: None) -> Way:
+def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lambda text: None) -> TopicTrajectory:
     """All poses of a file; `tell` hears of rows that are none."""
     forms = forms or PoseForms()
     table = _table_of(path, forms.times)
@@ -193,7 +193,7 @@ def way_of_file(path: Path, forms: PoseForms | None = None, *, tell: Tell = lamb
         raise table.fault(0, f"expected numbers, got '{' '.join(table.rows[0].tolist())[:60]}': no row holds a pose")
     for line in _left_out(table, times, rows, are_turned=trajectory.has_orientation):
         tell(line)
-    return Way(topic=str(path), parent="", child="", trajectory=trajectory)
+    return TopicTrajectory(topic=str(path), parent="", child="", trajectory=trajectory)
 
 
 def _left_out(table: _Table, times: Stamps, rows: Array, *, are_turned: bool) -> Iterator[str]:

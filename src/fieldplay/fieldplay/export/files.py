@@ -9,10 +9,10 @@ import numpy as np
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
-from fieldplay.export.table import file_names
+from fieldplay.export.table_file import file_names
 from fieldplay.io.pcd import pcd_from_cloud
 from fieldplay.io.ply import ply_from_cloud
-from fieldplay.messages.picture_pixels import SHAPES
+from fieldplay.messages.image_pixels import SHAPES
 from fieldplay.messages.records import (
     CameraInfos,
     Clouds,
@@ -20,7 +20,7 @@ from fieldplay.messages.records import (
     Pixels,
     Record,
 )
-from fieldplay.streams.picture_feeds import (
+from fieldplay.streams.image_topics import (
     MOSAICS,
     PACKABLE,
     RED_FIRST,
@@ -35,7 +35,7 @@ IN_PNG = {*PACKABLE, *MOSAICS, *RED_FIRST}
 Made = Callable[[Record, int], tuple[bytes, str]]  # a row as a file, and how its name ends
 
 
-def export_pictures(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
+def export_images(feeds: ExportedFeeds, folder: Path) -> Iterator[ExportedTopic]:
     """A folder for each topic: the very files that are in an archive or message, or lossless ones of its pixels."""
     return _export(feeds, folder, _picture, kind="damaged_picture")
 

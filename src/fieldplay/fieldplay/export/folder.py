@@ -11,10 +11,10 @@ from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.messages.records import Record
 from fieldplay.recording.archive_source import batches_of_feeds
-from fieldplay.streams.feed import Feed
-from fieldplay.streams.feed_batches import Window
-from fieldplay.topics.archive_feeds import feeds_of_archive, full_topic, window_of
-from fieldplay.topics.bag_feeds import carried_feeds
+from fieldplay.streams.topic_batches import Window
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of
+from fieldplay.topics.plain_bag_topics import carried_feeds
 from fieldplay.topics.selection import Selection, chosen_topics
 
 TOPICS = "topics.json"
@@ -41,7 +41,7 @@ class ExportedFeeds:
 
     archive: Archive
     selection: Selection
-    feeds: Mapping[str, Sequence[Feed]]
+    feeds: Mapping[str, Sequence[TopicStream]]
     window: Window
     watch: Watch
 
@@ -74,9 +74,9 @@ def feeds_to_export(
     archive: Archive, selection: Selection, types: Sequence[str], *, what: str, watch: Watch
 ) -> ExportedFeeds:
     """The topics that are wanted and of some types, all if none are named; ArchiveError where there are none."""
-    feeds = dict[str, list[Feed]]()
+    feeds = dict[str, list[TopicStream]]()
     window = window_of(archive, selection)
-    found, notes = carried_feeds(archive, feeds_of_archive(archive, selection), window)
+    found, notes = carried_feeds(archive, archive_topic_streams(archive, selection), window)
     archive.notes += [WARNING + note for note in notes]
     wanted = chosen_topics(selection, {feed.topic for feed in found})
     for feed in found:

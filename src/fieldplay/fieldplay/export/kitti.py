@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.evaluation.ways import chosen_topic, read_ways
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.evaluation.trajectory_pair import chosen_topic, load_trajectories
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay.messages.records import Clouds
 from fieldplay.recording.archive_source import ArchiveSource
-from fieldplay.topics.archive_feeds import full_topic
+from fieldplay.topics.archive_topics import full_topic
 from fieldplay.topics.selection import Selection
-from fieldplay.trajectories.trajectories import poses_between
+from fieldplay.trajectories.trajectory import poses_between
 
 FIRST_WITHOUT_POSES = 11  # KITTI has true poses of its sequences 00 to 10 alone
 SCANS, INTENSITY, NO_POSES = "velodyne", "intensity", "none"
@@ -116,7 +116,7 @@ def _pose_rows(
         return None, none, "no true poses: the dataset names none, --poses TOPIC does"
     name = chosen_topic(truth, source.topics)
     with feeds.watch(f"reading {name}") as progress:
-        (ways,) = read_ways(source, [name], name, progress=progress)
+        (ways,) = load_trajectories(source, [name], name, progress=progress)
     way, frames = ways.truth, ways.frames
     link = frames.transform(way.child, frame, np.zeros(1, np.int64)) if frames.are_fixed(way.child, frame) else None
     if way.child != frame and link is None:

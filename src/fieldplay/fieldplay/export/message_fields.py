@@ -10,9 +10,9 @@ import yaml
 from numpy.typing import NDArray
 from rosbags.interfaces import Nodetype
 
-from fieldplay.core.config import config_folders
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.export.columns import (
+from fieldplay.core.resources import config_folders
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.export.table_columns import (
     BOOLEAN,
     INTEGER,
     LARGE,
@@ -21,7 +21,7 @@ from fieldplay.export.columns import (
     SINGLE,
     TEXT,
 )
-from fieldplay.messages.layout import NUMBERS, Layout, MessageKind
+from fieldplay.messages.cdr_layout import NUMBERS, Layout, MessageKind
 
 UNITS = "units.yaml"
 TIMES = ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.core.progress import Progress
-from fieldplay.export.columns import Columns, Lists
 from fieldplay.export.message_fields import MessageField, MessageGroup, fields_of_kind, item_fields
-from fieldplay.export.table import Block
-from fieldplay.messages.columns import Decoder
-from fieldplay.streams.feed import Feed
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.messages import Messages
-from fieldplay.topics.bag_feeds import kind_of_feed
+from fieldplay.export.table_columns import Columns, Lists
+from fieldplay.export.table_file import Block
+from fieldplay.messages.message_columns import Decoder
+from fieldplay.streams.message_block import Messages
+from fieldplay.streams.topic_batches import Window, batches
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.plain_bag_topics import kind_of_feed
 
 LOG_TIME = "log_time_ns"
 HEAVY = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
@@ -28,7 +28,7 @@ BLOCK_ROWS = 4096
 class MessageRows:
     """The messages of one topic, which several feeds may share, in a window of time."""
 
-    feeds: Sequence[Feed]
+    feeds: Sequence[TopicStream]
     window: Window
     lists: Lists = field(default_factory=Lists)
     units: Mapping[str, str] = field(default_factory=dict)

@@ -6,18 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.export.columns import (
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.export.message_rows import LOG_TIME, MessageRows, of_one_size
+from fieldplay.export.table_columns import (
     INTEGER,
     NUMBER,
     TEXT,
     Columns,
 )
-from fieldplay.export.message_rows import LOG_TIME, MessageRows, of_one_size
-from fieldplay.export.table import Block
-from fieldplay.messages.columns import Decoder
-from fieldplay.messages.layout import Layout
-from fieldplay.streams.messages import Messages
+from fieldplay.export.table_file import Block
+from fieldplay.messages.cdr_layout import Layout
+from fieldplay.messages.message_columns import Decoder
+from fieldplay.streams.message_block import Messages
 
 TRANSFORMS = "transforms"
 STAMP, PARENT, CHILD = "stamp_ns", "parent", "child"

@@ -21,7 +21,7 @@ FLU_FROM_FRD = np.array([1.0, -1.0, -1.0])  # forward right down, of vectors and
 OPTICAL_FROM_FLU = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 
-class Published(Protocol):
+class PublishedTransform(Protocol):
     """A row of a source: the child in the parent."""
 
     @property
@@ -89,14 +89,14 @@ CONVENTIONS: Mapping[str, Callable[[Numbers, Numbers], Array]] = {
 }
 
 
-def transform_from_published(row: Published) -> Array:
+def transform_from_published(row: PublishedTransform) -> Array:
     """parent_T_child (4, 4) in metres of a row as published."""
     if row.convention not in CONVENTIONS:
         raise ValueError(f"{row.child}: expected a convention of {sorted(CONVENTIONS)}, got '{row.convention}'")
     return CONVENTIONS[row.convention](row.translation, row.rotation)
 
 
-def edges_from_published(rows: Iterable[Published], tree: Mapping[str, Sequence[str]]) -> list[Edge]:
+def edges_from_published(rows: Iterable[PublishedTransform], tree: Mapping[str, Sequence[str]]) -> list[Edge]:
     """The edges of a tree (parent: children), each found along the rows, which may run either way."""
     neighbours: dict[str, dict[str, Array]] = {}
     for row in rows:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.decimation import RowDecimator
 from fieldplay.core.gaps import clipped_intervals
-from fieldplay.core.picks import ThinRows
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import (
     Array,
     inverse_from_transform,
@@ -26,7 +26,7 @@ class FrameEdge:
     parent: str
     child: str
     is_static: bool
-    rows: ThinRows = field(default_factory=lambda: ThinRows(7, KEPT_TRANSFORMS))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(7, KEPT_TRANSFORMS))
     first_ns: int = 0
     last_ns: int = 0
 

@@ -10,7 +10,7 @@ How a file becomes records, in the order in which it happens:
   parsed at once; it reports what is wrong (`table_defects`) and keeps the rows of each block.
 - `delimited`: blocks of delimited text as rows of numbers, by the parser of polars; times are exact.
 - `rows`: rows as a parser gives them (`ParsedRows`), rows of a table (`TableRows`), and where they are kept until the
-  archive is closed, in memory or in a file without a name (`KeptRows`).
+  archive is closed, in memory or in a file without a name (`RowCache`).
 - `table_streams`: all tables of one kind as one (`Tables`), and streams of records made of their rows.
 
 Other texts of rows take the place of `table_format` and `delimited`, and are tables for all the rest:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.picture_files import BmpHeader, whole_bmp
-from fieldplay.messages.picture_pixels import decoded
+from fieldplay.messages.image_headers import BmpHeader, whole_bmp
+from fieldplay.messages.image_pixels import decoded
 from fieldplay.messages.records import Pixels
 
 GREY, COLOUR = "mono8", "bgr8"

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
-from fieldplay.io.inflation import READ_SIZE, SeekableMember
-from fieldplay.io.names import NameTable, last_part
+from fieldplay.io.file_names import NameTable, last_part
+from fieldplay.io.seekable_zip import READ_SIZE, SeekableMember
 from fieldplay.io.tar_directory import FAULTS as TAR_FAULTS
 from fieldplay.io.tar_directory import TarDirectory, is_tar
 from fieldplay.io.zip_directory import ZipDirectory

@@ -11,8 +11,8 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import LARGEST_INTEGER_PART, ns_from_texts
-from fieldplay.io.dialect import (
+from fieldplay.core.timestamps import LARGEST_INTEGER_PART, ns_from_texts
+from fieldplay.io.csv_dialect import (
     IGNORED,
     Dialect,
     digits_of_time,
@@ -20,7 +20,7 @@ from fieldplay.io.dialect import (
     is_clock,
     unit_of_digits,
 )
-from fieldplay.io.rows import BadLine, ParsedRows, short_text
+from fieldplay.io.row_cache import BadLine, ParsedRows, short_text
 
 LOOK_AT = 50  # rows before
 

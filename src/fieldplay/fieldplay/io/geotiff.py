@@ -93,7 +93,7 @@ class Segments:
         rows = self.length
         if not self.page.is_tiled:
             rows = min(rows, int(self.page.imagelength) - index * self.length)
-        alone = _picture_of_segment(self, data, rows)
+        alone = _image_of_segment(self, data, rows)
         found = cv2.imdecode(np.frombuffer(alone, np.uint8), cv2.IMREAD_UNCHANGED)
         if found is None or found.shape != (rows, self.width) or found.dtype != self.dtype.newbyteorder("="):
             raise ArchiveError(f"strip or tile {index} cannot be unpacked")
@@ -143,7 +143,7 @@ def _parts(numbers: Indices) -> Iterator[slice]:
     yield from (slice(begin, end) for begin, end in pairwise(borders) if end > begin)
 
 
-def _picture_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
+def _image_of_segment(segments: Segments, data: bytes, rows: int) -> bytes:
     """A TIFF of one strip that holds a segment as it is packed, for OpenCV, which reads no parts."""
     page, dtype = segments.page, segments.dtype
     order = ">" if dtype.byteorder == ">" else "<"

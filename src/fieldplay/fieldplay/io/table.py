@@ -10,18 +10,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
-from fieldplay.io.apart import called
 from fieldplay.io.containers import Files
+from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.delimited import count_of
-from fieldplay.io.dialect import Dialect
-from fieldplay.io.parsers import parsers
-from fieldplay.io.rows import (
-    KeptRows,
+from fieldplay.io.parser_processes import parsers
+from fieldplay.io.row_cache import (
     ParsedRows,
+    RowCache,
     TableRows,
     joined,
 )
-from fieldplay.io.table_defects import RowChecks, fitting_limits, limits_by_place
+from fieldplay.io.table_defects import RowValidator, fitting_limits, limits_by_place
+from fieldplay.io.table_worker import called
 
 BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
@@ -156,7 +156,7 @@ class TableBlock:
     count: int
     first_ns: int
     last_ns: int
-    kept: int | None  # the place of its rows in KeptRows
+    kept: int | None  # the place of its rows in RowCache
 
 
 class Table:
@@ -176,7 +176,7 @@ class Table:
         report: Report,
         *,
         plausible_ns: tuple[int, int],
-        kept: KeptRows | None = None,
+        kept: RowCache | None = None,
         watch: Watch | None = None,
         limits: Mapping[str, tuple[float, float]] = NO_LIMITS,
         is_one_of_many: bool = False,
@@ -186,14 +186,14 @@ class Table:
         self.open_row: int | None = None
         self.blocks: list[TableBlock] = []
         self._files = files
-        self._kept = KeptRows() if kept is None else kept
+        self._kept = RowCache() if kept is None else kept
         with files.open(name) as file:
             text = TableText(file, name)
             head = text.head()
             helpers = parsers()
             self.format = spec.format_from_head(head) if helpers is None else helpers.form(spec, head)
             numbers = self.format.dialect.numbers
-            self._checks = RowChecks(
+            self._checks = RowValidator(
                 name,
                 report,
                 plausible_ns=plausible_ns,

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect, Report
 from fieldplay.core.gaps import GapFinder
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.io.rows import ParsedRows
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.io.row_cache import ParsedRows
 
 Limits = Mapping[int, tuple[str, float, float]]  # by the place in rows.values: the column, its least and its largest
 Mask = NDArray[np.bool_]
@@ -25,7 +25,7 @@ def fitting_limits(limits: Limits, some: ParsedRows) -> Limits:
     return {place: limits[place] for place, middle in middles.items() if limits[place][1] <= middle <= limits[place][2]}
 
 
-class RowChecks:
+class RowValidator:
     """Goes through the rows of one file, block by block, and reports what is wrong with its lines.
 
     Rows without a possible time, or beyond `limits`, do not count. Rows out of their `ranges`, in a wrong order or

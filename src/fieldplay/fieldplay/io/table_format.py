@@ -10,15 +10,15 @@ from statistics import median_low
 from typing import NamedTuple
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.delimited import fault_of_cut_line, rows_from_blocks, tidy_text
-from fieldplay.io.dialect import (
+from fieldplay.io.csv_dialect import (
     IGNORED,
     TIME,
     Dialect,
     digits_of_time,
     is_clock,
 )
-from fieldplay.io.rows import ParsedRows
+from fieldplay.io.delimited import fault_of_cut_line, rows_from_blocks, tidy_text
+from fieldplay.io.row_cache import ParsedRows
 
 DELIMITERS = (";", "\t", ",")  # the comma last, as it may be a decimal one
 COMMENT = ("#", "%", "//")

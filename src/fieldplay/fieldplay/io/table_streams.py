@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.io.rows import TableRows, joined
+from fieldplay.io.row_cache import TableRows, joined
 from fieldplay.io.table import Table, TableBlock
 from fieldplay.messages.records import Record
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 MOST = 64  # lines across the end of a block that are looked at
 

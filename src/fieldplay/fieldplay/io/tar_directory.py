@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.names import NameTable
-from fieldplay.io.scratch import ScratchFile
+from fieldplay.io.file_names import NameTable
+from fieldplay.io.spill_file import ScratchFile
 from fieldplay.io.zip_directory import leaves_archive
 
 PART = re.compile(r"(?P<whole>.+\.(?:tar(?:\.[a-z0-9]{1,4})?|tgz|tbz2?|txz))\.(?P<number>\d{2,3})", re.IGNORECASE)

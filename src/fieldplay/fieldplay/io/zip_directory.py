@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from fieldplay.bags.compression import BOMB, LARGEST_GAIN, MUCH
-from fieldplay.io.names import NameTable
+from fieldplay.io.file_names import NameTable
 
 END = struct.Struct("<4s4H2IH")
 END_SIGNATURE = b"PK\x05\x06"

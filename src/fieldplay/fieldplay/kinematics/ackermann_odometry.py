@@ -26,13 +26,19 @@ from fieldplay.kinematics.computation import (
     Output,
     Setting,
 )
+from fieldplay.kinematics.path_thinning import (
+    PathThinner,
+    Trail,
+    TrailLimits,
+    grown,
+)
 from fieldplay.kinematics.planar_motion import covariance_from_planar
 from fieldplay.kinematics.planar_odometry import (
     NS_PER_S,
+    IntegrationLimits,
+    OdometryState,
     PlanarOdometry,
-    Reckoning,
-    Stepping,
-    reckoned,
+    integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import (
     joints_of,
@@ -41,12 +47,6 @@ from fieldplay.kinematics.pose_records import (
     transforms_record,
 )
 from fieldplay.kinematics.robots import UNKNOWN_VARIANCE, of_joints, planar_transforms
-from fieldplay.kinematics.trail import (
-    Growth,
-    Trail,
-    TrailLimits,
-    grown,
-)
 from fieldplay.messages.records import Record
 
 REAR_WHEELS = ("rear_left_wheel", "rear_right_wheel")
@@ -61,7 +61,7 @@ class AckermannSettings:
 
     base: AckermannBase
     errors: AckermannErrors
-    stepping: Stepping
+    stepping: IntegrationLimits
     limits: TrailLimits
 
 
@@ -74,7 +74,7 @@ def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
     return AckermannSettings(
         base=AckermannBase(**{item.name: float(settings[item.name]) for item in fields(AckermannBase)}),
         errors=AckermannErrors(**{item.name: float(settings[item.name]) for item in fields(AckermannErrors)}),
-        stepping=Stepping(longest_s=float(settings["longest_step_s"]), euler_s=euler_s),
+        stepping=IntegrationLimits(longest_s=float(settings["longest_step_s"]), euler_s=euler_s),
         limits=TrailLimits(step_m=float(settings["path_step_m"]), poses=int(settings["path_poses"])),
     )
 
@@ -83,7 +83,7 @@ def ackermann_from_settings(settings: Mapping[str, Any]) -> AckermannSettings:
 class AckermannState:
     """Where the odometry stands: the reckoning, the rear wheels' last rates (2,) and angles (2,), and the trail."""
 
-    reckoning: Reckoning
+    reckoning: OdometryState
     wheel_rates: Array
     turned: Array
     trail: Trail
@@ -97,7 +97,7 @@ class AckermannDrive(PlanarOdometry[AckermannState]):
     """
 
     joint_transforms: Array
-    growths: list[Growth]
+    growths: list[PathThinner]
 
 
 def ackermann_odometry_from_joints(
@@ -114,7 +114,7 @@ def ackermann_odometry_from_joints(
     before_m_s = 0.0 if start is None else float(start.twist[0])
     speeds = speeds_from_wheels(base, errors, wheel_rates, before_m_s=before_m_s)
     twists, covariances = twists_from_wheels(base, errors, speeds, steering=steering)
-    found = reckoned(start, stamp_ns, twists, covariances, stepping=settings.stepping)
+    found = integrate_odometry(start, stamp_ns, twists, covariances, stepping=settings.stepping)
     turned = _turned(before, stamp_ns, wheel_rates, longest_s=settings.stepping.longest_s)
     trail = None if before is None else before.trail
     growths, trail = grown(trail, settings.limits, stamp_ns=stamp_ns, poses=found.poses, lengths_m=found.lengths_m)

@@ -156,7 +156,7 @@ class Computation(ABC):
         return [cls({**settings, cls.each: [one]}) for one in settings[cls.each]]
 
 
-class Pairs:
+class ExactTimeSync:
     """Rows of two inputs that have one time belong together, whichever come first.
 
     Rows that come one by one come in the order in which they were sent: what waited before one that is met has missed
@@ -215,7 +215,7 @@ def _without(record: Record, rows: NDArray[np.intp]) -> Record:
     return record.only(kept)
 
 
-class States:
+class LatchedValue:
     """Remembers what a state was, and since when."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ OWN: Mapping[str, str] = {
     "arm_tcp": "fieldplay.kinematics.robots:ArmTcp",
     "expected_wheels": "fieldplay.kinematics.robots:ExpectedWheels",
     "joint_transforms": "fieldplay.kinematics.joint_transforms:JointTransforms",
-    "lander_arm": "fieldplay.kinematics.lander_arm_tcp:LanderArmTcp",
+    "lander_arm": "fieldplay.kinematics.insight_arm_computation:InsightArmTcp",
     "odometry_evaluation": "fieldplay.trajectories.odometry_evaluation:OdometryEvaluation",
     "odometry_path": "fieldplay.kinematics.odometry_path:OdometryPath",
     "sensor_integrity": "fieldplay.dust.sensor_integrity:SensorIntegrity",

@@ -14,14 +14,14 @@ from fieldplay.kinematics.computation import (
     Output,
     Setting,
 )
-from fieldplay.kinematics.pose_records import odometry_of, paths_record
-from fieldplay.kinematics.trail import (
-    Growth,
+from fieldplay.kinematics.path_thinning import (
     Indices,
+    PathThinner,
     Trail,
     TrailLimits,
     grown,
 )
+from fieldplay.kinematics.pose_records import odometry_of, paths_record
 from fieldplay.messages.records import Record
 
 
@@ -36,7 +36,7 @@ class PathState:
 
 def path_from_poses(
     limits: TrailLimits, before: PathState | None, stamp_ns: Indices, poses: Array
-) -> tuple[list[Growth], PathState]:
+) -> tuple[list[PathThinner], PathState]:
     """How the trail grows by poses (n, 7), n > 0, as x, y, z and a quaternion, and what to go on from.
 
     A place that is no number is refused.

@@ -18,7 +18,7 @@ State_co = TypeVar("State_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reckoning:
+class OdometryState:
     """Where dead reckoning stands: the time and twist of the last row, the pose x, y, yaw, and the errors summed up.
 
     The sum (3, 3) is that of all steps' covariances, each carried to the origin; see `_covariances`.
@@ -31,7 +31,7 @@ class Reckoning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepping:
+class IntegrationLimits:
     """How the time between two rows is gone over: the mean of their twists, along an exact arc, for the real time.
 
     In a step longer than `longest_s` that is not believed: the arc ends there, and the way that the twist would have
@@ -43,7 +43,7 @@ class Stepping:
     euler_s: float | None = None
 
 
-REAL_TIME = Stepping()
+REAL_TIME = IntegrationLimits()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class Reckoned:
     poses: Array
     covariances: Array
     lengths_m: Array
-    last: Reckoning
+    last: OdometryState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,19 +83,19 @@ class _Steps:
     covariances: Array
 
 
-def reckoned(
-    before: Reckoning | None,
+def integrate_odometry(
+    before: OdometryState | None,
     stamp_ns: NDArray[np.int64],
     twists: Array,
     twist_covariances: Array,
     *,
-    stepping: Stepping = REAL_TIME,
+    stepping: IntegrationLimits = REAL_TIME,
 ) -> Reckoned:
     """Go on from a state (None: at zero with the first row) over times (n,), twists (n, 3) and covariances (n, 3, 3).
 
     Times must not run back: start anew there.
     """
-    start = before or Reckoning(stamp_ns=int(stamp_ns[0]), twist=twists[0])
+    start = before or OdometryState(stamp_ns=int(stamp_ns[0]), twist=twists[0])
     durations = np.diff(stamp_ns, prepend=start.stamp_ns) / NS_PER_S
     if (durations < 0).any():
         raise ValueError("the times of the rows run back")
@@ -109,7 +109,7 @@ def reckoned(
         steps = _straight_steps(earlier, fixed, twist_covariances)
     path = path_from_displacements(steps.displacements, start.pose)
     covariances, error_sum = _covariances(start.error_sum, path, steps.covariances)
-    last = Reckoning(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
+    last = OdometryState(stamp_ns=int(stamp_ns[-1]), twist=twists[-1], pose=path[-1], error_sum=error_sum)
     return Reckoned(poses=path[1:], covariances=covariances, lengths_m=steps.lengths_m, last=last)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.kinematics.path_thinning import PLANAR, PathThinner
 from fieldplay.kinematics.planar_motion import quaternion_from_yaw
 from fieldplay.kinematics.planar_odometry import PlanarOdometry
-from fieldplay.kinematics.trail import PLANAR, Growth
 from fieldplay.messages import records
 
 Stamps = NDArray[np.int64]
@@ -65,7 +65,7 @@ def odometry_record(found: PlanarOdometry[object]) -> records.Odometry:
     )
 
 
-def paths_record(growths: Sequence[Growth]) -> records.Paths:
+def paths_record(growths: Sequence[PathThinner]) -> records.Paths:
     """A trail as it grew: one row for each pose that came to it, at its time."""
     counts = [np.arange(growth.first, len(growth.kept.stamp_ns) + 1) for growth in growths]
     return records.Paths(

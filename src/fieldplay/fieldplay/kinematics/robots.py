@@ -11,19 +11,19 @@ from fieldplay.geometry.transforms import Array, rotation_about_axis, transform_
 from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
+    ExactTimeSync,
     Input,
     Made,
     Output,
-    Pairs,
     Setting,
 )
-from fieldplay.kinematics.dh import DhRow, end_from_joints, steps_from_joints
+from fieldplay.kinematics.denavit_hartenberg import DhRow, end_from_joints, steps_from_joints
 from fieldplay.kinematics.planar_motion import covariance_from_planar
 from fieldplay.kinematics.planar_odometry import (
+    IntegrationLimits,
+    OdometryState,
     PlanarOdometry,
-    Reckoning,
-    Stepping,
-    reckoned,
+    integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import (
     odometry_record,
@@ -67,9 +67,9 @@ def errors_from_settings(settings: Mapping[str, Any]) -> SteeredErrors:
     return SteeredErrors(**{name: float(settings.get(name, value)) for name, value in defaults.items()})
 
 
-def stepping_from_settings(settings: Mapping[str, Any]) -> Stepping:
+def stepping_from_settings(settings: Mapping[str, Any]) -> IntegrationLimits:
     """How the odometry of a description goes over time: a longer step than `longest_step_s` is not driven through."""
-    return Stepping(longest_s=float(settings.get("longest_step_s", LONGEST_STEP_S)))
+    return IntegrationLimits(longest_s=float(settings.get("longest_step_s", LONGEST_STEP_S)))
 
 
 def arm_from_settings(settings: Mapping[str, Any]) -> list[DhRow]:
@@ -93,18 +93,18 @@ def wheel_poses_from_joints(base: SteeredBase, names: Sequence[str], positions: 
 
 def wheel_odometry_from_wheels(
     base: SteeredBase,
-    before: Reckoning | None,
+    before: OdometryState | None,
     stamp_ns: NDArray[np.int64],
     *,
     steering: Array,
     rim_speeds: Array,
-    stepping: Stepping,
+    stepping: IntegrationLimits,
     errors: SteeredErrors,
-) -> PlanarOdometry[Reckoning]:
+) -> PlanarOdometry[OdometryState]:
     """Odometry from steering angles (n, 4) and rim speeds (n, 4) at times (n,), going on from where it stood."""
     twists, covariances = twist_from_wheels(base, steering, rim_speeds)
     covariances = covariances + covariance_from_errors(base, errors, steering, rim_speed=rim_speeds, twist=twists)
-    found = reckoned(before, stamp_ns, twists, covariances, stepping=stepping)
+    found = integrate_odometry(before, stamp_ns, twists, covariances, stepping=stepping)
     return PlanarOdometry(
         stamp_ns=stamp_ns,
         poses=found.poses,
@@ -236,8 +236,8 @@ class WheelOdometry(Computation):
         (frame,), (child,) = self._edge
         self._odom = Output(topic="wheels/odom", type="nav_msgs/msg/Odometry", frame=frame, child_frame=child)
         self.outputs = (self._odom, ON_TF) if self.given["odom_tf"] else (self._odom,)
-        self._state: Reckoning | None = None
-        self._pairs = Pairs()
+        self._state: OdometryState | None = None
+        self._pairs = ExactTimeSync()
 
     def step(self, name: str, record: records.Record) -> Made:
         for joints, speeds in self._pairs.add(0 if name == "joints" else 1, record):

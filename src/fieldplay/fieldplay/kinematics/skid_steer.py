@@ -45,7 +45,7 @@ class SkidSteerErrors:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HeldRates:
+class ZeroOrderHold:
     """The latest rate of each side (2,) in rad/s, NaN where there was none, when it came (2,), and the latest row."""
 
     rates: Array
@@ -54,14 +54,14 @@ class HeldRates:
 
 
 def held_rates(
-    before: HeldRates | None, stamp_ns: NDArray[np.int64], rates: ArrayLike, *, longest_hold_s: float
-) -> tuple[Array, HeldRates]:
+    before: ZeroOrderHold | None, stamp_ns: NDArray[np.int64], rates: ArrayLike, *, longest_hold_s: float
+) -> tuple[Array, ZeroOrderHold]:
     """Rates (n, 2) of both sides at times (n,), from rates (n, 2) that are NaN where a row has none of a side.
 
     A side keeps its latest rate for the longest hold; after that it is NaN until it is heard of again.
     """
     given = np.asarray(rates, float)
-    start = before or HeldRates(rates=np.full(2, np.nan), came_ns=np.zeros(2, np.int64), stamp_ns=int(stamp_ns[0]))
+    start = before or ZeroOrderHold(rates=np.full(2, np.nan), came_ns=np.zeros(2, np.int64), stamp_ns=int(stamp_ns[0]))
     values = np.concatenate([start.rates[None], given])
     came = np.concatenate([start.came_ns[None], np.repeat(stamp_ns[:, None], 2, axis=1)])
     places = np.arange(len(values))[:, None]
@@ -70,7 +70,7 @@ def held_rates(
     latest = np.maximum.accumulate(np.where(is_new, places, 0), axis=0)
     found = np.take_along_axis(values, latest, axis=0)
     found_ns: NDArray[np.int64] = np.take_along_axis(came, latest, axis=0)
-    last = HeldRates(rates=found[-1], came_ns=found_ns[-1], stamp_ns=int(stamp_ns[-1]))
+    last = ZeroOrderHold(rates=found[-1], came_ns=found_ns[-1], stamp_ns=int(stamp_ns[-1]))
     is_stale = stamp_ns[:, None] - found_ns[1:] > round(longest_hold_s * NS_PER_S)
     return np.where(is_stale, np.nan, found[1:]), last
 

@@ -21,17 +21,17 @@ from fieldplay.kinematics.computation import (
 )
 from fieldplay.kinematics.planar_motion import covariance_from_planar
 from fieldplay.kinematics.planar_odometry import (
+    IntegrationLimits,
+    OdometryState,
     PlanarOdometry,
-    Reckoning,
-    Stepping,
-    reckoned,
+    integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import odometry_record, transforms_record, with_velocities
 from fieldplay.kinematics.robots import UNKNOWN_VARIANCE, planar_transforms
 from fieldplay.kinematics.skid_steer import (
-    HeldRates,
     SkidSteerBase,
     SkidSteerErrors,
+    ZeroOrderHold,
     covariances_from_wheel_rates,
     held_rates,
     twists_from_wheel_rates,
@@ -47,7 +47,7 @@ class SkidSteerSettings:
 
     base: SkidSteerBase
     errors: SkidSteerErrors
-    stepping: Stepping
+    stepping: IntegrationLimits
     longest_hold_s: float
 
 
@@ -56,7 +56,7 @@ def skid_steer_from_settings(settings: Mapping[str, Any]) -> SkidSteerSettings:
     return SkidSteerSettings(
         base=SkidSteerBase(**{item.name: float(settings[item.name]) for item in fields(SkidSteerBase)}),
         errors=SkidSteerErrors(**{item.name: float(settings[item.name]) for item in fields(SkidSteerErrors)}),
-        stepping=Stepping(longest_s=float(settings["longest_step_s"])),
+        stepping=IntegrationLimits(longest_s=float(settings["longest_step_s"])),
         longest_hold_s=float(settings["longest_hold_s"]),
     )
 
@@ -65,8 +65,8 @@ def skid_steer_from_settings(settings: Mapping[str, Any]) -> SkidSteerSettings:
 class SkidSteerState:
     """Where the odometry stands: the latest rates of the sides, and the reckoning once both are known."""
 
-    held: HeldRates
-    reckoning: Reckoning | None = None
+    held: ZeroOrderHold
+    reckoning: OdometryState | None = None
 
 
 def skid_steer_odometry_from_wheels(
@@ -84,7 +84,7 @@ def skid_steer_odometry_from_wheels(
     covariances = covariances_from_wheel_rates(settings.base, settings.errors, rates)
     poses, pose_covariances = np.zeros((0, 3)), np.zeros((0, 3, 3))
     if len(stamps):
-        found = reckoned(reckoning, stamps, twists, covariances, stepping=settings.stepping)
+        found = integrate_odometry(reckoning, stamps, twists, covariances, stepping=settings.stepping)
         poses, pose_covariances, reckoning = found.poses, found.covariances, found.last
     return PlanarOdometry(
         stamp_ns=stamps,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.messages import records
-from fieldplay.messages.columns import Columns
 from fieldplay.messages.encoders import ABSENT, COVARIANCE_APPROXIMATED
+from fieldplay.messages.message_columns import Columns
 
 STAMP, JOINTS = "header.stamp", "sensor_msgs/msg/JointState"
 MARKERS = "visualization_msgs/msg/MarkerArray"

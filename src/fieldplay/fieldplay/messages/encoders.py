@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages import records
-from fieldplay.messages.layout import Constant, layout_of
+from fieldplay.messages.cdr_layout import Constant, layout_of
 from fieldplay.messages.stream_spec import StreamSpec
 
 Bytes = NDArray[np.uint8]

@@ -7,16 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages import records
-from fieldplay.messages.batches import Part
-from fieldplay.messages.clouds import CLOUD, rows_of_cloud
-from fieldplay.messages.columns import (
-    Columns,
-    Decoder,
-    decoded,
-    time_of_header,
-)
 from fieldplay.messages.decoders import (
     DECODERS,
     JOINTS,
@@ -24,7 +16,15 @@ from fieldplay.messages.decoders import (
     Times,
     check_joints,
 )
-from fieldplay.messages.picture_pixels import DEPTH_HEADER
+from fieldplay.messages.image_pixels import DEPTH_HEADER
+from fieldplay.messages.message_batches import Part
+from fieldplay.messages.message_columns import (
+    Columns,
+    Decoder,
+    decoded,
+    time_of_header,
+)
+from fieldplay.messages.point_clouds import CLOUD, rows_of_cloud
 from fieldplay.messages.stream_spec import Camera
 
 IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"

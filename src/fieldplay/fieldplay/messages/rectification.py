@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.picture_pixels import SHAPES, decoded, pixels_from_image
+from fieldplay.messages.image_pixels import SHAPES, decoded, pixels_from_image
 from fieldplay.messages.records import Pixels
 from fieldplay.messages.stream_spec import Camera
 
@@ -110,7 +110,7 @@ class Rectification:
 
     def pixels(self, data: bytes | Pixels) -> Pixels:
         """A picture, as its file or its pixels, rectified."""
-        image, encoding = image_of_picture(data)
+        image, encoding = image_of_image(data)
         if encoding == "16UC1" and not isinstance(data, Pixels):
             encoding = "mono16"
         found = np.ascontiguousarray(self.image(image))
@@ -119,7 +119,7 @@ class Rectification:
         return Pixels(height=height, width=width, encoding=encoding, step=len(flat) // height, data=flat)
 
 
-def image_of_picture(data: bytes | Pixels) -> tuple[Image, str]:
+def image_of_image(data: bytes | Pixels) -> tuple[Image, str]:
     """A picture as an array and its encoding: grey and depth as they are, all else as bgr8."""
     if isinstance(data, Pixels):
         if data.encoding in PLAIN and not data.is_bigendian:

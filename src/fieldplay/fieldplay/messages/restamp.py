@@ -8,9 +8,9 @@ import numpy as np
 from rosbags.interfaces import Nodetype
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.messages.columns import Decoder
-from fieldplay.messages.layout import CDR_LITTLE_ENDIAN, Fields, typestore
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN, Fields, typestore
+from fieldplay.messages.message_columns import Decoder
 
 HEADER, TF = "std_msgs/msg/Header", "tf2_msgs/msg/TFMessage"
 TIME = struct.Struct("<iI")

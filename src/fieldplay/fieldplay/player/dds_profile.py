@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from fieldplay.core.config import config_folders
+from fieldplay.core.resources import config_folders
 
 FILES = {"FASTRTPS_DEFAULT_PROFILES_FILE": "fastdds.xml", "FASTDDS_DEFAULT_PROFILES_FILE": "fastdds3.xml"}
 SINCE_3 = 9  # the version of ROS 2's layer on Fast DDS that has Fast DDS 3, which knows the second of these alone

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Sequence
 from threading import Condition
 
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.player.actions import (
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.player.message_source import DueMessage, Run
+from fieldplay.player.options import PlayOptions, is_rate
+from fieldplay.player.play_plan import PlayPlan
+from fieldplay.player.playback_actions import (
     Action,
     Jump,
     Out,
@@ -12,7 +15,6 @@ from fieldplay.player.actions import (
     Sink,
     Tick,
 )
-from fieldplay.player.options import PlayOptions, is_rate
 from fieldplay.player.player_state import LagWatch, Status
 from fieldplay.player.player_time import (
     OutgoingStamps,
@@ -20,9 +22,7 @@ from fieldplay.player.player_time import (
     SystemTime,
     Time,
 )
-from fieldplay.player.program import Program
-from fieldplay.player.read_ahead import Gap
-from fieldplay.player.works import DueMessage, Run
+from fieldplay.player.read_ahead import ReadState
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
@@ -39,7 +39,7 @@ class Playback:
 
     def __init__(
         self,
-        program: Program,
+        program: PlayPlan,
         open_reader: Callable[[int], Reader],
         sink: Sink,
         options: PlayOptions,
@@ -101,8 +101,8 @@ class Playback:
         if self._jump is not None and not self._busy:
             return self._taken_jump()
         stands = self._paused or self._held or self._busy  # busy: another thread sends a step
-        ahead = Gap.WAITING if stands else self._ahead()
-        if ahead is Gap.WAITING:
+        ahead = ReadState.WAITING if stands else self._ahead()
+        if ahead is ReadState.WAITING:
             self._time.wait(self._changed, None)
             return None
         now, head_ns = self._time.now(), self._position_ns
@@ -135,7 +135,7 @@ class Playback:
             return None
         return self._leaving(messages, now)
 
-    def _is_latched(self, ahead: DueMessage | Gap) -> bool:
+    def _is_latched(self, ahead: DueMessage | ReadState) -> bool:
         """Whether a message is of what stands already where the play head is about to go on."""
         if self._clock.runs or not isinstance(ahead, DueMessage):
             return False
@@ -163,7 +163,7 @@ class Playback:
         lags = [max(now - self._clock.deadline_ns(message.stamp_ns), 0) for message in (messages[0], messages[-1])]
         return Out(messages, self._stamps.deltas_ns(messages, self._clock.deadline_ns), *lags)
 
-    def _ahead(self) -> DueMessage | Gap:
+    def _ahead(self) -> DueMessage | ReadState:
         """The next message that is one; those without data are counted."""
         assert self._reader is not None
         while isinstance(ahead := self._reader.peek(), DueMessage) and ahead.data is None:
@@ -175,7 +175,7 @@ class Playback:
         jump, self._jump = self._jump, None
         return jump
 
-    def _bound_of(self, ahead: DueMessage | Gap) -> int:
+    def _bound_of(self, ahead: DueMessage | ReadState) -> int:
         """How far the play head may go: to the next message; a round is over with its last, or a gap later."""
         if isinstance(ahead, DueMessage):
             return ahead.stamp_ns
@@ -194,7 +194,7 @@ class Playback:
         program = self._program
         if self._options.loop_stamps == "continue":
             self._stamps.shift_ns += program.last_ns + program.gap_ns - program.first_ns
-        self._move_to(program.first_ns, program.anchored(program.first_ns))
+        self._move_to(program.first_ns, program.static_tf_at(program.first_ns))
 
     def _move_to(self, position_ns: int, standing: Run | None = None) -> None:
         if self._reader is not None:
@@ -304,7 +304,7 @@ class Playback:
         """Move the play head to a time of the archive; False where it has none, or playing is over."""
         if not self._program.archive_ns <= stamp_ns <= self._program.last_ns:
             return False
-        standing = self._program.anchored(stamp_ns)  # without the lock: it may have to read
+        standing = self._program.static_tf_at(stamp_ns)  # without the lock: it may have to read
         with self._changed:
             self._settle()
             if self._stopped:
@@ -353,9 +353,9 @@ class Playback:
             ahead = self._ahead()
             if isinstance(ahead, DueMessage):
                 return ahead
-            if ahead is Gap.END and not goes_round:
+            if ahead is ReadState.END and not goes_round:
                 return None
-            if ahead is Gap.END:
+            if ahead is ReadState.END:
                 goes_round = False
                 self._begin_again()
             else:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from fieldplay.core.errors import counted
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, DefectLog
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.program import Program
-from fieldplay.streams.feed import Feed
-from fieldplay.topics.omissions import omissions
+from fieldplay.player.play_plan import PlayPlan
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.availability import missing_outputs
 
 BEHIND_NS = 100_000_000
 CAUGHT_UP_NS = 20_000_000
@@ -68,7 +68,7 @@ def awaited(options: PlayOptions) -> str:
     return f"{' and '.join(who)}{limit}"
 
 
-def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options: PlayOptions) -> str:
+def beginning(archive: Archive, program: PlayPlan, feeds: Sequence[TopicStream], options: PlayOptions) -> str:
     """What is played, how long it is, on how many topics; and what the nodes beside it cannot compute of it."""
     length_s = (program.last_ns - program.first_ns) / NS_PER_S
     since = datetime.fromtimestamp(program.first_ns // NS_PER_S, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
@@ -77,7 +77,7 @@ def beginning(archive: Archive, program: Program, feeds: Sequence[Feed], options
     how += ", again and again" if options.loop else ""
     what = f"{counted(topics, 'topic')}{how}"
     plays = f"plays {archive.root} ({archive.spec.name}): {length_s:.1f} s from {since} UTC on {what}"
-    return "; ".join([plays, *omissions(archive, options.selection)])
+    return "; ".join([plays, *missing_outputs(archive, options.selection)])
 
 
 def ending(status: Status, log: DefectLog) -> list[str]:
@@ -93,7 +93,7 @@ def is_behind(status: Status) -> bool:
     return status.lag_ns >= BEHIND_NS
 
 
-def diagnostics(status: Status, program: Program, feeds: Sequence[Feed], defects: int) -> dict[str, str]:
+def diagnostics(status: Status, program: PlayPlan, feeds: Sequence[TopicStream], defects: int) -> dict[str, str]:
     """The values of the player's diagnostics; position and lag in seconds, the position from the archive's begin."""
     values = {
         "state": status.state,

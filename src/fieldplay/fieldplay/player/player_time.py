@@ -9,9 +9,9 @@ from contextlib import suppress
 from threading import Condition, get_native_id
 from typing import Protocol
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.player.message_source import DueMessage
 from fieldplay.player.options import Stamps
-from fieldplay.player.works import DueMessage
 
 Now = Callable[[], int]
 

@@ -9,8 +9,8 @@ import yaml
 
 from fieldplay.bags.channels import Qos
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.core.yaml_safe import value_of_yaml
 
 CHOICES = {
     "reliability": ("reliable", "best_effort"),
@@ -22,7 +22,7 @@ DURATIONS = ("deadline", "lifespan", "liveliness_lease_duration")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Offer:
+class OfferedQos:
     """How a topic is offered; durations in nanoseconds, None is for ever."""
 
     qos: Qos
@@ -47,11 +47,11 @@ def overrides_from_file(path: Path) -> dict[str, Override]:
     return {_topic(path, topic): _override(f"{path}: {topic}", entries) for topic, entries in data.items()}
 
 
-def offer_of(qos: Qos, override: Override) -> Offer:
+def offer_of(qos: Qos, override: Override) -> OfferedQos:
     """How a topic is offered that was meant to be offered as qos."""
     own = {name: value for name, value in override.items() if name in Qos.__dataclass_fields__}
     rest = {name: value for name, value in override.items() if name not in own}
-    return Offer(qos=replace(qos, **own), **rest)
+    return OfferedQos(qos=replace(qos, **own), **rest)
 
 
 def _topic(path: Path, topic: object) -> str:

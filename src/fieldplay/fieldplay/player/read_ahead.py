@@ -10,10 +10,10 @@ from enum import Enum
 from threading import Condition, RLock
 from types import TracebackType
 
-from fieldplay.player.works import (
+from fieldplay.player.message_source import (
     Data,
     DueMessage,
-    Heavy,
+    LazyMessage,
     Run,
     Work,
 )
@@ -29,7 +29,7 @@ Check = Callable[[], None]
 OpenWorks = Callable[[Check], Iterator[Work]]
 
 
-class Gap(Enum):
+class ReadState(Enum):
     """What stands in place of a message: none is ready yet, or none is left."""
 
     WAITING = "waiting"
@@ -112,7 +112,7 @@ class ReadAhead:
         self._reading = workers.readers.submit(self._read, open_works)
         self._reading.add_done_callback(lambda _: self._tell())
 
-    def peek(self) -> DueMessage | Gap:
+    def peek(self) -> DueMessage | ReadState:
         """The next message, if it is ready; raises what went wrong with the reading once all before it is taken."""
         return self._hand[0] if self._hand else self._next()
 
@@ -152,17 +152,17 @@ class ReadAhead:
             self._hand = []
             self._room.notify_all()
 
-    def _next(self) -> DueMessage | Gap:
+    def _next(self) -> DueMessage | ReadState:
         if not self._queue:
             if self._reading.done():
                 self._reading.result()
-                return Gap.END
+                return ReadState.END
             self._wanted = True
-            return Gap.WAITING
+            return ReadState.WAITING
         entry = self._queue[0]
         if isinstance(entry, _Pending) and entry.future is not None:
             self._wanted = True
-            return Gap.WAITING
+            return ReadState.WAITING
         message = entry if isinstance(entry, DueMessage) else entry.message()
         self._queue.popleft()
         self._hand.append(message)
@@ -172,7 +172,7 @@ class ReadAhead:
         """What the reading thread does."""
         try:
             for work in open_works(self._check):
-                if isinstance(work, Heavy):
+                if isinstance(work, LazyMessage):
                     self._put_heavy(work)
                 else:
                     self._put_run(work)
@@ -190,7 +190,7 @@ class ReadAhead:
             self._queue.extend(run)
             self._tell()
 
-    def _put_heavy(self, work: Heavy) -> None:
+    def _put_heavy(self, work: LazyMessage) -> None:
         workers = self._workers
         with self._changed:
             cost = workers.sizes.get(work.feed, workers.limit // GUESSES) + OVERHEAD

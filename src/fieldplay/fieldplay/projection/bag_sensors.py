@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from fieldplay.bags.serialized import Serialized
+from fieldplay.bags.serialized_stream import Serialized
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import camera_of_images
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay.projection.sensors import SCAN
-from fieldplay.streams.picture_feeds import COMPRESSED, RAW
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.image_topics import COMPRESSED, RAW
+from fieldplay.streams.stream import Stream
 
 SUFFIX = "/compressed"
 TRIED = 8  # messages, where the first ones are damaged

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.serialized import Serialized, SerializedStream
+from fieldplay.bags.serialized_stream import Serialized, SerializedStream
 from fieldplay.core.dates import distance_text, time_text
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages import records
-from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
 from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
 from fieldplay.projection.sensors import Sensor
-from fieldplay.streams.streams import Span, Stream
+from fieldplay.streams.stream import Span, Stream
 
 TRIED = 16  # rows beside those wanted, where some are damaged
 ROUNDS, CLOSE_NS = 8, NS_PER_S // 10  # of the search in a bag whose headers have another clock than its recorder
@@ -92,7 +92,7 @@ def _distance(span: Span, stamp_ns: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class CameraPicture:
+class CameraImage:
     """A picture (h, w, 3) in BGR at its time; in a bag it was logged `delay_ns` later."""
 
     stamp_ns: int
@@ -113,12 +113,12 @@ class Scan:
         return self.stamp_ns + np.rint(self.points.offsets_s * NS_PER_S).astype(np.int64)
 
 
-def picture_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> CameraPicture:
+def image_at(camera: Sensor, stamp_ns: int, within_s: float, tell: Tell) -> CameraImage:
     """The picture nearest to a time."""
     rows = _near(camera, stamp_ns, within_s, count=1, other="the time asked for")
     for row in rows:
         try:
-            return CameraPicture(row.stamp_ns, _pixels_of(row), row.delay_ns)
+            return CameraImage(row.stamp_ns, _pixels_of(row), row.delay_ns)
         except (ArchiveError, OSError) as error:
             tell(f"{_name_of(row)}: {error}; the next nearest picture is taken")
     raise ArchiveError(f"{camera.spec.topic}: none of {len(rows)} pictures within {within_s:g} s can be read")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.origins import archive_of_origin
 from fieldplay.geometry.frames import Frames
@@ -16,8 +16,8 @@ from fieldplay.messages import records
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import StreamSpec
 from fieldplay.recording.archive_source import batches_of_feeds
-from fieldplay.recording.transforms import TF, FrameReader
-from fieldplay.topics.archive_feeds import feeds_of_archive, window_of
+from fieldplay.recording.transform_source import TF, FrameReader
+from fieldplay.topics.archive_topics import archive_topic_streams, window_of
 from fieldplay.topics.selection import Selection
 
 AROUND_NS = 5 * NS_PER_S  # what moves slowly is told rarely
@@ -34,7 +34,7 @@ def frames_about(archive: Archive, first_ns: int, last_ns: int, *, delay_ns: int
     start_s = max(first_ns + delay_ns - AROUND_NS - begin, 0) / NS_PER_S
     duration_s = (last_ns - first_ns + 2 * AROUND_NS) / NS_PER_S
     selection = Selection(derived=archive.bag is None, start_s=start_s, duration_s=duration_s)
-    feeds = [feed for feed in feeds_of_archive(archive, selection) if feed.msgtype == TF]
+    feeds = [feed for feed in archive_topic_streams(archive, selection) if feed.msgtype == TF]
     window, frames = window_of(archive, selection), Frames()
     reader = FrameReader(frames)
     for batch, _ in batches_of_feeds(feeds, window.first_ns, window.last_ns):

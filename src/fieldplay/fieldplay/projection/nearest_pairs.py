@@ -14,7 +14,7 @@ MOST_WAITING = 8
 
 
 @dataclass(frozen=True)
-class PictureAndScan(Generic[Picture, Scan]):
+class ImageAndScan(Generic[Picture, Scan]):
     """A picture with the scan nearest to it, None where none is near enough."""
 
     picture: Picture
@@ -43,13 +43,13 @@ class NearestPairs(Generic[Picture, Scan]):
         self._scan_ns.append(stamp_ns)
         self._scans.append(scan)
 
-    def add_picture(self, stamp_ns: int, picture: Picture) -> None:
+    def add_image(self, stamp_ns: int, picture: Picture) -> None:
         """A further picture; where too many wait the oldest is given up."""
         if self._waiting and stamp_ns < self._waiting[-1][0]:
             self._waiting.clear()
         self._waiting.append((stamp_ns, picture))
 
-    def first(self) -> PictureAndScan[Picture, Scan] | None:
+    def first(self) -> ImageAndScan[Picture, Scan] | None:
         """The first picture that waits with its scan, as soon as no scan to come can be nearer."""
         if not self._waiting:
             return None
@@ -58,7 +58,7 @@ class NearestPairs(Generic[Picture, Scan]):
         is_late = self._waiting[-1][0] > stamp_ns + self._within_ns
         if (last_ns is None or last_ns < stamp_ns) and not (is_late or self.is_pressed):
             return None
-        return PictureAndScan(picture, self._nearest(stamp_ns))
+        return ImageAndScan(picture, self._nearest(stamp_ns))
 
     def drop_first(self) -> None:
         """The first picture is done."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from fieldplay.core.dates import distance_text, time_of_text, time_text
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.extrinsics import transform_from_published
@@ -23,7 +23,7 @@ from fieldplay.projection.cameras import (
     camera_of_size,
     projection_from_points,
 )
-from fieldplay.projection.choice import CameraPicture, Scan, Tell, log_delay_ns, picture_at, scans_at
+from fieldplay.projection.choice import CameraImage, Scan, Tell, image_at, log_delay_ns, scans_at
 from fieldplay.projection.motion import (
     AUTO,
     SensorMotion,
@@ -40,7 +40,7 @@ from fieldplay.projection.sensors import (
     laser_of_name,
     laser_stream,
 )
-from fieldplay.topics.archive_feeds import window_of
+from fieldplay.topics.archive_topics import window_of
 from fieldplay.topics.selection import Selection
 
 OWN, TF = "own", "tf"
@@ -68,7 +68,7 @@ class Projected:
     camera: Sensor
     wanted_ns: int
     begin_ns: int
-    picture: CameraPicture
+    picture: CameraImage
     scans: Sequence[Scan]
     projection: Projection
     ranges_m: Array
@@ -85,7 +85,7 @@ def projected(archive: Archive, wanted: Wanted, *, step: Step, tell: Tell) -> Pr
     begin_ns = window_of(archive, Selection()).archive_ns - log_delay_ns(camera.stream)
     wanted_ns = _time_in_stamps(wanted.time, begin_ns, camera)
     own = _own_row(archive.spec, camera.spec.frame, laser.spec.frame, wanted.extrinsics)
-    picture = picture_at(camera, wanted_ns, wanted.within_s, tell)
+    picture = image_at(camera, wanted_ns, wanted.within_s, tell)
     step(0.3, 1)
     scans = scans_at(laser, picture.stamp_ns, wanted.within_s, count=wanted.scans, tell=tell)
     step(0.6, 2)
@@ -126,7 +126,7 @@ def _time_in_stamps(text: str, begin_ns: int, camera: Sensor) -> int:
 
 
 def _motion(
-    ways: tuple[Frames, Frames | None], fixed: str, picture: CameraPicture, *, sensor: str, scans: Sequence[Scan]
+    ways: tuple[Frames, Frames | None], fixed: str, picture: CameraImage, *, sensor: str, scans: Sequence[Scan]
 ) -> SensorMotion:
     """How the sensor moved from its points to the picture: by the truth where that is known, else by tf."""
     frames, truth = ways
@@ -152,7 +152,7 @@ def _own_row(spec: DatasetSpec, camera: str, laser: str, extrinsics: str) -> Arr
     return found
 
 
-def _model_for(picture: CameraPicture, camera: Camera, topic: str, tell: Tell) -> CameraModel:
+def _model_for(picture: CameraImage, camera: Camera, topic: str, tell: Tell) -> CameraModel:
     """The camera for a picture, which may be a smaller one than its numbers are for."""
     matrix = [camera.fx, 0, camera.cx, 0, camera.fy, camera.cy, 0, 0, 1]
     model = camera_from_numbers(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.stream_spec import Camera, StreamSpec
-from fieldplay.streams.picture_feeds import COMPRESSED, RAW
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.image_topics import COMPRESSED, RAW
+from fieldplay.streams.stream import Stream
 
 SCAN = "sensor_msgs/msg/LaserScan"
 NONE = "none"

@@ -9,17 +9,17 @@ import numpy as np
 
 from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import Defect
-from fieldplay.core.progress import Progress, unwatched
+from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.origins import custom_data_of
 from fieldplay.datasets.registry import open_bags, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.messages.records import Record
 from fieldplay.recording.field_data import FieldData, Message, TopicInfo
-from fieldplay.streams.feed import Feed
-from fieldplay.streams.feed_batches import Window, batches, record_stretches
-from fieldplay.topics import checks
-from fieldplay.topics.archive_feeds import feeds_of_archive, window_of
+from fieldplay.streams.topic_batches import Window, batches, record_stretches
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics import topic_checks
+from fieldplay.topics.archive_topics import archive_topic_streams, window_of
 from fieldplay.topics.selection import Selection
 
 
@@ -44,9 +44,9 @@ class ArchiveData(FieldData):
         return custom_data_of(self.archive)
 
     @cached_property
-    def _feeds(self) -> Mapping[str, Sequence[Feed]]:
-        found: dict[str, list[Feed]] = {}
-        for feed in feeds_of_archive(self.archive, self._selection):
+    def _feeds(self) -> Mapping[str, Sequence[TopicStream]]:
+        found: dict[str, list[TopicStream]] = {}
+        for feed in archive_topic_streams(self.archive, self._selection):
             found.setdefault(feed.topic, []).append(feed)
         return found
 
@@ -58,8 +58,8 @@ class ArchiveData(FieldData):
     def defects(self) -> Sequence[Defect]:
         return self.archive.defects.kept
 
-    def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
-        return checks.check(self.archive, Selection(), progress=progress)
+    def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
+        return topic_checks.check(self.archive, Selection(), progress=progress)
 
     def messages(self, *topics: str, start: float = 0.0, duration: float | None = None) -> Iterator[Message]:
         names = [self.topic(name).name for name in topics] or list(self.topics)
@@ -107,10 +107,10 @@ def open_archive_data(
     parameters: Mapping[str, Any] | None,
     *,
     derived: bool = False,
-    even_empty: bool = False,
+    allow_empty: bool = False,
 ) -> ArchiveData:
     """An archive, though it be a bag; one without anything that can be read only where it is wanted for its defects."""
-    return ArchiveData(open_dataset(path, dataset, parameters, even_empty=even_empty), derived=derived)
+    return ArchiveData(open_dataset(path, dataset, parameters, allow_empty=allow_empty), derived=derived)
 
 
 def open_bags_data(paths: Sequence[Path], parameters: Mapping[str, Any] | None) -> ArchiveData:
@@ -118,7 +118,7 @@ def open_bags_data(paths: Sequence[Path], parameters: Mapping[str, Any] | None) 
     return ArchiveData(open_bags(paths, parameters))
 
 
-def _info_of_feeds(name: str, feeds: Sequence[Feed]) -> TopicInfo:
+def _info_of_feeds(name: str, feeds: Sequence[TopicStream]) -> TopicInfo:
     spans = [span for feed in feeds for span in feed.spans]
     return TopicInfo(
         name=name,

@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.serialized import Serialized
+from fieldplay.bags.serialized_stream import Serialized
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import Archive
 from fieldplay.messages import records
-from fieldplay.messages.batches import Topic
 from fieldplay.messages.encoders import parts_of_one_size
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import Record
-from fieldplay.recording.source import (
-    Findings,
+from fieldplay.recording.record_source import (
+    Issues,
     RecordBatch,
+    RecordingInfo,
     Single,
-    Subject,
 )
-from fieldplay.streams.feed import Feed
-from fieldplay.streams.feed_batches import record_stretches
-from fieldplay.streams.timeline import Piece
-from fieldplay.topics.archive_feeds import feeds_of_archive, full_topic, window_of
-from fieldplay.topics.checks import check_settings
+from fieldplay.streams.timeline import SpanSlice
+from fieldplay.streams.topic_batches import record_stretches
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.archive_topics import archive_topic_streams, full_topic, window_of
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.topic_checks import check_settings
 
 FLOAT32 = "std_msgs/msg/Float32"
 
@@ -42,7 +42,7 @@ class ArchiveSource:
     def __init__(self, archive: Archive, selection: Selection | None = None) -> None:
         selection = selection or Selection(derived=True)
         self._archive = archive
-        self._feeds = feeds_of_archive(archive, selection)
+        self._feeds = archive_topic_streams(archive, selection)
         streams = [stream for stream in archive.spec.streams if stream.note]
         self._notes = {full_topic(archive, selection, stream.topic): stream.note for stream in streams}
         self._units = {full_topic(archive, selection, stream.topic): stream.units for stream in streams}
@@ -50,15 +50,15 @@ class ArchiveSource:
         self.begin_ns = window.archive_ns
         self._first_ns = window.first_ns if selection.start_s else None
         self._last_ns = window.last_ns
-        self.findings = Findings()
+        self.findings = Issues()
         self.topics = list(dict.fromkeys(Topic(feed.topic, feed.msgtype) for feed in self._feeds))
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> RecordingInfo:
         spec, root = self._archive.spec, self._archive.root
         chosen = [(name, str(value)) for name, value in self._archive.parameters.items()]
         changed = [(name, value) for name, value in chosen if value != str(spec.parameters[name].default)]
-        return Subject(
+        return RecordingInfo(
             title=spec.title,
             name=root.resolve().name,
             kind=f"{spec.name} archive, {'a folder' if root.is_dir() else 'one file'}",
@@ -95,7 +95,7 @@ class ArchiveSource:
 
 
 def batches_of_feeds(
-    feeds: Sequence[Feed], first_ns: int | None = None, last_ns: int | None = None
+    feeds: Sequence[TopicStream], first_ns: int | None = None, last_ns: int | None = None
 ) -> Iterator[tuple[RecordBatch | None, int]]:
     """The rows of feeds, with how many each batch stands for; no message is made.
 
@@ -104,7 +104,7 @@ def batches_of_feeds(
     """
     for stretch in record_stretches(feeds, first_ns, last_ns):
         light: dict[Topic, list[FramedRecord]] = {}
-        heavy: list[tuple[int, int, Piece[Record]]] = []
+        heavy: list[tuple[int, int, SpanSlice[Record]]] = []
         for piece in stretch.pieces:
             feed, record = feeds[piece.source], piece.loaded
             topic = Topic(feed.topic, feed.msgtype)
@@ -123,7 +123,7 @@ def batches_of_feeds(
                 yield _batch(topic, framed), sum(len(one.record) for one in framed)
 
 
-def _framed(feed: Feed, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
+def _framed(feed: TopicStream, record: Record, rows: NDArray[np.intp]) -> list[FramedRecord]:
     """Some rows of a record of numbers, as messages would hold them."""
     whole = record if len(rows) == len(record) else record.only(rows)
     return [FramedRecord(_as_sent(part, feed.msgtype), feed.frame, feed.child_frame) for part in _parts(whole)]
@@ -133,7 +133,7 @@ def _is_heavy(record: Record) -> bool:
     return record.heavy if isinstance(record, Serialized) else isinstance(record, records.Pictures | records.Clouds)
 
 
-def _read_row(feed: Feed, record: Record, row: int) -> list[FramedRecord]:
+def _read_row(feed: TopicStream, record: Record, row: int) -> list[FramedRecord]:
     """One row of what is heavy; nothing where it is defective."""
     if isinstance(record, Serialized):
         return list(record.framed(np.array([row])))

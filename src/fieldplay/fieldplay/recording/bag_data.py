@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags.decoding_check import DecodingCheck
-from fieldplay.bags.opening import open_bag, open_joined_bag, reading_of_parameters
+from fieldplay.bags.open_bag import open_bag, open_joined_bag, reading_of_parameters
 from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import (
     ArchiveError,
@@ -17,14 +17,14 @@ from fieldplay.core.errors import (
     UsageError,
     counted,
 )
-from fieldplay.core.progress import Progress, unwatched
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.progress import Progress, no_progress
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import chosen_parameters
 from fieldplay.datasets.origins import Origin, origin_of
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.messages.batches import parts_of_lengths
 from fieldplay.messages.decoders import DECODERS
+from fieldplay.messages.message_batches import parts_of_lengths
 from fieldplay.messages.record_decoder import SINGLE, RecordDecoder
 from fieldplay.messages.records import Record
 from fieldplay.recording.field_data import (
@@ -33,7 +33,7 @@ from fieldplay.recording.field_data import (
     Message,
     TopicInfo,
 )
-from fieldplay.streams.feed_batches import Window
+from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
 ROWS = 256  # messages of a bag that are read at once
@@ -84,7 +84,7 @@ class BagData(FieldData):
     def defects(self) -> Sequence[Defect]:
         return self._defects
 
-    def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
+    def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
         bag = open_bag(self.path, self._report_once, reading=self.reading)
         try:
             decoding = DecodingCheck(bag)

@@ -4,15 +4,15 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from fieldplay.bags.opening import open_bag
-from fieldplay.bags.reader import Ros2Bag
-from fieldplay.bags.topics import AS_USUAL, BagReading
+from fieldplay.bags.bag_reader import Ros2Bag
+from fieldplay.bags.bag_topics import AS_USUAL, BagReading
+from fieldplay.bags.open_bag import open_bag
 from fieldplay.core.errors import Defect
+from fieldplay.core.number_text import many
 from fieldplay.core.progress import Progress
-from fieldplay.core.ticks import many
 from fieldplay.datasets.origins import origin_of
-from fieldplay.messages.batches import Batch, Topic
 from fieldplay.messages.decoders import DECODERS
+from fieldplay.messages.message_batches import Batch, Topic
 from fieldplay.messages.record_decoder import (
     SINGLE,
     FramedRecord,
@@ -20,11 +20,11 @@ from fieldplay.messages.record_decoder import (
     record_of_message,
 )
 from fieldplay.recording.archive_source import size_of_files
-from fieldplay.recording.source import (
-    Findings,
+from fieldplay.recording.record_source import (
+    Issues,
     RecordBatch,
+    RecordingInfo,
     Single,
-    Subject,
     tell_unreadable,
 )
 
@@ -51,7 +51,7 @@ class BatchDecoder:
             self._decoders[batch.topic] = RecordDecoder(batch.topic.msgtype)
         return self._decoders[batch.topic].records(batch.parts)
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Say which messages could not be read."""
         for topic, decoder in self._decoders.items():
             tell_unreadable(findings, topic, decoder.failed)
@@ -68,7 +68,7 @@ class BagSource:
     def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
         self._path = path
         self.begin_ns: int | None = None
-        self.findings = Findings()
+        self.findings = Issues()
         self._bag = open_bag(path, self._tell, self.findings.note, reading)
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class BagSource:
         return self._bag.topics
 
     @property
-    def subject(self) -> Subject:
+    def subject(self) -> RecordingInfo:
         facts = [("storage", " and ".join(self._bag.storages))]
         for name, key in (("ROS distribution", "ros_distro"), ("compression", "compression_format")):
             if self._bag.information.get(key):
@@ -92,7 +92,7 @@ class BagSource:
             facts.append(("made of an archive of", f"{origin.spec.title} ({origin.spec.name})"))
             facts += [(name, str(text)) for name, text in origin.recording.items()]
         streams = [stream for stream in origin.spec.streams if stream.id in origin.topics] if origin else []
-        return Subject(
+        return RecordingInfo(
             title=self._path.resolve().name,
             name=self._path.resolve().name,
             kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",

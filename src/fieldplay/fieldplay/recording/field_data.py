@@ -15,15 +15,15 @@ from fieldplay.bags.compression import Compression
 from fieldplay.bags.writer import StorageName
 from fieldplay.convert.conversion import BagOptions, Converted
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
-from fieldplay.core.progress import Progress, unwatched
+from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.messages import records
-from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
 from fieldplay.messages.records import Record
 from fieldplay.recording.columns import Columns, columns_of_records
-from fieldplay.streams.feed_batches import Window
+from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
 STATIC = "/tf_static"
@@ -93,7 +93,7 @@ class FieldData(ABC):
         """What was found wrong so far; what is read later may add to it."""
 
     @abstractmethod
-    def check(self, *, progress: Progress = unwatched) -> Sequence[Defect]:
+    def check(self, *, progress: Progress = no_progress) -> Sequence[Defect]:
         """Read all of it; everything that is wrong."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ class FieldData(ABC):
         overwrite: bool = False,
         strict: bool = False,
         jobs: int = 1,
-        progress: Progress = unwatched,
+        progress: Progress = no_progress,
     ) -> Converted:
         """Write a bag of ROS 2, as the command `convert` does."""
         options = BagOptions(storage=storage, compression=compression, overwrite=overwrite, strict=strict, jobs=jobs)

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError
-from fieldplay.core.outputs import write_whole
 from fieldplay.report.html.page import GENERATOR
 
 SUFFIX = ".html"

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from fieldplay.core.dates import utc_text
-from fieldplay.core.progress import Progress
-from fieldplay.core.ticks import (
+from fieldplay.core.number_text import (
     count_text,
     duration_text,
     many,
     size_text,
 )
-from fieldplay.recording.source import Problem, RecordSource
+from fieldplay.core.progress import Progress
+from fieldplay.recording.record_source import Issue, RecordSource
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections
 from fieldplay.report.panels.arms import ArmPanel
@@ -141,7 +141,7 @@ def problem_sections(overview: Overview) -> list[Section]:
     return sections
 
 
-def _kind(kind: str, count: int, kept: list[Problem]) -> Html:
+def _kind(kind: str, count: int, kept: list[Issue]) -> Html:
     title = element("h3", kind.replace("_", " ").capitalize(), " ", element("span", count_text(count)))
     items = [element("li", element("span", finding.place, class_="place"), ": ", finding.message) for finding in kept]
     more = count - len(kept)

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 Loaded = TypeVar("Loaded")
 
@@ -26,7 +26,7 @@ class TimelineSource(Generic[Loaded]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Piece(Generic[Loaded]):
+class SpanSlice(Generic[Loaded]):
     """Rows of one span that belong to a stretch of the timeline: rows[k] comes at position[k] of the stretch."""
 
     source: int
@@ -36,13 +36,13 @@ class Piece(Generic[Loaded]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Stretch(Generic[Loaded]):
+class MergedSlice(Generic[Loaded]):
     """Consecutive events in the order of time: their times (n,), and the pieces that they come from."""
 
     stamp_ns: NDArray[np.int64]
-    pieces: list[Piece[Loaded]]
+    pieces: list[SpanSlice[Loaded]]
 
-    def part(self, begin: int, end: int) -> "Stretch[Loaded]":
+    def part(self, begin: int, end: int) -> "MergedSlice[Loaded]":
         """The events begin <= i < end."""
         if (begin, end) == (0, len(self.stamp_ns)):
             return self
@@ -52,7 +52,7 @@ class Stretch(Generic[Loaded]):
             if low < high:
                 rows, positions = piece.rows[low:high], piece.positions[low:high] - begin
                 pieces.append(replace(piece, rows=rows, positions=positions))
-        return Stretch(stamp_ns=self.stamp_ns[begin:end], pieces=pieces)
+        return MergedSlice(stamp_ns=self.stamp_ns[begin:end], pieces=pieces)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Timeline(Generic[Loaded]):
         """The latest time that a row can have."""
         return max(span.last_ns for source in self.sources for span in source.spans)
 
-    def stretches(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[Stretch[Loaded]]:
+    def stretches(self, first_ns: int | None = None, last_ns: int | None = None) -> Iterator[MergedSlice[Loaded]]:
         """All events with first_ns <= time <= last_ns, stretch by stretch; starts at once, wherever that is."""
         first = self._order[0][0] if first_ns is None and self._order else first_ns or 0
         carried = self._carried(first)
@@ -125,7 +125,7 @@ def _with_row_at(stamp_ns: NDArray[np.int64], row: int, time_ns: int) -> NDArray
     return changed
 
 
-def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[Stretch[Loaded]]:
+def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None) -> Iterator[MergedSlice[Loaded]]:
     """What the open spans hold before the limit (nothing that is not open can come before it), up to last_ns."""
     taken: list[tuple[_Open[Loaded], int, int]] = []
     for item in sorted(opened, key=lambda item: item.source):
@@ -144,6 +144,6 @@ def _merged(opened: list[_Open[Loaded]], limit: int | None, last_ns: int | None)
     pieces, offset = [], 0
     for item, begin, end in taken:
         part = positions[offset : offset + end - begin]
-        pieces.append(Piece(source=item.source, loaded=item.loaded, rows=np.arange(begin, end), positions=part))
+        pieces.append(SpanSlice(source=item.source, loaded=item.loaded, rows=np.arange(begin, end), positions=part))
         offset += end - begin
-    yield Stretch(stamp_ns=stamp_ns[order], pieces=pieces)
+    yield MergedSlice(stamp_ns=stamp_ns[order], pieces=pieces)

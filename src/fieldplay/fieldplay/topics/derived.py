@@ -28,14 +28,14 @@ from fieldplay.messages.records import (
     Transforms,
     joined,
 )
-from fieldplay.streams.feed import (
+from fieldplay.streams.stream import Span, Stream
+from fieldplay.streams.topic_stream import (
     DERIVED,
-    Feed,
     RowMessages,
     SpanMessages,
+    TopicStream,
     messages_of_record,
 )
-from fieldplay.streams.streams import Span, Stream
 
 AT_ONCE_NS = 5_000_000_000
 NOTHING = Record(stamp_ns=np.zeros(0, np.int64))
@@ -63,11 +63,11 @@ class FedStream:
     frames: FrameNames = field(default=FrameNames())
 
 
-def feeds_of_derived(archive: Archive, place: Place, *, of_joints: bool = True) -> list[Feed]:
+def derived_topic_streams(archive: Archive, place: Place, *, of_joints: bool = True) -> list[TopicStream]:
     """All that can be computed of the streams that the archive has; the frames of joints on /tf if they are wanted."""
     if of_joints:
         return _feeds_of_specs(archive, archive.spec.derived, place)
-    found: list[Feed] = []
+    found: list[TopicStream] = []
     for spec in archive.spec.derived:
         feeds = _feeds_of_specs(archive, [spec], place)
         if computation_kind(spec.kind).places_joints:
@@ -79,7 +79,7 @@ def feeds_of_derived(archive: Archive, place: Place, *, of_joints: bool = True) 
     return found
 
 
-def _with_children(feed: Feed, children: Collection[str]) -> Feed:
+def _with_children(feed: TopicStream, children: Collection[str]) -> TopicStream:
     """A feed of transforms with some of their child frames alone."""
 
     def load(index: int) -> Record:
@@ -99,8 +99,8 @@ def _with_children(feed: Feed, children: Collection[str]) -> Feed:
     return replace(feed, records=load)
 
 
-def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Place) -> list[Feed]:
-    found: list[Feed] = []
+def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Place) -> list[TopicStream]:
+    found: list[TopicStream] = []
     specs = {stream.id: stream for stream in archive.spec.streams}
     for spec in chosen:
         if all(name in archive.streams for name in spec.streams):
@@ -113,7 +113,7 @@ def _feeds_of_specs(archive: Archive, chosen: Sequence[DerivedSpec], place: Plac
     return found
 
 
-def feeds_of_joints(archive: Archive, place: Place) -> list[Feed]:
+def feeds_of_joints(archive: Archive, place: Place) -> list[TopicStream]:
     """On /tf the frames that joint states alone determine."""
     specs = [spec for spec in archive.spec.derived if computation_kind(spec.kind).places_joints]
     return [feed for feed in _feeds_of_specs(archive, specs, place) if feed.topic == TF]
@@ -121,7 +121,7 @@ def feeds_of_joints(archive: Archive, place: Place) -> list[Feed]:
 
 def feeds_of_computation(
     spec: DerivedSpec, sources: Sequence[FedStream], place: Place, asked: Collection[str] = ()
-) -> list[Feed]:
+) -> list[TopicStream]:
     """What one computation makes of its inputs. Settings that are no good are an error, of usage where asked for."""
     try:
         first = _made(spec, sources, place)
@@ -187,13 +187,13 @@ def _link(place: Place, parent: str, child: str) -> Array:
 
 def _feed(
     output: Output, computation: Computation, spans: Sequence[Span], load: Callable[[int], Record], place: Place
-) -> Feed:
+) -> TopicStream:
     output = output.framed(computation.frames)
 
     def messages(record: Record) -> SpanMessages:
         return RowMessages(np.zeros((0, 1), np.uint8)) if type(record) is Record else messages_of_record(record, output)
 
-    return Feed(
+    return TopicStream(
         topic=TF if output.topic == TF else place.topic(output.topic),
         msgtype=output.type,
         spans=spans,
@@ -291,7 +291,7 @@ def _since(record: Record, first_ns: int) -> Record:
     return record if late.all() else record.only(late)
 
 
-def _feeds_of_whole(computation: Computation, streams: Mapping[str, Stream], place: Place) -> list[Feed]:
+def _feeds_of_whole(computation: Computation, streams: Mapping[str, Stream], place: Place) -> list[TopicStream]:
     """Of what tells of rows that came before: all of it at once, as it would come while time goes on."""
     spans = [span for stream in streams.values() for span in stream.spans]
     if not spans:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fieldplay.core.errors import UsageError
-from fieldplay.streams.picture_feeds import Images
+from fieldplay.streams.image_topics import Images
 
 TOPIC_NAME = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+", re.ASCII)  # that ROS 2 allows
 LONGEST_NAME = 247

@@ -10,8 +10,8 @@ from fieldplay.geometry.transforms import (
     rotation_about_axis,
     transform_from_rotation,
 )
-from fieldplay.trajectories.errors import FusionError
-from fieldplay.trajectories.pairs import PosePairs, yaw_of_ways
+from fieldplay.trajectories.association import PosePairs, relative_yaw
+from fieldplay.trajectories.trajectory_errors import FusionError
 
 NONE, FIRST, YAW, SE3, SIM3 = "none", "first", "yaw", "se3", "sim3"
 KINDS = (FIRST, SE3, SIM3, YAW, NONE)
@@ -74,7 +74,7 @@ def _yaw(pairs: PosePairs) -> Array:
     turned = np.asarray(pairs.truth[:, 2, :3] * pairs.estimate[:, 2, :3], np.float64).sum(axis=1)
     over = HALF_TURN if np.median(turned) < 0 else np.eye(4)
     moved = over @ pairs.estimate
-    yaw = yaw_of_ways(moved[:, :2, 3], pairs.truth[:, :2, 3])
+    yaw = relative_yaw(moved[:, :2, 3], pairs.truth[:, :2, 3])
     rotation = rotation_about_axis(2, yaw)
     means = moved[:, :3, 3].mean(axis=0), pairs.truth[:, :3, 3].mean(axis=0)
     return np.asarray(transform_from_rotation(rotation, means[1] - rotation @ means[0]) @ over, np.float64)

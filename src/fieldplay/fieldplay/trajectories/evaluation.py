@@ -15,8 +15,7 @@ from fieldplay.trajectories.alignment import (
     Alignment,
     alignment_of_pairs,
 )
-from fieldplay.trajectories.errors import FusionError
-from fieldplay.trajectories.pairs import (
+from fieldplay.trajectories.association import (
     ASSOCIATIONS,
     INTERPOLATE,
     PosePairs,
@@ -25,7 +24,8 @@ from fieldplay.trajectories.pairs import (
     with_headings,
 )
 from fieldplay.trajectories.pose_errors import Errors, LengthErrors
-from fieldplay.trajectories.trajectories import Trajectory, travelled_from_positions
+from fieldplay.trajectories.trajectory import Trajectory, travelled_from_positions
+from fieldplay.trajectories.trajectory_errors import FusionError
 
 ROUND = (1.0, 2.0, 5.0)
 LEAST_LENGTH_M = 0.5

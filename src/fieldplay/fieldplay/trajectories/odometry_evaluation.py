@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import (
     JUMPED_BACK,
@@ -30,15 +30,15 @@ from fieldplay.messages.records import (
 )
 from fieldplay.trajectories.alignment import NONE
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluation_from_settings
-from fieldplay.trajectories.memory import (
+from fieldplay.trajectories.metric_summary import states_of_evaluation
+from fieldplay.trajectories.online import (
     LENGTHS_M,
     MOST_WAITING,
     PeriodReport,
     RunningEvaluation,
 )
 from fieldplay.trajectories.pose_topics import ROTATIONS, UNKNOWN_VARIANCE
-from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
-from fieldplay.trajectories.words import states_of_evaluation
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 
 ESTIMATE, TRUTH = "estimate", "truth"
 TYPES = {

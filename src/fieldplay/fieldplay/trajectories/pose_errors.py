@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.geometry.transforms import Array, transform_from_rotation
-from fieldplay.trajectories.pairs import PosePairs
+from fieldplay.trajectories.association import PosePairs
 
 Indices = NDArray[np.intp]
 ROUNDING_M = 1e-9  # a way that falls short of a length by less has that length

@@ -13,7 +13,7 @@ from fieldplay.messages.records import (
     Pose,
     Record,
 )
-from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
 
 PATH, FIX = "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 NO_FIX = 0  # a status below it
@@ -38,7 +38,7 @@ TYPES = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Way:
+class TopicTrajectory:
     """Where `child` was in `parent`, as a topic tells; a frame without a name is not known."""
 
     topic: str
@@ -71,13 +71,13 @@ class PoseRows:
             self.rows.append((record.stamp_ns, poses_of_record(record), position_std_of_record(record)))
             self.frames = frame, child_frame
 
-    def way(self) -> Way:
+    def way(self) -> TopicTrajectory:
         """All of it."""
         stamps = np.concatenate([np.zeros(0, np.int64), *(stamp_ns for stamp_ns, _, _ in self.rows)])
         rows = np.concatenate([np.zeros((0, 7)), *(values for _, values, _ in self.rows)])
         std_m = np.concatenate([np.zeros(0), *(std_m for _, _, std_m in self.rows)])
         trajectory = trajectory_from_rows(stamps, rows[:, :3], rows[:, 3:], std_m=std_m)
-        return Way(topic=self.topic, parent=self.frames[0], child=self.frames[1], trajectory=trajectory)
+        return TopicTrajectory(topic=self.topic, parent=self.frames[0], child=self.frames[1], trajectory=trajectory)
 
     def _fixes(self, record: Fix) -> Array:
         """East, north, up from the first fix."""

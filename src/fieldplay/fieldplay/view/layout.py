@@ -8,15 +8,15 @@ from typing import Any
 import rerun as rr
 import rerun.blueprint as rrb
 
-from fieldplay.core.config import config_folders
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.spec import build
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.message_batches import Topic
+from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.report.panels.signals import QUANTITIES
-from fieldplay.streams.picture_feeds import COMPRESSED, RAW
+from fieldplay.streams.image_topics import COMPRESSED, RAW
 from fieldplay.view.frame_tree import FrameTree
-from fieldplay.view.recording import DEFECTS, TIMELINE
+from fieldplay.view.rerun_stream import DEFECTS, TIMELINE
 
 FOLDER = "views"
 FIX, SCAN, DIAGNOSTICS = "sensor_msgs/msg/NavSatFix", "sensor_msgs/msg/LaserScan", "diagnostic_msgs/msg/DiagnosticArray"

@@ -8,11 +8,11 @@ import rerun as rr
 
 from fieldplay.core.errors import counted
 from fieldplay.datasets.registry import robot_file, spec_of_dataset
-from fieldplay.messages.batches import Topic, parts_of_lengths
+from fieldplay.messages.message_batches import Topic, parts_of_lengths
 from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
-from fieldplay.view.backlog import LiveMessage
 from fieldplay.view.layout import Layout, view_of
-from fieldplay.view.recording import Recording
+from fieldplay.view.receive_queue import LiveMessage
+from fieldplay.view.rerun_stream import Recording
 from fieldplay.view.robot import send_robot
 
 

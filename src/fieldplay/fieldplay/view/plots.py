@@ -6,7 +6,7 @@ import numpy as np
 import rerun as rr
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages import records
 from fieldplay.messages.records import Record
 from fieldplay.report.panels.joints import UNITS

@@ -11,7 +11,7 @@ from fieldplay.datasets.registry import robot_file
 from fieldplay.recording.archive_source import ArchiveSource
 from fieldplay.topics.selection import Selection
 from fieldplay.view.layout import Layout, view_of
-from fieldplay.view.recording import Recording, not_shown
+from fieldplay.view.rerun_stream import Recording, not_shown
 from fieldplay.view.robot import send_robot
 
 

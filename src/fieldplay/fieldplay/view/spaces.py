@@ -11,7 +11,7 @@ from fieldplay.core.colour_map import colour_map
 from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.messages import records
 from fieldplay.projection.points import points_from_scan
-from fieldplay.recording.transforms import LARGEST, LEAST_QUATERNION
+from fieldplay.recording.transform_source import LARGEST, LEAST_QUATERNION
 from fieldplay.view.entry import Entry, split
 
 ARROW_M = 0.5

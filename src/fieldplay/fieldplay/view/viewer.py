@@ -18,8 +18,8 @@ from urllib.parse import quote
 
 import rerun as rr
 
+from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import UsageError, UserError
-from fieldplay.core.outputs import whole
 from fieldplay.view.page import Page
 
 LOCAL = "127.0.0.1"

@@ -16,7 +16,7 @@ from fieldplay.bags.channels import Qos, channel_of_type
 from fieldplay.bags.mcap_writer import LARGE
 from fieldplay.bags.metadata import qos_text
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 from fieldplay.streams.payloads import PiecePayloads
 
 PREFIX = 31
@@ -64,7 +64,7 @@ def test_what_compression_would_not_make_smaller_is_stored_as_it_is(tmp_path: Pa
     assert breakup_chunk(chunk)[0].data == noise.tobytes()
 
 
-def test_chunks_have_checksums_except_plain_ones_with_pictures(tmp_path: Path) -> None:
+def test_chunks_have_checksums_except_plain_ones_with_images(tmp_path: Path) -> None:
     (plain,) = chunks_of(file_of(tmp_path / "plain", [100, 200]))
     assert plain.uncompressed_crc == zlib.crc32(plain.data)
     (pictures,) = chunks_of(file_of(tmp_path / "pictures", [100, LARGE]))

@@ -12,7 +12,7 @@ from fieldplay.bags.channels import (
 )
 from fieldplay.bags.metadata import information_text, metadata_text, topics_of_information
 from fieldplay.core.errors import BagError
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import RowPayloads
 
 FOREVER = {"sec": 9223372036, "nsec": 854775807}  # RMW_DURATION_INFINITE

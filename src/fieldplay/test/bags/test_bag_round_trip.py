@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.channels import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.messages import Messages, merged, messages_of_channel
+from fieldplay.streams.message_block import Messages, merged, messages_of_channel
 from fieldplay.streams.payloads import PiecePayloads, RowPayloads
 
 KINDS = [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")]

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from rosbags.rosbag2 import Reader
 
+from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.channels import channel_of_type
-from fieldplay.bags.reader import Ros2Bag
 from fieldplay.bags.writer import BagWriter, Split, StorageName
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import RowPayloads
 
 SIZE, COUNT = 100, 60

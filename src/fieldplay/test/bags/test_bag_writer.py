@@ -16,7 +16,7 @@ from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.mcap_writer import McapWriter
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError, UserError
-from fieldplay.streams.messages import Messages, messages_of_channel
+from fieldplay.streams.message_block import Messages, messages_of_channel
 from fieldplay.streams.payloads import RowPayloads
 
 STORAGES = ["mcap", "sqlite3"]
@@ -25,7 +25,7 @@ WRITE_UNTIL_KILLED = """
 import resource, sys
 import numpy as np
 from fieldplay.bags.channels import channel_of_type
-from fieldplay.streams.messages import messages_of_channel
+from fieldplay.streams.message_block import messages_of_channel
 from fieldplay.streams.payloads import RowPayloads
 from fieldplay.bags.writer import BagWriter
 path, storage, limit = sys.argv[1:]

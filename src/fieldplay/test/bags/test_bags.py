@@ -8,12 +8,12 @@ import pytest
 from rosbags.rosbag1 import Writer
 from rosbags.typesys import Stores, get_typestore
 
+from fieldplay.bags.bag_topics import HeaderTimeTopic, topic_in_time
 from fieldplay.bags.ros1 import Parts, Ros1Bag, parts_of_bag
-from fieldplay.bags.serialized import SerializedStream
+from fieldplay.bags.serialized_stream import SerializedStream
 from fieldplay.bags.topic_streams import TopicNumbers
-from fieldplay.bags.topics import ByHeader, topic_in_time
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.messages.columns import FieldNumbers
+from fieldplay.messages.message_columns import FieldNumbers
 from fieldplay.messages.records import Record, Temperature
 
 STORE = get_typestore(Stores.ROS1_NOETIC)
@@ -102,7 +102,7 @@ def test_a_bag_with_other_times_than_its_headers_is_read_by_these(tmp_path: Path
     notes: list[str] = []
     bag = bag_of(tmp_path / "a.bag", [30, 10, 20, 50, 40, 0], log_ns=START_NS + 10**15)
     topic = topic_in_time(bag, "/warmth", 4, notes.append)
-    assert isinstance(topic, ByHeader)
+    assert isinstance(topic, HeaderTimeTopic)
     assert rows_of(stream_of(topic)) == [(ms, ms) for ms in range(0, 60, 10)]
     assert topic.message(1, 1) == bag.topic("/warmth", 10).message(0, 3)
     assert len(notes) == 1 and "not those in its headers" in notes[0]

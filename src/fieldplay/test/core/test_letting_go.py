@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from fieldplay.core.ends import DONE, ExitTimer, letting_go
+from fieldplay.core.process_exit import DONE, ExitTimer, exit_deadline
 
 LAUNCHED = """
 import signal
-from fieldplay.core.ends import end_with_launch
+from fieldplay.core.process_exit import end_with_launch
 end_with_launch()
 print("begins", flush=True)
 signal.pause()
@@ -27,12 +27,12 @@ os.kill(os.getpid(), 9)
 
 STUCK = """
 from threading import Lock
-from fieldplay.core.ends import ExitTimer, letting_go
+from fieldplay.core.process_exit import ExitTimer, exit_deadline
 def wait_for_ever():
     lock = Lock()
     lock.acquire()
     lock.acquire()
-with letting_go(0.2):
+with exit_deadline(0.2):
     wait_for_ever()
 """
 
@@ -48,7 +48,7 @@ def test_an_end_that_does_not_come_is_told_and_ended() -> None:
 
 
 def test_an_error_on_its_way_is_not_told_as_well_done() -> None:
-    program = STUCK.replace("with letting_go", "try:\n    raise ValueError\nfinally:\n  with letting_go")
+    program = STUCK.replace("with exit_deadline", "try:\n    raise ValueError\nfinally:\n  with exit_deadline")
     ended = run(program.replace("    wait_for_ever()\n", "      wait_for_ever()\n"))
     assert (ended.returncode, "in wait_for_ever" in ended.stderr) == (1, True)
 
@@ -58,7 +58,7 @@ def test_an_end_in_the_middle_of_the_work_is_not_told_as_well_done() -> None:
 
 
 def test_where_the_system_has_no_timer_the_end_is_that_of_a_failure() -> None:
-    ended = run(STUCK.replace("with letting_go", "ExitTimer._create = lambda self: -1\nwith letting_go"))
+    ended = run(STUCK.replace("with exit_deadline", "ExitTimer._create = lambda self: -1\nwith exit_deadline"))
     assert ended.returncode == 1
     assert "in wait_for_ever" in ended.stderr
 
@@ -78,7 +78,7 @@ def test_what_fails_while_it_lets_go_lives_on(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: bounds.append("none"))
     monkeypatch.setattr(ExitTimer, "start", lambda timer, seconds: bounds.append(seconds))
     monkeypatch.setattr(ExitTimer, "stop", lambda timer: bounds.append("stopped"))
-    with pytest.raises(ValueError, match="no node"), letting_go(5.0):
+    with pytest.raises(ValueError, match="no node"), exit_deadline(5.0):
         raise ValueError("no node")
     assert bounds == [(5.0, False), 5.2, "stopped", "none"]
 

@@ -12,7 +12,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.row_files import (
     Fraction,
     cloud_stream,
-    picture_stream,
+    image_stream,
     shares_a_second,
     stamps_from_names,
     timed_files,
@@ -20,7 +20,7 @@ from fieldplay.datasets.row_files import (
 from fieldplay.datasets.spec import DatasetSpec, RowFiles
 from fieldplay.io.containers import open_files
 from fieldplay.messages.records import Clouds, Pictures
-from fieldplay.streams.streams import FileStream
+from fieldplay.streams.stream import FileStream
 
 START = 1656931512
 S = 10**9
@@ -99,7 +99,7 @@ def test_a_stream_loads_its_files_in_the_order_of_time_when_asked(archive: Archi
     for name in names:
         (archive.root / name).write_bytes(name.encode())
     with open_files(archive.root, archive.defects) as files:
-        stream = picture_stream(files, names, np.array([2, 0, 1]) * S)
+        stream = image_stream(files, names, np.array([2, 0, 1]) * S)
         pictures = stream.load(0)
         assert isinstance(pictures, Pictures)
         assert pictures.stamp_ns.tolist() == [0, S, 2 * S]

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fieldplay.dust.classify import Integrity, filtered_ranges, integrity_from_scans
+from fieldplay.dust.dust_settings import IntegritySettings, integrity_from_settings
 from fieldplay.dust.outcomes import (
     IN_FRONT,
     ISOLATED,
@@ -19,8 +21,6 @@ from fieldplay.dust.radar import (
     no_views,
 )
 from fieldplay.dust.scans import Flags, Scans
-from fieldplay.dust.settings import IntegritySettings, integrity_from_settings
-from fieldplay.dust.verdicts import Integrity, filtered_ranges, integrity_from_scans
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 
 SETTINGS = IntegritySettings()

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from fieldplay.dust.dust_fraction import shares_of_counts, verdict_of_shares
+from fieldplay.dust.dust_settings import IntegritySettings
 from fieldplay.dust.outcomes import OUTCOMES
 from fieldplay.dust.radar import (
     BINS,
@@ -13,13 +15,6 @@ from fieldplay.dust.radar import (
     no_views,
     seen_by_radar,
 )
-from fieldplay.dust.return_memory import (
-    STEADY,
-    UNKNOWN,
-    UNSTEADY,
-    often_there,
-    steadiness,
-)
 from fieldplay.dust.scans import (
     Scans,
     before,
@@ -27,8 +22,13 @@ from fieldplay.dust.scans import (
     joined,
     scans_from_messages,
 )
-from fieldplay.dust.settings import IntegritySettings
-from fieldplay.dust.shares import shares_of_counts, verdict_of_shares
+from fieldplay.dust.temporal_consistency import (
+    STEADY,
+    UNKNOWN,
+    UNSTEADY,
+    often_there,
+    steadiness,
+)
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Array
 
 SETTINGS = IntegritySettings()

@@ -61,7 +61,7 @@ class Watched(io.BytesIO):
         {"rowsperstrip": 7, "compression": "lzma"},
     ],
 )
-def test_any_rows_and_columns_are_those_of_the_picture(options: dict[str, Any]) -> None:
+def test_any_rows_and_columns_are_those_of_the_image(options: dict[str, Any]) -> None:
     values = heights()
     with open_raster(written(values, **options)) as raster:
         assert (raster.rows, raster.columns) == SHAPE

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io import containers
-from fieldplay.io import names as names_module
+from fieldplay.io import file_names as names_module
 from fieldplay.io.containers import FolderFiles, ZipFiles
-from fieldplay.io.names import NameTable, folders_of, last_part
-from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.io.file_names import NameTable, folders_of, last_part
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 
 PICTURES = 3000
@@ -63,7 +63,7 @@ def many(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return folder
 
 
-def test_pictures_are_not_looked_at_before_their_time_and_their_names_are_listed_once(
+def test_images_are_not_looked_at_before_their_time_and_their_names_are_listed_once(
     many: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts: Counter[str] = Counter()
@@ -73,7 +73,7 @@ def test_pictures_are_not_looked_at_before_their_time_and_their_names_are_listed
         for method in ("open", "read", "size"):
             count_calls(monkeypatch, counts, kind, method)
     with open_dataset(many) as archive:
-        feeds = feeds_of_archive(archive, Selection())
+        feeds = archive_topic_streams(archive, Selection())
         assert sum(span.count for stream in archive.streams.values() for span in stream.spans) == PICTURES
         assert feeds
     assert +counts == {"scandir" if many.is_dir() else "ZipDirectory": 1}

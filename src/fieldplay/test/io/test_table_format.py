@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.dialect import Dialect
+from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.table_format import (
     ExpectedUnit,
     TableSpec,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.io import scratch, table
+from fieldplay.io import spill_file, table
 from fieldplay.io.containers import open_files
-from fieldplay.io.rows import KeptRows, TableRows
+from fieldplay.io.row_cache import RowCache, TableRows
 from fieldplay.io.table import Table
 from fieldplay.io.table_format import TableSpec
 
@@ -42,7 +42,7 @@ class Opened:
         (self.path / "a.csv").write_text(text)
 
     def table(
-        self, text: str | None = None, *, zipped: bool = False, kept: KeptRows | None = None
+        self, text: str | None = None, *, zipped: bool = False, kept: RowCache | None = None
     ) -> tuple[Table, list[Defect]]:
         if text is not None:
             self.write(text, zipped=zipped)
@@ -190,7 +190,7 @@ def test_rows_that_memory_has_no_room_for_come_back_from_a_file_as_they_were(ope
     values = numbers.split(",") * 400
     text = "".join(f"{START + row}.125,{value}\n" for row, value in enumerate(values))
     held, defects = opened.table(text)
-    kept = KeptRows(most_held=2000)
+    kept = RowCache(most_held=2000)
     table, _ = opened.table(kept=kept)
     for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
         assert rows.dialect == wanted.dialect
@@ -209,11 +209,11 @@ def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow
 ) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()
-    monkeypatch.setattr(scratch, "scratch_folder", lambda: str(folder))
+    monkeypatch.setattr(spill_file, "scratch_folder", lambda: str(folder))
     sizes = []
     for number in ("1.5", "0.1"):
         opened.write_again("".join(f"{START + row},{number}\n" for row in range(1000)))
-        kept = KeptRows(most_held=0)
+        kept = RowCache(most_held=0)
         opened.table(kept=kept)
         sizes.append(kept.file.size)
     assert list(folder.iterdir()) == []
@@ -223,11 +223,11 @@ def test_the_file_of_rows_has_no_name_and_takes_half_as_much_where_numbers_allow
 def test_rows_that_there_is_no_room_for_are_parsed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     held, _ = opened.table(text_of([*range(200), 150, *range(200, 300)]))
     for problem in ("no room", "no folder"):
-        kept = KeptRows(most_held=1000)
+        kept = RowCache(most_held=1000)
         if problem == "no room":
-            kept.file = scratch.ScratchFile(share=0)
+            kept.file = spill_file.ScratchFile(share=0)
         else:
-            monkeypatch.setattr(scratch, "scratch_folder", lambda: "/nowhere")
+            monkeypatch.setattr(spill_file, "scratch_folder", lambda: "/nowhere")
         table, _ = opened.table(kept=kept)
         for rows, wanted in zip(rows_of(table), rows_of(held), strict=True):
             assert rows["x"].tolist() == wanted["x"].tolist()

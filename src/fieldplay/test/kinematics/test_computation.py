@@ -8,12 +8,12 @@ import pytest
 from fieldplay.kinematics.computation import (
     JUMPED_BACK,
     Computation,
+    ExactTimeSync,
     FrameNames,
+    LatchedValue,
     Made,
     Output,
-    Pairs,
     Setting,
-    States,
 )
 from fieldplay.messages.records import (
     Clouds,
@@ -40,7 +40,7 @@ def stamps_of(pairs: list[tuple[Any, Any]]) -> list[tuple[list[int], list[int]]]
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_rows_of_one_time_belong_together_whichever_come_first(side: int) -> None:
-    pairs = Pairs()
+    pairs = ExactTimeSync()
     assert pairs.add(side, joints(1, 2, 3)) == []
     ((one, other),) = pairs.add(1 - side, joints(2, 3, 4))
     assert (one.stamp_ns.tolist(), other.position[:, 0].tolist()) == ([2, 3], [2.0, 3.0])
@@ -48,7 +48,7 @@ def test_rows_of_one_time_belong_together_whichever_come_first(side: int) -> Non
 
 
 def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> None:
-    pairs = Pairs()
+    pairs = ExactTimeSync()
     for stamp in (1, 2, 3):
         assert pairs.add(0, joints(stamp)) == []
     assert stamps_of(pairs.add(1, joints(1, 3))) == [([1], [1]), ([3], [3])]
@@ -56,7 +56,7 @@ def test_a_row_completes_pairs_with_each_of_those_that_wait_in_their_order() -> 
 
 
 def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> None:
-    pairs, met = Pairs(), []
+    pairs, met = ExactTimeSync(), []
     heard = [(0, 1), (0, 2), (0, 3), (1, 3), (0, 8), (0, 9), (0, 1), (1, 8), (1, 9), (1, 1), (1, 2), (0, 2)]
     for side, stamp in heard:  # the first heard of the second is 3
         met += [one.stamp_ns[0] for one, _ in pairs.add(side, joints(stamp))]
@@ -64,7 +64,7 @@ def test_what_missed_its_like_in_one_round_does_not_meet_it_in_the_next() -> Non
 
 
 def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgotten() -> None:
-    pairs = Pairs()
+    pairs = ExactTimeSync()
     for stamp in range(600):
         pairs.add(0, joints(stamp))
     assert pairs.add(1, joints(99)) == [] and stamps_of(pairs.add(1, joints(100))) == [([100], [100])]
@@ -75,7 +75,7 @@ def test_only_so_many_rows_wait_unless_they_come_at_once_and_none_that_are_forgo
 
 
 def test_a_state_holds_for_what_leaves_after_it() -> None:
-    states = States()
+    states = LatchedValue()
     states.hear(Code(stamp_ns=np.array([10, 20]), code=np.array([1, 2], np.uint8)))
     states.hear(Code(stamp_ns=np.array([0]), order_ns=np.array([15]), code=np.array([7], np.uint8)))
     places = states.places(np.array([9, 10, 14, 15, 20, 99]))
@@ -86,7 +86,7 @@ def test_a_state_holds_for_what_leaves_after_it() -> None:
 
 
 def test_lists_of_several_lengths_may_be_states() -> None:
-    states = States()
+    states = LatchedValue()
     for count in (2, 3):
         states.hear(Values(stamp_ns=np.array([count]), values=np.ones((1, count))))
     assert [len(value) for value in states.values] == [2, 3]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fieldplay.kinematics.planar_odometry import reckoned
+from fieldplay.kinematics.planar_odometry import integrate_odometry
 
 DRAW = np.random.default_rng(3)
 STAMPS = np.cumsum(DRAW.integers(5_000_000, 40_000_000, 400))
@@ -11,18 +11,18 @@ COVARIANCES = np.array([np.diag(DRAW.uniform(0.001, 0.02, 3)) for _ in range(400
 
 def test_a_constant_twist_drives_an_exact_arc_whatever_the_steps() -> None:
     twists = np.tile([0.5, 0.0, 0.25], (len(STAMPS), 1))
-    poses = reckoned(None, STAMPS, twists, COVARIANCES).poses
+    poses = integrate_odometry(None, STAMPS, twists, COVARIANCES).poses
     turned = 0.25 * (STAMPS - STAMPS[0]) / 1e9
     expected = np.stack([2 * np.sin(turned), 2 * (1 - np.cos(turned)), turned], axis=-1)
     np.testing.assert_allclose(poses, expected, atol=1e-9)
 
 
 def test_row_by_row_gives_what_the_batch_gives() -> None:
-    batch = reckoned(None, STAMPS, TWISTS, COVARIANCES)
+    batch = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES)
     state, poses, covariances = None, [], []
     for row in range(len(STAMPS)):
         part = slice(row, row + 1)
-        one = reckoned(state, STAMPS[part], TWISTS[part], COVARIANCES[part])
+        one = integrate_odometry(state, STAMPS[part], TWISTS[part], COVARIANCES[part])
         poses.append(one.poses[0])
         covariances.append(one.covariances[0])
         state = one.last
@@ -47,16 +47,16 @@ def test_the_covariance_is_that_of_many_noisy_drives() -> None:
             )
         ends.append(pose)
     expected = np.cov(np.array(ends).T)
-    found = reckoned(None, STAMPS, TWISTS, COVARIANCES).covariances[-1]
+    found = integrate_odometry(None, STAMPS, TWISTS, COVARIANCES).covariances[-1]
     np.testing.assert_allclose(np.sqrt(np.diag(found)), np.sqrt(np.diag(expected)), rtol=0.1)
 
 
 def test_the_first_row_is_the_origin_and_certain() -> None:
-    first = reckoned(None, STAMPS[:1], TWISTS[:1], COVARIANCES[:1])
+    first = integrate_odometry(None, STAMPS[:1], TWISTS[:1], COVARIANCES[:1])
     assert first.poses.tolist() == [[0, 0, 0]]
     assert first.covariances.tolist() == [np.zeros((3, 3)).tolist()]
 
 
 def test_times_that_run_back_are_refused() -> None:
     with pytest.raises(ValueError, match="run back"):
-        reckoned(None, STAMPS[::-1], TWISTS, COVARIANCES)
+        integrate_odometry(None, STAMPS[::-1], TWISTS, COVARIANCES)

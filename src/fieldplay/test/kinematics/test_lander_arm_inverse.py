@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from fieldplay.kinematics.lander_arm import approach_angle, lander_arm_from_settings
-from fieldplay.kinematics.lander_arm_closed import (
+from fieldplay.kinematics.insight_arm import approach_angle, lander_arm_from_settings
+from fieldplay.kinematics.insight_arm_inverse import (
     Elbow,
     joints_from_tool,
     nearest_turns,
     tool_place_from_joints,
     within_limits,
 )
-from fieldplay.kinematics.lander_arm_settings import HANGING, RIGID
+from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID
 from fieldplay_testing.lander_arm_settings import arm_settings, described
 
 ARM = lander_arm_from_settings(arm_settings())

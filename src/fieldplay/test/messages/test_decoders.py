@@ -8,15 +8,15 @@ import pytest
 from rosbags.typesys.stores.ros2_jazzy import sensor_msgs__msg__PointField as PointField
 
 from fieldplay.messages import records
-from fieldplay.messages.batches import Part, parts_of_lengths
+from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.decoders import DECODERS, MARKERS
 from fieldplay.messages.encoders import ENCODERS
-from fieldplay.messages.layout import typestore
+from fieldplay.messages.message_batches import Part, parts_of_lengths
 from fieldplay.messages.record_decoder import CLOUD, RecordDecoder
 from fieldplay.messages.records import Record, _shapes
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.feed import messages_of_record
-from fieldplay.streams.paths import PATH
+from fieldplay.streams.path_messages import PATH
+from fieldplay.streams.topic_stream import messages_of_record
 from fieldplay_testing.message_bytes import bytes_of_payloads
 
 ROWS = 5

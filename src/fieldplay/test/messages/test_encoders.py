@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from fieldplay.messages import records
+from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.encoders import encode, parts_of_one_size
-from fieldplay.messages.layout import typestore
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.feed import feed_of_numbers
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_stream import feed_of_numbers
 
 STAMPS = np.arange(3, dtype=np.int64)
 FIX, TWIST = "sensor_msgs/msg/NavSatFix", "geometry_msgs/msg/TwistStamped"

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.picture_files import (
+from fieldplay.messages.image_headers import (
     Picture,
     has_whole_chunks,
-    picture_from_bytes,
-    whole_picture,
+    image_from_bytes,
+    whole_image,
 )
-from fieldplay.messages.picture_pixels import decoded, pixels_from_file
+from fieldplay.messages.image_pixels import decoded, pixels_from_file
 
 HEIGHT, WIDTH = 37, 53
 DRAW = np.random.default_rng(5)
@@ -57,10 +57,10 @@ EACH = pytest.mark.parametrize("name", SAMPLES)
 JPEGS = pytest.mark.parametrize("name", [name for name in SAMPLES if name.startswith("jpeg")])
 
 
-def fault_of_picture(data: bytes) -> str | None:
+def fault_of_image(data: bytes) -> str | None:
     """What is wrong with a picture file; of a whole one, its header says the same alone."""
     try:
-        assert whole_picture(data) == picture_from_bytes(data)
+        assert whole_image(data) == image_from_bytes(data)
     except ArchiveError as error:
         return str(error)
     return None
@@ -75,69 +75,69 @@ def with_thumbnail(data: bytes) -> bytes:
 @EACH
 def test_size_and_kind_are_read_from_the_header(name: str) -> None:
     sample = SAMPLES[name]
-    assert picture_from_bytes(sample.data) == Picture(
+    assert image_from_bytes(sample.data) == Picture(
         format=sample.format, width=WIDTH, height=HEIGHT, channels=sample.channels, bits=sample.bits
     )
 
 
 @EACH
-def test_a_whole_picture_has_no_fault(name: str) -> None:
-    assert fault_of_picture(SAMPLES[name].data) is None
+def test_a_whole_image_has_no_fault(name: str) -> None:
+    assert fault_of_image(SAMPLES[name].data) is None
 
 
 @EACH
 @given(fraction=st.floats(0, 1, exclude_max=True))
-def test_a_picture_cut_off_anywhere_is_a_fault(name: str, fraction: float) -> None:
+def test_a_image_cut_off_anywhere_is_a_fault(name: str, fraction: float) -> None:
     data = SAMPLES[name].data
-    assert "expected" in (fault_of_picture(data[: int(fraction * len(data))]) or "")
+    assert "expected" in (fault_of_image(data[: int(fraction * len(data))]) or "")
 
 
 @EACH
-def test_a_picture_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> None:
+def test_a_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> None:
     data = SAMPLES[name].data
     for cut in (*range(200), *range(len(data) - 200, len(data))):
-        assert fault_of_picture(data[:cut]) is not None
+        assert fault_of_image(data[:cut]) is not None
 
 
 @EACH
 @pytest.mark.parametrize("junk", [b"\0" * 5000, b"\xff" * 50, b"\xff\xd9", b"junk", b"\xff\xd8\xff\xe0"])
-def test_what_follows_the_end_of_a_picture_is_no_fault(name: str, junk: bytes) -> None:
-    assert fault_of_picture(SAMPLES[name].data + junk) is None
+def test_what_follows_the_end_of_a_image_is_no_fault(name: str, junk: bytes) -> None:
+    assert fault_of_image(SAMPLES[name].data + junk) is None
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if not name.startswith("bmp")])
-def test_a_picture_whose_second_half_is_zeros_is_a_fault(name: str) -> None:
+def test_a_image_whose_second_half_is_zeros_is_a_fault(name: str) -> None:
     data = SAMPLES[name].data
     half = len(data) // 2
-    assert fault_of_picture(data[:half] + bytes(len(data) - half)) is not None
+    assert fault_of_image(data[:half] + bytes(len(data) - half)) is not None
 
 
 @JPEGS
-def test_a_thumbnail_does_not_pass_for_the_picture(name: str) -> None:
+def test_a_thumbnail_does_not_pass_for_the_image(name: str) -> None:
     data = with_thumbnail(SAMPLES[name].data)
-    assert (picture_from_bytes(data).width, picture_from_bytes(data).height) == (WIDTH, HEIGHT)
-    assert fault_of_picture(data) is None
+    assert (image_from_bytes(data).width, image_from_bytes(data).height) == (WIDTH, HEIGHT)
+    assert fault_of_image(data) is None
     for cut in range(0, len(data), 7):
-        assert fault_of_picture(data[:cut]) is not None
+        assert fault_of_image(data[:cut]) is not None
 
 
 def test_the_header_is_read_from_the_first_bytes_alone() -> None:
     for name, size in (("jpeg", 500), ("png", 40), ("bmp", 60)):
-        assert picture_from_bytes(SAMPLES[name].data[:size]).width == WIDTH
+        assert image_from_bytes(SAMPLES[name].data[:size]).width == WIDTH
 
 
 def test_fill_bytes_before_markers_are_passed_over() -> None:
     data = SAMPLES["jpeg"].data
     filled = data[:2] + b"\xff\xff" + data[2:-2] + b"\xff\xff\xff" + data[-2:]
-    assert picture_from_bytes(filled).width == WIDTH
-    assert fault_of_picture(filled) is None
+    assert image_from_bytes(filled).width == WIDTH
+    assert fault_of_image(filled) is None
 
 
 @pytest.mark.parametrize("marker", [b"\xff\x01", b"\xff\xbf", b"\xff\xd8"])
 def test_a_marker_that_cannot_stand_among_the_pixels_is_a_fault(marker: bytes) -> None:
     data = SAMPLES["jpeg"].data
     begin = len(data) // 2
-    fault = fault_of_picture(data[:begin] + marker + data[begin + 2 :])
+    fault = fault_of_image(data[:begin] + marker + data[begin + 2 :])
     assert fault == f"byte {begin}: expected a JPEG marker, got {marker.hex().upper()}"
 
 
@@ -157,11 +157,11 @@ def test_a_marker_that_cannot_stand_among_the_pixels_is_a_fault(marker: bytes) -
         (b"\x89PNG\r\n\x1a\n\0\0\0\1IDAT", "expected a PNG to begin with IHDR of 13 bytes, got b'IDAT' of 1"),
     ],
 )
-def test_what_is_no_picture_is_explained(data: bytes, message: str) -> None:
-    assert fault_of_picture(data) == message
+def test_what_is_no_image_is_explained(data: bytes, message: str) -> None:
+    assert fault_of_image(data) == message
     if "before any" not in message:
         with pytest.raises(ArchiveError, match=message.replace("(", r"\(")):
-            picture_from_bytes(data)
+            image_from_bytes(data)
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:
@@ -177,28 +177,28 @@ def png_of(*, colour: int, bits: int, pixels: bool = True) -> bytes:
 
 def test_a_png_palette_counts_as_its_colours() -> None:
     data = png_of(colour=3, bits=1)
-    assert picture_from_bytes(data) == Picture(format="png", width=2, height=1, channels=3, bits=8)
-    assert fault_of_picture(data) is None
+    assert image_from_bytes(data) == Picture(format="png", width=2, height=1, channels=3, bits=8)
+    assert fault_of_image(data) is None
 
 
 def test_a_png_of_no_known_colour_or_without_pixels_is_a_fault() -> None:
-    assert fault_of_picture(png_of(colour=5, bits=8)) == "expected a PNG colour type of 0, 2, 3, 4, 6, got 5"
-    assert fault_of_picture(png_of(colour=0, bits=8, pixels=False)) == "expected a PNG with pixels, got none"
+    assert fault_of_image(png_of(colour=5, bits=8)) == "expected a PNG colour type of 0, 2, 3, 4, 6, got 5"
+    assert fault_of_image(png_of(colour=0, bits=8, pixels=False)) == "expected a PNG with pixels, got none"
 
 
 @given(place=st.integers(8, len(SAMPLES["png"].data) - 1), change=st.integers(1, 255))
 def test_any_changed_byte_of_a_png_is_a_fault(place: int, change: int) -> None:
     data = bytearray(SAMPLES["png"].data)
     data[place] ^= change
-    assert fault_of_picture(bytes(data)) is not None
+    assert fault_of_image(bytes(data)) is not None
 
 
 @given(name=st.sampled_from(sorted(SAMPLES)), data=st.data())
-def test_any_changed_bytes_are_a_picture_or_a_fault_and_never_a_crash(name: str, data: st.DataObject) -> None:
+def test_any_changed_bytes_are_a_image_or_a_fault_and_never_a_crash(name: str, data: st.DataObject) -> None:
     changed = bytearray(SAMPLES[name].data)
     for place in data.draw(st.lists(st.integers(0, 800), max_size=5)):
         changed[min(place, len(changed) - 1)] = data.draw(st.integers(0, 255))
-    fault = fault_of_picture(bytes(changed))
+    fault = fault_of_image(bytes(changed))
     assert fault is None or "expected" in fault
 
 
@@ -211,26 +211,26 @@ def test_a_bmp_of_any_depth_is_as_long_as_its_rows(bits: int, height: int) -> No
     head += struct.pack("<IiiHHIIiiII", 40, 5, height, 1, bits, 0, 0, 0, 0, 0, 0)
     whole = head + palette + bytes(3 * row)
     channels = {8: 1, 32: 4}.get(bits, 3)
-    assert picture_from_bytes(whole) == Picture(format="bmp", width=5, height=3, channels=channels, bits=8)
-    assert fault_of_picture(whole) is None
-    assert fault_of_picture(whole[:-1]) == f"expected a picture of {len(whole)} bytes or more, got {len(whole) - 1}"
+    assert image_from_bytes(whole) == Picture(format="bmp", width=5, height=3, channels=channels, bits=8)
+    assert fault_of_image(whole) is None
+    assert fault_of_image(whole[:-1]) == f"expected a picture of {len(whole)} bytes or more, got {len(whole) - 1}"
 
 
 def test_an_old_and_a_compressed_bmp_are_measured_by_their_headers() -> None:
     old = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 26) + struct.pack("<IHHHH", 12, 2, 2, 1, 24) + bytes(16)
-    assert fault_of_picture(old) is None
-    assert fault_of_picture(old[:-1]) is not None
+    assert fault_of_image(old) is None
+    assert fault_of_image(old[:-1]) is not None
     head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 58)
     runs = head + struct.pack("<IiiHHIIiiII", 40, 9, 9, 1, 8, 1, 4, 0, 0, 1, 0) + bytes(4) + b"\x09\0\0\1"
-    assert fault_of_picture(runs) is None
-    assert fault_of_picture(runs[:-1]) is not None
+    assert fault_of_image(runs) is None
+    assert fault_of_image(runs[:-1]) is not None
 
 
 def test_a_bmp_with_an_unknown_header_is_a_fault() -> None:
     head = struct.pack("<2sIHHI", b"BM", 0, 0, 0, 54)
-    assert fault_of_picture(head + struct.pack("<I", 13)) == "expected a BMP header of 12, 40 or more bytes, got 13"
+    assert fault_of_image(head + struct.pack("<I", 13)) == "expected a BMP header of 12, 40 or more bytes, got 13"
     odd = head + struct.pack("<IiiHHII", 40, 5, 3, 1, 7, 0, 0)
-    assert fault_of_picture(odd) == "expected BMP pixels of 1, 2, 4, 8, 16, 24, 32 bits, got 7"
+    assert fault_of_image(odd) == "expected BMP pixels of 1, 2, 4, 8, 16, 24, 32 bits, got 7"
 
 
 def resized_png(width: int, height: int) -> bytes:
@@ -241,7 +241,7 @@ def resized_png(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
-def test_a_picture_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
+def test_a_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
     assert decoded(resized_png(*size)) is None
     with pytest.raises(ArchiveError, match="do not decode as a picture"):
         pixels_from_file(resized_png(*size))

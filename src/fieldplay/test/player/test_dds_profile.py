@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fieldplay.core.config import config_folders
+from fieldplay.core.resources import config_folders
 from fieldplay.player import dds_profile
 from fieldplay.player.dds_profile import use_profile
 

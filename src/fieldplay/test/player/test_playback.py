@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from fieldplay.player.read_ahead import Gap
-from fieldplay.player.works import DueMessage
+from fieldplay.player.message_source import DueMessage
+from fieldplay.player.read_ahead import ReadState
 from fieldplay_testing.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
 
 PATIENCE_S = 30.0
@@ -332,7 +332,7 @@ def test_a_fault_of_the_reading_comes_out() -> None:
     stage = Stage()
 
     class Broken(ListReader):
-        def peek(self) -> DueMessage | Gap:
+        def peek(self) -> DueMessage | ReadState:
             raise OSError("the disk is gone")
 
     stage.playback._open_reader = lambda first: Broken([])

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from fieldplay.player.works import DueMessage
+from fieldplay.player.message_source import DueMessage
 from fieldplay_testing.playback_stage import ARCHIVE, MS, Stage
 
 
 def stage_on_the_truth(**options: Any) -> Stage:
     """What stands holds the place at which playing went on, of which the first 100 ms are one."""
     return Stage(
-        anchored=lambda ns: [
+        static_tf_at=lambda ns: [
             DueMessage(0, ARCHIVE, b"static" if ns < ARCHIVE + 100 * MS else b"at %d" % ((ns - ARCHIVE) // MS))
         ],
         **options,

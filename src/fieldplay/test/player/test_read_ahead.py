@@ -13,39 +13,39 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay.messages.clouds import CLOUD
+from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.records import Record
+from fieldplay.player.message_source import (
+    DueMessage,
+    LazyMessage,
+    Work,
+    works,
+)
 from fieldplay.player.read_ahead import (
     AHEAD_NS,
     OVERHEAD,
     Check,
-    Gap,
     ReadAhead,
+    ReadState,
     Workers,
     _Pending,
 )
-from fieldplay.player.works import (
-    DueMessage,
-    Heavy,
-    Work,
-    works,
-)
-from fieldplay.streams.feed import (
-    Feed,
+from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_stream import (
     RowMessages,
     SingleMessages,
     SpanMessages,
+    TopicStream,
 )
-from fieldplay.streams.payloads import PiecePayloads
-from fieldplay.streams.streams import Span
 
 PATIENCE_S = 60.0
 
 
-def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | Gap:
+def next_message(workers: Workers, reader: ReadAhead) -> DueMessage | ReadState:
     """What comes next, waited for."""
     with workers.changed:
-        while (ahead := reader.peek()) is Gap.WAITING:
+        while (ahead := reader.peek()) is ReadState.WAITING:
             assert workers.changed.wait(PATIENCE_S), "nothing comes"
         if isinstance(ahead, DueMessage):
             reader.take(1)
@@ -79,13 +79,13 @@ def test_messages_come_in_order_though_the_first_is_made_last() -> None:
         return b"quick"
 
     with Workers(limit=10**6, makers=2) as workers:
-        reader = workers.open(opener(Heavy(1, 1, slow), light(2), Heavy(1, 3, quick)))
+        reader = workers.open(opener(LazyMessage(1, 1, slow), light(2), LazyMessage(1, 3, quick)))
         assert [message.data for message in all_messages(workers, reader)] == [b"slow", bytes(10), b"quick"]
 
 
 def test_a_row_that_gives_nothing_is_a_message_without_data() -> None:
     with Workers(limit=10**6) as workers:
-        reader = workers.open(opener(Heavy(1, 1, lambda: None)))
+        reader = workers.open(opener(LazyMessage(1, 1, lambda: None)))
         assert all_messages(workers, reader) == [DueMessage(1, 1, None)]
 
 
@@ -96,7 +96,7 @@ def test_no_more_lies_ready_than_the_limit(heavy: bool) -> None:
 
     def produce(check: Check) -> Iterator[Work]:
         for stamp in range(200):
-            yield Heavy(0, stamp, lambda: bytes(size)) if heavy else light(stamp, size)
+            yield LazyMessage(0, stamp, lambda: bytes(size)) if heavy else light(stamp, size)
 
     with Workers(limit=limit, makers=2) as workers:
         reader = workers.open(produce)
@@ -153,7 +153,7 @@ def test_a_second_of_playing_lies_ready_at_any_rate() -> None:
 
 def test_a_message_larger_than_the_limit_passes() -> None:
     with Workers(limit=1_000) as workers:
-        made: list[Work] = [light(1), Heavy(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
+        made: list[Work] = [light(1), LazyMessage(1, 2, lambda: bytes(50_000)), light(3, 70_000), light(4)]
         reader = workers.open(opener(*made))
         sizes = [len(message.data or b"") for message in all_messages(workers, reader)]
     assert sizes == [10, 50_000, 70_000, 10]
@@ -176,7 +176,7 @@ def test_a_fault_of_a_worker_comes_in_its_place() -> None:
         raise ValueError("no picture")
 
     with Workers(limit=1_000) as workers:
-        reader = workers.open(opener(light(1), Heavy(1, 2, broken), light(3)))
+        reader = workers.open(opener(light(1), LazyMessage(1, 2, broken), light(3)))
         assert isinstance(next_message(workers, reader), DueMessage)
         with pytest.raises(ValueError, match="no picture"):
             next_message(workers, reader)
@@ -232,7 +232,7 @@ def test_another_reading_begins_while_a_worker_of_the_last_is_at_it() -> None:
         return b"old"
 
     with Workers(limit=10**6, makers=2) as workers:
-        first = workers.open(opener(Heavy(1, 1, slow), Heavy(1, 2, slow)))
+        first = workers.open(opener(LazyMessage(1, 1, slow), LazyMessage(1, 2, slow)))
         first.close()
         second = workers.open(opener(light(5)))
         assert [message.stamp_ns for message in all_messages(workers, second)] == [5]
@@ -243,7 +243,7 @@ def test_many_changes_of_place_end_in_time() -> None:
     def produce(check: Check) -> Iterator[Work]:
         for stamp in range(1_000):
             check()
-            yield Heavy(0, stamp, lambda: bytes(100)) if stamp % 3 else light(stamp, 100)
+            yield LazyMessage(0, stamp, lambda: bytes(100)) if stamp % 3 else light(stamp, 100)
 
     def change_place() -> int:
         count = 0
@@ -259,11 +259,13 @@ def test_many_changes_of_place_end_in_time() -> None:
         assert pool.submit(change_place).result(PATIENCE_S) == sum(range(50))
 
 
-def feed_of(topic: str, spans: list[Span], load: Callable[[int], tuple[NDArray[np.int64], Any]], **more: bool) -> Feed:
+def feed_of(
+    topic: str, spans: list[Span], load: Callable[[int], tuple[NDArray[np.int64], Any]], **more: bool
+) -> TopicStream:
     """A feed by the times of its spans and their messages."""
     rows = {index: load(index) for index in range(len(spans))}
     made = {id(stamps): messages for stamps, messages in rows.values()}
-    return Feed(
+    return TopicStream(
         topic=topic,
         msgtype="",
         spans=spans,
@@ -273,7 +275,7 @@ def feed_of(topic: str, spans: list[Span], load: Callable[[int], tuple[NDArray[n
     )
 
 
-def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> Feed:
+def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> TopicStream:
     """Light messages: the stamp as text, padded to a width of its own."""
     width = 4 + len(topic)
 
@@ -285,7 +287,7 @@ def rows_feed(topic: str, spans: list[list[int]], *, standing: bool = False) -> 
     return feed_of(topic, made, load, latched=standing, standing=standing)
 
 
-def single_feed(topic: str, stamps: list[int], bad: set[int]) -> Feed:
+def single_feed(topic: str, stamps: list[int], bad: set[int]) -> TopicStream:
     def load(_: int) -> tuple[NDArray[np.int64], SpanMessages]:
         def make(row: int) -> tuple[bytes, bytes] | None:
             return None if stamps[row] in bad else (b"heavy ", b"%d" % stamps[row])
@@ -333,7 +335,9 @@ def test_what_is_taken_is_let_go_at_once_without_a_search_for_rings() -> None:
     gc.disable()
     try:
         with Workers(limit=10**6) as workers:
-            reader = workers.open(opener(*(Heavy(1, n, partial(bytes.upper, mark)) for n, mark in enumerate(marks))))
+            reader = workers.open(
+                opener(*(LazyMessage(1, n, partial(bytes.upper, mark)) for n, mark in enumerate(marks)))
+            )
             for _ in marks:
                 next_message(workers, reader)
             kept = [item for item in gc.get_objects() if isinstance(item, _Pending)]

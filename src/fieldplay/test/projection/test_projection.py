@@ -15,7 +15,7 @@ from fieldplay.messages.records import Record, Temperature
 from fieldplay.projection.choice import nearest_rows
 from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
 from fieldplay.projection.projection import overlay_parameters
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 BEGIN_NS = 1_224_050_945_437_000_000
 STILL = [0.0, 0, 0, 0, 0, 0, 1]

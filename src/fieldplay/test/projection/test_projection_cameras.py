@@ -121,7 +121,7 @@ def test_points_that_are_no_numbers_are_not_seen() -> None:
     assert found.is_visible.tolist() == [False, False, True]
 
 
-def test_the_picture_ends_half_a_pixel_beyond_the_centres_of_its_outer_pixels() -> None:
+def test_the_image_ends_half_a_pixel_beyond_the_centres_of_its_outer_pixels() -> None:
     camera = camera_from_numbers([1, 0, 0, 0, 1, 0, 0, 0, 1], [], "plumb_bob", width=4, height=3)
     columns, rows = [-0.6, -0.4, 3.4, 3.6], [-0.6, -0.4, 2.4, 2.6]
     across = projection_from_points(camera, np.eye(4), [[u, 1, 1] for u in columns])
@@ -129,7 +129,7 @@ def test_the_picture_ends_half_a_pixel_beyond_the_centres_of_its_outer_pixels() 
     assert across.is_visible.tolist() == down.is_visible.tolist() == [False, True, True, False]
 
 
-def test_what_lies_beyond_the_fold_of_the_lens_is_not_in_the_picture() -> None:
+def test_what_lies_beyond_the_fold_of_the_lens_is_not_in_the_image() -> None:
     """MainCam's polynomial turns back 918 px from the centre: OpenCV puts what is further out back into the picture."""
     camera = main_cam()
     angles = np.radians(np.arange(0.5, 89.5, 0.25))
@@ -178,7 +178,7 @@ def test_a_lens_that_never_folds_sees_to_the_edge_of_its_half_space() -> None:
     assert main_cam([], "fisheye").fold == pytest.approx(np.pi)
 
 
-def test_a_smaller_picture_shows_the_same_at_the_same_share_of_its_sides() -> None:
+def test_a_smaller_image_shows_the_same_at_the_same_share_of_its_sides() -> None:
     half = camera_of_size(main_cam(), 960, 540)
     assert half is not None
     points = points_in_front()
@@ -187,7 +187,7 @@ def test_a_smaller_picture_shows_the_same_at_the_same_share_of_its_sides() -> No
     np.testing.assert_array_equal(large.is_visible, small.is_visible)
 
 
-def test_a_picture_of_another_shape_has_no_camera() -> None:
+def test_a_image_of_another_shape_has_no_camera() -> None:
     assert camera_of_size(main_cam(), 1920, 1200) is None
     assert camera_of_size(main_cam(), 511, 398) is None
 

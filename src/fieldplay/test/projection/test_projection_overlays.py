@@ -46,7 +46,7 @@ def test_a_point_is_a_disc_of_its_size_with_a_dark_rim_and_nothing_else_changes(
     np.testing.assert_array_equal(GREY, 100)
 
 
-def test_points_at_the_edge_and_beside_the_picture_are_cut() -> None:
+def test_points_at_the_edge_and_beside_the_image_are_cut() -> None:
     picture = drawn([[0, 0], [159, 99], [300, 40], [50, -400]], [1.0, 2.0, 3.0, 4.0], [RED] * 4)
     assert (picture[0, 0].tolist(), picture[99, 159].tolist()) == (list(RED), list(RED))
     assert (picture != 100).any(axis=2).sum() < 90
@@ -103,7 +103,7 @@ def test_ticks_are_round_and_few(scale: ColourScale, ticks: list[float]) -> None
     assert ticks_of_scale(scale) == pytest.approx(ticks)
 
 
-def test_the_legend_shows_all_colours_and_leaves_most_of_the_picture_alone() -> None:
+def test_the_legend_shows_all_colours_and_leaves_most_of_the_image_alone() -> None:
     picture = np.full((540, 960, 3), 100, np.uint8)
     with_bar = with_legend(picture, ColourScale(1, 5), "lidar in main_cam")
     changed = (with_bar != 100).any(axis=2)
@@ -116,7 +116,7 @@ def test_the_legend_shows_all_colours_and_leaves_most_of_the_picture_alone() -> 
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (20, 30), (480, 64), (64, 2000), (2160, 3840)])
-def test_pictures_of_any_shape_have_a_legend(shape: tuple[int, int]) -> None:
+def test_images_of_any_shape_have_a_legend(shape: tuple[int, int]) -> None:
     picture = np.zeros((*shape, 3), np.uint8)
     assert with_legend(picture, ColourScale(1, 50), "a caption that is rather long for small pictures").shape == (
         *shape,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.recording.source import Subject
+from fieldplay.recording.record_source import RecordingInfo
 from fieldplay.report.page import sections_of
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.overview import Overview
@@ -34,7 +34,7 @@ def force(stamp_ns: int, xyz: tuple[float, float, float], frame: str = "tool_cyl
 
 
 def heard(times: np.ndarray, *, forces: list[Any] = (), prefix: str = "") -> tuple[Overview, ArmPanel]:
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     moved = [(int(t), arm_at(int(t), 0.1 * k, prefix)) for k, t in enumerate(times)]
     TransformPanel(overview.frames).add(batch("/tf", moved))
     panel = ArmPanel(overview.frames)
@@ -103,7 +103,7 @@ def test_frames_may_have_a_prefix_and_other_trees_have_no_such_view() -> None:
     overview, panel = heard(TENTHS, prefix="nsyt/")
     (section,) = panel.sections(overview)
     assert "in nsyt/payload" in section.body
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     lonely = transforms(transform(START_NS, "payload", "tool_cylindrical", (1, 0, 0)))
     TransformPanel(overview.frames).add(batch("/tf", [(START_NS, lonely)]))
     assert sections_of(overview, [ArmPanel(overview.frames)])[0].key != "arm"

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import Defect
-from fieldplay.messages.layout import typestore
+from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.records import Pictures, Pixels
 from fieldplay.messages.stream_spec import Camera, StreamSpec
-from fieldplay.streams.picture_feeds import (
+from fieldplay.streams.image_topics import (
     COMPRESSED,
     INFO,
     RAW,
-    feeds_of_pictures,
+    image_topic_streams,
     images_of,
     natural_images,
 )
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 SPEC = StreamSpec(id="eye", topic="eye/image_raw", type=RAW, frame="eye")
 COLOURS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -54,7 +54,7 @@ def sent(defects: list[Defect]) -> Sent:
 
     def send(pixels: Pixels, camera: Camera | None = None) -> dict[str, Any]:
         found = {}
-        feeds = feeds_of_pictures(
+        feeds = image_topic_streams(
             Stream(pixels), SPEC, "/eye/image_raw", camera=camera, images="both", report=defects.append, ranks=(0, 1)
         )
         for feed in feeds:
@@ -96,7 +96,7 @@ def test_filled_up_rows_and_other_encodings_are_packed_too(sent: Sent) -> None:
         ({"step": 9, "data": BGR.data[:36]}, "got bgr8 in rows of 9 bytes", {RAW}),
     ],
 )
-def test_what_is_no_picture_is_told_once(
+def test_what_is_no_image_is_told_once(
     sent: Sent, defects: list[Defect], changed: dict[str, Any], message: str, left: set[str]
 ) -> None:
     assert set(sent(replace(BGR, **changed))) == left

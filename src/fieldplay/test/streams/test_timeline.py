@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 from fieldplay.streams.timeline import Timeline, TimelineSource
 
 

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.datasets.spec import DerivedSpec
+from fieldplay.kinematics.path_thinning import TrailLimits, grown
 from fieldplay.kinematics.pose_records import paths_record
-from fieldplay.kinematics.trail import TrailLimits, grown
 from fieldplay.messages import records
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.feed import Feed, messages_of_record
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.paths import PATH
-from fieldplay.streams.streams import Span
-from fieldplay.topics.archive_feeds import channel_of_feed
+from fieldplay.streams.path_messages import PATH
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_batches import Window, batches
+from fieldplay.streams.topic_stream import TopicStream, messages_of_record
+from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.message_bytes import bytes_of_payloads, messages_of_span
 
@@ -65,7 +65,7 @@ def derived(cuts: Sequence[int], first_ns: int = 0) -> dict[str, list[tuple[int,
     return found
 
 
-def path_feed() -> Feed:
+def path_feed() -> TopicStream:
     place = Place(topic=lambda name: f"/farm/{name}", frame_prefix="", tf_rank=0, rank=1, first_ns=0)
     (feed,) = (feed for feed in feeds_of_computation(SPEC, [FedStream(Joints([]))], place) if feed.msgtype == PATH)
     return feed

@@ -14,12 +14,12 @@ from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.kinematics.computation import FrameNames
 from fieldplay.messages import records
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.memory import RunningEvaluation
-from fieldplay.trajectories.words import states_of_evaluation
+from fieldplay.trajectories.metric_summary import states_of_evaluation
+from fieldplay.trajectories.online import RunningEvaluation
 from fieldplay_testing.walks import Array, drifted, transforms, wander
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

@@ -10,16 +10,16 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
+from fieldplay.dust.classify import integrity_from_scans
+from fieldplay.dust.dust_settings import IntegritySettings
 from fieldplay.dust.outcomes import IN_FRONT, ISOLATED
 from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
 from fieldplay.dust.scans import scans_from_messages
-from fieldplay.dust.settings import IntegritySettings
-from fieldplay.dust.verdicts import integrity_from_scans
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.kinematics.computation import FrameNames
 from fieldplay.messages import records
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
 from fieldplay_testing.message_bytes import bytes_of_payloads

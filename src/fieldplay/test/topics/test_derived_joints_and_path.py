@@ -12,9 +12,9 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.kinematics.odometry_path import path_from_poses
-from fieldplay.kinematics.trail import TrailLimits
+from fieldplay.kinematics.path_thinning import TrailLimits
 from fieldplay.messages import records
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.message_bytes import messages_of_span
 

@@ -11,7 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.kinematics.skid_steer_odometry import skid_steer_from_settings, skid_steer_odometry_from_wheels
 from fieldplay.messages import records
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.message_bytes import messages_of_span
 

@@ -6,8 +6,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.messages import records
-from fieldplay.streams.feed_batches import Window, batches
-from fieldplay.streams.streams import HeldStream
+from fieldplay.streams.stream import HeldStream
+from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.message_bytes import bytes_of_payloads
 

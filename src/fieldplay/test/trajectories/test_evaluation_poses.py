@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay.evaluation.ways import frames_of_word, records_of_poses
-from fieldplay.messages.batches import Topic
-from fieldplay.trajectories.pose_topics import TYPES, PoseRows, Way
+from fieldplay.evaluation.trajectory_pair import frames_of_word, records_of_poses
+from fieldplay.messages.message_batches import Topic
+from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform
 from fieldplay_testing.records_by_hand import batch
 
@@ -18,7 +18,7 @@ UNKNOWN, PARTLY = np.zeros(36), np.zeros(36)
 UNKNOWN[[21, 28, 35]], PARTLY[[21, 28]] = 1e6, 1e6
 
 
-def way_of(messages: list[Any], *more: list[Any]) -> Way:
+def way_of(messages: list[Any], *more: list[Any]) -> TopicTrajectory:
     msgtype = messages[0].__msgtype__
     rows = PoseRows("/topic")
     for count, each in enumerate((messages, *more)):

@@ -6,8 +6,8 @@ from evo.core import metrics, sync
 from evo.core.trajectory import PoseTrajectory3D
 
 from fieldplay.trajectories.alignment import alignment_of_pairs
+from fieldplay.trajectories.association import NEAREST, PosePairs, associated
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
-from fieldplay.trajectories.pairs import NEAREST, PosePairs, associated
 from fieldplay.trajectories.pose_errors import (
     Errors,
     absolute_errors,
@@ -16,7 +16,7 @@ from fieldplay.trajectories.pose_errors import (
     steps_over_distance,
     steps_over_frames,
 )
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.walks import drifted, wander
 
 START_S = 1_543_311_000

@@ -5,14 +5,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
-from fieldplay.trajectories.memory import (
+from fieldplay.trajectories.metric_summary import states_of_evaluation
+from fieldplay.trajectories.online import (
     MOST_WAITING,
     PeriodReport,
+    PoseBuffer,
     RunningEvaluation,
-    Waiting,
 )
-from fieldplay.trajectories.trajectories import Trajectory
-from fieldplay.trajectories.words import states_of_evaluation
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
 
 SECOND = 1_000_000_000
@@ -105,7 +105,7 @@ def test_a_rover_that_stands_fills_no_memory() -> None:
 
 
 def test_the_one_that_waits_for_a_truth_that_never_comes_gives_up_its_past() -> None:
-    waiting = Waiting()
+    waiting = PoseBuffer()
     for row in range(3 * MOST_WAITING):
         waiting.add(row, np.eye(4))
     assert len(waiting.stamps) <= MOST_WAITING

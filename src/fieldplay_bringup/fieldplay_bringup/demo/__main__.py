@@ -12,7 +12,7 @@ from fieldplay.cli.terminal import progress_bar
 from fieldplay.datasets.registry import open_dataset
 from fieldplay_bringup.demo import steps
 from fieldplay_bringup.demo.launched import LaunchFailed
-from fieldplay_bringup.demo.page import heard_lines, write_pictures
+from fieldplay_bringup.demo.page import heard_lines, write_images
 from fieldplay_samples.world.named import terrain_named
 
 SECONDS, SEED = 20.0, 1
@@ -63,7 +63,7 @@ def _run(out: Path, seconds: float, rate: float) -> int:
     differences = steps.compared(heard, written, topics)
     _say(4, f"pictures and a page: {out / 'index.html'}")
     with progress_bar("drawing", "messages") as bar:
-        page, figures = write_pictures(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
+        page, figures = write_images(out, bag, made.truth, terrain_named("volcano", seed=SEED).height_m, bar)
     for name, value in figures:
         sys.stdout.write(f"  {name}: {value}\n")
     for line in differences:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from math import isfinite
 from typing import TextIO
 
-from fieldplay_bringup.demo.heard import Heard
+from fieldplay_bringup.demo.received import Heard
 
 EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
 

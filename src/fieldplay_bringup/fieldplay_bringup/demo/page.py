@@ -14,8 +14,8 @@ from fieldplay.report.html.pictures import fitted, photo
 from fieldplay.report.output import write_page
 from fieldplay.report.page import head_of, recorded, sections_of
 from fieldplay_bringup.demo.drive import drive_of_bag, errors_m, length_m
-from fieldplay_bringup.demo.heard import Heard
 from fieldplay_bringup.demo.plots import Height, draw_errors, draw_map, draw_wheels
+from fieldplay_bringup.demo.received import Heard
 from fieldplay_bringup.demo.views import BagViews
 
 TITLE = "ESA's rover Interact on a synthetic Etna"
@@ -32,7 +32,7 @@ CAPTIONS = {
 Figures = list[tuple[str, str]]
 
 
-def write_pictures(folder: Path, bag: Path, truth: Path, height_m: Height, progress: Progress) -> tuple[Path, Figures]:
+def write_images(folder: Path, bag: Path, truth: Path, height_m: Height, progress: Progress) -> tuple[Path, Figures]:
     """Draw everything into a folder; the page, and what was measured: names with values."""
     drive = drive_of_bag(bag, truth)
     ins_m, wheels_m = errors_m(drive.ins, drive.truth, 2), errors_m(drive.wheels, drive.truth, 2)

@@ -13,12 +13,17 @@ from fieldplay.cli.terminal import progress_bar
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.topics.archive_feeds import feeds_of_archive
+from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
-from fieldplay_bringup.demo.audience import PATIENCE_S, SETTLED_S, Audience, listening
-from fieldplay_bringup.demo.heard import Heard, differences, digest
 from fieldplay_bringup.demo.launched import Launch, launched
 from fieldplay_bringup.demo.live_table import LiveTable
+from fieldplay_bringup.demo.received import Heard, differences, digest
+from fieldplay_bringup.demo.topic_recorder import (
+    PATIENCE_S,
+    SETTLED_S,
+    TopicRecorder,
+    listening,
+)
 from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 
 PLAYED = Selection(derived=True, images="compressed")
@@ -52,8 +57,8 @@ def sample(target: Path, seconds: float, seed: int) -> SampleResult:
 
 def topics_of(archive: Archive) -> Topics:
     """The topics of an archive and of the nodes that compute more from them."""
-    feeds = feeds_of_archive(archive, PLAYED)
-    played = {feed.topic for feed in feeds_of_archive(archive, replace(PLAYED, derived=False))}
+    feeds = archive_topic_streams(archive, PLAYED)
+    played = {feed.topic for feed in archive_topic_streams(archive, replace(PLAYED, derived=False))}
     latched = frozenset(feed.topic for feed in feeds if feed.latched)
     return Topics(
         types={feed.topic: feed.msgtype for feed in feeds},
@@ -81,7 +86,7 @@ def heard_live(archive: Path, topics: Topics, log: Path, *, rate: float = 1.0) -
         return listener.heard
 
 
-def _await_all(listener: Audience, launch: Launch, topics: Topics) -> None:
+def _await_all(listener: TopicRecorder, launch: Launch, topics: Topics) -> None:
     """Wait until all have found each other, and nothing has changed for a while."""
     end_s, settled_s, before = time.monotonic() + PATIENCE_S, time.monotonic(), -1
     while True:
@@ -97,7 +102,7 @@ def _await_all(listener: Audience, launch: Launch, topics: Topics) -> None:
         time.sleep(0.1)
 
 
-def _drain(listener: Audience) -> None:
+def _drain(listener: TopicRecorder) -> None:
     """Wait until nothing more comes."""
     before = -1
     while (count := sum(len(one.digests) for one in listener.heard.values())) != before:

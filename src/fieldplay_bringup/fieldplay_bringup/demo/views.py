@@ -10,11 +10,11 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.clouds import points_from_cloud
-from fieldplay.messages.picture_pixels import pixels_from_compressed
+from fieldplay.messages.image_pixels import pixels_from_compressed
+from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.report.html.plane import plane_of_points
-from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera
+from fieldplay.report.panels.camera_frames import FramesInImage, frames_in_image, lens_from_camera
 from fieldplay.report.panels.clouds import relief_of_points
 
 NS_PER_S = 1_000_000_000
@@ -47,7 +47,7 @@ class BagViews:
         message, info = pictures[len(pictures) // 2], self._messages(f"{camera}/camera_info")[0]
         pixels = pixels_from_compressed(message).copy()
         lens = lens_from_camera(camera_of_info(info), is_rectified=False)
-        seen = frames_in_picture(lens, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
+        seen = frames_in_image(lens, message.header.frame_id, frames=self._frames, stamp_ns=_time_ns(message))
         if seen is not None:
             _draw_frames(pixels, seen)
         cv2.imwrite(str(target), pixels)
@@ -88,7 +88,7 @@ def _on_paper(pixels: Pixels) -> Pixels:
     return np.asarray(pixels[..., :3] * share + PAPER * (1 - share), np.uint8)
 
 
-def _draw_frames(pixels: Pixels, seen: FramesInPicture) -> None:
+def _draw_frames(pixels: Pixels, seen: FramesInImage) -> None:
     """The axes of each frame, and a name for all that stand at one place."""
     height, width = pixels.shape[:2]
     size = np.array([width, height])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from fieldplay.cli.arguments import require_file_place
 from fieldplay.cli.terminal import note, print_line
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
-from fieldplay.core.outputs import write_whole
-from fieldplay.core.ticks import many
+from fieldplay.core.number_text import many
 from fieldplay_cdff.cli.logs import opened_with_faults, tell_faults
 from fieldplay_cdff.descriptors.catalogue import Catalogue, known, with_own
 from fieldplay_cdff.descriptors.checks import check_description

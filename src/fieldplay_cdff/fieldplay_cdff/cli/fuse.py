@@ -23,10 +23,10 @@ from fieldplay.cli.arguments import (
 )
 from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.terminal import note, print_line, progress_bar, tell
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError, counted
-from fieldplay.core.outputs import write_whole
+from fieldplay.core.number_text import many
 from fieldplay.core.progress import watched_opening
-from fieldplay.core.ticks import many
 
 MOST_THREADS = 64
 EPILOG = """\
@@ -170,7 +170,7 @@ def _keeper(chosen: argparse.Namespace, graph: Any, outputs: Any, reader: Any) -
     if chosen.products is None:
         yield None
         return
-    from fieldplay_cdff.products.keeper import ProductKeeper
+    from fieldplay_cdff.products.product_recorder import ProductKeeper
     from fieldplay_cdff.products.store import ProductStore
 
     sources = {source.port: topic for topic, source in reader.sources.items()}
@@ -228,7 +228,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 
 def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
-    from fieldplay.trajectories.trajectories import Trajectory, tum_lines
+    from fieldplay.trajectories.trajectory import Trajectory, tum_lines
     from fieldplay_cdff.offline.ply import ply_bytes
     from fieldplay_cdff.steps.map_files import save_map
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from fieldplay.cli.arguments import fault_of_place, require_place
 from fieldplay.cli.terminal import note, print_line, progress_bar
+from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
-from fieldplay.core.outputs import whole
+from fieldplay.core.number_text import many, size_text
 from fieldplay.core.progress import watched_opening
-from fieldplay.core.ticks import many, size_text
-from fieldplay.export.columns import lists_of_word
 from fieldplay.export.plain_data import plain_of
-from fieldplay.export.table import file_names
+from fieldplay.export.table_columns import lists_of_word
+from fieldplay.export.table_file import file_names
 from fieldplay.export.writers import CSV, PARQUET
 from fieldplay.io.containers import FolderFiles
 from fieldplay_cdff.logs.log import Log

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fieldplay.cli.arguments import add_json, add_overwrite, count, number
 from fieldplay.cli.terminal import note, print_line, tell
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import ArchiveError, UsageError, counted
-from fieldplay.core.outputs import write_whole
-from fieldplay.core.stamps import NS_PER_S, ns_from_text
+from fieldplay.core.timestamps import NS_PER_S, ns_from_text
 
 if TYPE_CHECKING:
     from fieldplay_cdff.products.product import Product, ProductQuery

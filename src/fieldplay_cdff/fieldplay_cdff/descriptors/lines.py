@@ -12,7 +12,7 @@ from fieldplay.core.errors import (
     Report,
     nearest,
 )
-from fieldplay.core.yaml_text import (
+from fieldplay.core.yaml_safe import (
     DEEPEST,
     FAULTS,
     require_shallow,

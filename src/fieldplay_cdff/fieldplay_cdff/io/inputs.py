@@ -12,7 +12,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
 from fieldplay.messages import records
 from fieldplay.messages.records import Record
-from fieldplay.messages.rectification import Rectification, image_of_picture
+from fieldplay.messages.rectification import Rectification, image_of_image
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.steps.values import (
@@ -28,12 +28,12 @@ WRENCH, NUMBER, TRUTH = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64
 FURTHEST_M = 1e4  # a point that is further is none
 
 
-def frame_of_picture(record: Record, camera: "StereoCamera | None" = None) -> Frame:
+def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Frame:
     """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
     if not isinstance(record, records.Pictures):
         raise ArchiveError(f"expected pictures, got {type(record).__name__}")
     data = record.load(0)
-    image, encoding = image_of_picture(data)
+    image, encoding = image_of_image(data)
     frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
     return frame if camera is None else camera.seen(frame)
 
@@ -120,7 +120,7 @@ def _truth_of_record(record: Record) -> bool:
 
 
 VALUES: Mapping[str, tuple[tuple[str, ...], Callable[[Record], Any]]] = {  # of a port's type: messages that fit
-    "Frame": ((IMAGE, COMPRESSED), frame_of_picture),
+    "Frame": ((IMAGE, COMPRESSED), frame_of_image),
     "Pointcloud": ((CLOUD,), cloud_of_record),
     "Pose": ((POSE, ODOMETRY), _pose_of_record),
     "RigidBodyState": ((ODOMETRY,), _state_of_record),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.axes import diagonal
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import quaternion_from_rotation, rotation_from_vector, transform_from_rotation
@@ -15,13 +15,13 @@ from fieldplay.kinematics.computation import ON_TF, TF
 from fieldplay.kinematics.pose_records import with_floor
 from fieldplay.kinematics.robots import UNKNOWN_VARIANCE
 from fieldplay.messages import records
-from fieldplay.messages.clouds import CLOUD, cloud_message
-from fieldplay.messages.layout import layout_of
+from fieldplay.messages.cdr_layout import layout_of
+from fieldplay.messages.point_clouds import CLOUD, cloud_message
 from fieldplay.messages.records import Record
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.feed import message_bytes
-from fieldplay.streams.picture_feeds import image_message
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.streams.image_topics import image_message
+from fieldplay.streams.topic_stream import message_bytes
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.pipeline.graph import PosedBody
 from fieldplay_cdff.steps.values import (
     Cloud,

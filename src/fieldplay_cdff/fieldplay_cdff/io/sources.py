@@ -10,13 +10,13 @@ import numpy as np
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import transform_from_rotation
-from fieldplay.messages.batches import Part
+from fieldplay.messages.message_batches import Part
 from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
 from fieldplay.messages.rectification import RECTIFIED, camera_of_images
 from fieldplay.projection.cameras import CameraModel
-from fieldplay_cdff.io.inputs import VALUES, StereoCamera, frame_of_picture
-from fieldplay_cdff.io.stereo_faults import StereoFaults
+from fieldplay_cdff.io.inputs import VALUES, StereoCamera, frame_of_image
+from fieldplay_cdff.io.stereo_checks import StereoFaults
 from fieldplay_cdff.steps.values import Cloud
 
 FRAME = "Frame"
@@ -152,7 +152,7 @@ class PortReader:
             if isinstance(value, Cloud) and isinstance(record, Clouds):
                 self.points_lost[source.topic] += len(record.load(0)) - len(value)
             return value
-        frame = frame_of_picture(record, self.cameras.get(source.port))
+        frame = frame_of_image(record, self.cameras.get(source.port))
         self._stereo.require_light(frame)
         warning = self._stereo.hear(source.port, frame)
         self.told += [warning] if warning else []

@@ -24,7 +24,7 @@ from fieldplay_cdff.logs.index.file_index import FileIndex
 from fieldplay_cdff.logs.index.scan import byte_of_fault, index_of_log
 from fieldplay_cdff.logs.index.window import CHUNK
 from fieldplay_cdff.logs.log_files import InflatedFile, LogFiles, open_log_file
-from fieldplay_cdff.logs.messagepack.values import FAULTS, settings_from_bytes
+from fieldplay_cdff.logs.msgpack_decode.values import FAULTS, settings_from_bytes
 from fieldplay_cdff.logs.recordings import (
     LOG,
     VARIANT,

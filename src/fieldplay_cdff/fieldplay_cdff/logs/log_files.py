@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, cast
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.containers import Files
-from fieldplay.io.inflation import InflateError, Inflating, RunningSum
-from fieldplay.io.names import last_part
+from fieldplay.io.file_names import last_part
+from fieldplay.io.seekable_zip import InflateError, RunningSum, SeekableDeflate
 from fieldplay_cdff.logs.index.blocks import KeptBlocks
 
 PACKED = ".zz"
@@ -116,7 +116,7 @@ class InflatedFile(io.RawIOBase):
         self.name = name
         self._file = file
         self._header = file.read(HEADER)
-        self._data = Inflating(file, HEADER)
+        self._data = SeekableDeflate(file, HEADER)
         self._sum = RunningSum(zlib.adler32, 1)
         self._expected_sum: bytes | None = None
 

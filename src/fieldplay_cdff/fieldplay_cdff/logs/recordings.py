@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.io.names import last_part
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.io.file_names import last_part
 from fieldplay_cdff.logs.index.file_index import NO_TIME, Places
 from fieldplay_cdff.logs.streams import LogStream
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, FaultPlace
+from fieldplay_cdff.logs.asn1_uper.samples import Packing, packing_of
 from fieldplay_cdff.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
 from fieldplay_cdff.logs.index.file_index import Places
 from fieldplay_cdff.logs.log_files import LogFiles
-from fieldplay_cdff.logs.messagepack.layouts import Alike, template_of
-from fieldplay_cdff.logs.messagepack.values import arrays_from_bytes, plain_from_bytes
-from fieldplay_cdff.logs.packed_bits.samples import Packing, packing_of
+from fieldplay_cdff.logs.msgpack_decode.layouts import TemplateMatch, template_of
+from fieldplay_cdff.logs.msgpack_decode.values import arrays_from_bytes, plain_from_bytes
 from fieldplay_cdff.logs.timed_rows import (
     FilePart,
     PartRows,
@@ -103,7 +103,7 @@ class LogStream(TimedRows):
             found += [unpack(data[places[i] - base : places[i + 1] - base]) for i in range(first, last)]
         return found
 
-    def alike(self, begin: int, end: int) -> Alike | None:
+    def alike(self, begin: int, end: int) -> TemplateMatch | None:
         """Samples that are the same but for their numbers, as rows of bytes; None where they are not, or far apart."""
         parts = list(self._part_rows(begin, end))
         if len(parts) != 1 or self.parts[parts[0].place].part.columns or self.packing is not None:
@@ -115,7 +115,7 @@ class LogStream(TimedRows):
         data = self._readers[parts[0].place].data(int(places[0]), whole)
         rows = np.frombuffer(data, np.uint8).reshape(-1, size)
         template = template_of(data[:size])
-        return Alike(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
+        return TemplateMatch(template, rows) if template is not None and template.fitting(rows) == len(rows) else None
 
     def columns(self, begin: int, end: int) -> ColumnRows | None:
         """Samples of a flattened log as its columns; None where they are of none, or of two files."""

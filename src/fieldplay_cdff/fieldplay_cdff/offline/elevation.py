@@ -14,7 +14,7 @@ from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import inverse_from_transform
 from fieldplay.io.geotiff import Raster, open_raster
 from fieldplay.recording.field_data import FieldData
-from fieldplay.trajectories.trajectories import poses_between, trajectory_from_rows
+from fieldplay.trajectories.trajectory import poses_between, trajectory_from_rows
 from fieldplay_cdff.io.sources import PortReader
 from fieldplay_cdff.steps.grids import ElevationMap
 from fieldplay_cdff.steps.values import Array, Cloud, ElevationGrid

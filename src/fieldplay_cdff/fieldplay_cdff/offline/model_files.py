@@ -7,7 +7,7 @@ import numpy as np
 
 from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import Array
-from fieldplay_cdff.steps.bodies import LARGEST_M, Body, read_body
+from fieldplay_cdff.steps.cad_model import LARGEST_M, Body, read_body
 from fieldplay_cdff.steps.values import Cloud
 
 ENDS = (".ply", ".obj")

@@ -9,9 +9,9 @@ import numpy as np
 import tifffile
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.messages.clouds import rows_of_cloud
-from fieldplay.messages.columns import decoded
-from fieldplay.messages.picture_pixels import pixels_from_image
+from fieldplay.messages.image_pixels import pixels_from_image
+from fieldplay.messages.message_columns import decoded
+from fieldplay.messages.point_clouds import rows_of_cloud
 from fieldplay_cdff.io.inputs import CLOUD, IMAGE
 from fieldplay_cdff.io.outputs import METADATA
 from fieldplay_cdff.offline.elevation import geotiff_bytes

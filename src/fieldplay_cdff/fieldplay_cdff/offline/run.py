@@ -13,13 +13,13 @@ import numpy as np
 from fieldplay.bags.channels import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.progress import Progress, unwatched
+from fieldplay.core.progress import Progress, no_progress
 from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import ON_TF
 from fieldplay.recording.field_data import STATIC, FieldData, Message
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 from fieldplay.streams.payloads import PiecePayloads
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.io.outputs import (
     ODOMETRY,
     OutMessage,
@@ -27,11 +27,11 @@ from fieldplay_cdff.io.outputs import (
     static_messages,
 )
 from fieldplay_cdff.io.sources import PortReader, PortSource
-from fieldplay_cdff.io.stereo_faults import reason_of
+from fieldplay_cdff.io.stereo_checks import reason_of
 from fieldplay_cdff.offline.elevation import HeightError
 from fieldplay_cdff.pipeline import Pipeline, PipelineOutput
 from fieldplay_cdff.pipeline.graph import HOLD
-from fieldplay_cdff.products.keeper import ProductKeeper
+from fieldplay_cdff.products.product_recorder import ProductKeeper
 from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
@@ -52,7 +52,7 @@ class FusionPart:
 
 
 @dataclass
-class Fused:
+class FusionResult:
     """What came of a run: poses by their times, the last cloud, what was skipped and why."""
 
     stamps_ns: list[int] = field(default_factory=list)
@@ -134,12 +134,12 @@ class FusionRun:
     reader: PortReader
     outputs: OutTopics
     part: FusionPart
-    progress: Progress = unwatched
+    progress: Progress = no_progress
     keeper: ProductKeeper | None = None
     models: Mapping[str, Cloud] = field(default_factory=dict)  # inputs that are there from the beginning on
 
     def __post_init__(self) -> None:
-        self.result = Fused()
+        self.result = FusionResult()
         self._has_edges = False
 
     def passed(self) -> dict[str, str]:
@@ -151,7 +151,7 @@ class FusionRun:
             if name == STATIC or (wanted.search(name) if self.part.passed else topic.type == ODOMETRY)
         }
 
-    def into(self, bag: BatchedBag | None) -> Fused:
+    def into(self, bag: BatchedBag | None) -> FusionResult:
         """Run all of it; what comes out is written where there is a bag."""
         begin = time.monotonic()
         passed = self.passed() if bag else {}
@@ -255,7 +255,7 @@ class FusionRun:
             yield from self.outputs.messages(port, value, stamp_ns, self.reader.camera_frame)
 
 
-def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> Fused:
+def fused(run: FusionRun, out: Path, *, overwrite: bool = False, strict: bool = False) -> FusionResult:
     """Run a pipeline, and write a bag of what comes out and of what is passed on."""
     pipeline = run.pipeline
     with BagWriter(out, overwrite=overwrite, custom_data=run.data.custom_data) as writer:

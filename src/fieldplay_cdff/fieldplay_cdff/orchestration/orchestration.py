@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fieldplay.core.errors import UsageError
+from fieldplay_cdff.orchestration.fallback_policy import Preference
 from fieldplay_cdff.orchestration.plan import PipelinePlan, PlannedPipeline, require_known
-from fieldplay_cdff.orchestration.preference import Preference
 
 UNKNOWN, GONE = "unknown", "gone"
 UNCONFIGURED, INACTIVE, ACTIVE = "unconfigured", "inactive", "active"

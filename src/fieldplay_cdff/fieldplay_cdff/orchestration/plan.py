@@ -7,9 +7,9 @@ from typing import Any
 
 import yaml
 
-from fieldplay.core.config import config_folders
 from fieldplay.core.errors import UsageError, nearest
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import value_of_yaml
 
 Fields = Mapping[str, Any]
 

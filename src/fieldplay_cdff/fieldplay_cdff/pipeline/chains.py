@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fieldplay.core.config import config_folders
 from fieldplay.core.errors import Defect, UsageError, nearest
+from fieldplay.core.resources import config_folders
 from fieldplay_cdff.descriptors.catalogue import Catalogue, known, with_own
 from fieldplay_cdff.descriptors.checks import check_description
 from fieldplay_cdff.descriptors.model import (

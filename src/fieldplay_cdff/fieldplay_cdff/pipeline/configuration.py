@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from fieldplay.core.errors import UsageError, nearest
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay_cdff.descriptors.catalogue import known
 from fieldplay_cdff.steps.step import parameters as known_parameters
 

@@ -29,7 +29,7 @@ class Arrival(NamedTuple):
     at_s: float
 
 
-class Together(NamedTuple):
+class SyncedInputs(NamedTuple):
     """What belongs together, by port; its stamp, and when the first of it came.
 
     What is held triggers nothing. `jumped` tells that time is another than before it. A set that cannot be used has
@@ -44,7 +44,7 @@ class Together(NamedTuple):
     refused: str = ""
 
 
-class StampClock:
+class StampValidator:
     """Tells stamps that cannot be: those that do not go on, or jump, unless the next one agrees with the jump."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class PairedInputs:
         self._last: int | None = None
         self._periods: deque[int] = deque(maxlen=PERIODS)
 
-    def add(self, port: str, stamp_ns: int, value: Any) -> list[Together]:
+    def add(self, port: str, stamp_ns: int, value: Any) -> list[SyncedInputs]:
         """What belongs together, now that this is there."""
         own = self.waiting[port]
         own.append(Arrival(stamp_ns, value, time.monotonic()))
@@ -109,14 +109,14 @@ class PairedInputs:
             self._last = stamp_ns
         return self._with_refused(self._sets(is_end=False))
 
-    def refuse(self, stamp_ns: int, reason: str) -> list[Together]:
+    def refuse(self, stamp_ns: int, reason: str) -> list[SyncedInputs]:
         """A set that cannot be used, unless it is refused already; what else of it comes finds no partner."""
         if self._is_recent(stamp_ns):
             return []
         self._recent.append(stamp_ns)
-        return [Together({}, stamp_ns, time.monotonic(), refused=reason)]
+        return [SyncedInputs({}, stamp_ns, time.monotonic(), refused=reason)]
 
-    def finish(self) -> list[Together]:
+    def finish(self) -> list[SyncedInputs]:
         """What belongs together, now that nothing more comes; the rest is dropped."""
         found = self._sets(is_end=True)
         for port, waiting in self.waiting.items():
@@ -124,7 +124,7 @@ class PairedInputs:
             waiting.clear()
         return self._with_refused(found)
 
-    def _with_refused(self, sets: list[Together]) -> list[Together]:
+    def _with_refused(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
         """The sets, and in the order of time those that lack a part.
 
         What comes more often than the first port belongs to a set that is whole, and is no set of its own.
@@ -142,7 +142,7 @@ class PairedInputs:
     def _within_ns(self) -> int | None:
         return median_low(self._periods) // 2 if self._periods else None
 
-    def _sets(self, *, is_end: bool) -> list[Together]:
+    def _sets(self, *, is_end: bool) -> list[SyncedInputs]:
         found = []
         first = self.waiting[self.ports[0]]
         while first:
@@ -172,7 +172,7 @@ class PairedInputs:
                 chosen[port] = nearest
         return chosen
 
-    def _taken(self, chosen: Mapping[str, Arrival]) -> Together:
+    def _taken(self, chosen: Mapping[str, Arrival]) -> SyncedInputs:
         for port, arrival in chosen.items():
             waiting = self.waiting[port]
             while waiting[0].stamp_ns != arrival.stamp_ns:
@@ -181,7 +181,7 @@ class PairedInputs:
         stamp_ns = chosen[self.ports[0]].stamp_ns
         self.unequal += any(each.stamp_ns != stamp_ns for each in chosen.values())
         values = {port: arrival.value for port, arrival in chosen.items()}
-        return Together(values, stamp_ns, min(each.at_s for each in chosen.values()))
+        return SyncedInputs(values, stamp_ns, min(each.at_s for each in chosen.values()))
 
     def _drop(self, port: str, arrivals: Collection[Arrival]) -> None:
         if arrivals:
@@ -203,7 +203,7 @@ class PipelineInputs:
     ) -> None:
         self._ports, self._refuse = inputs, refuse
         self._paired = PairedInputs.of(inputs, drop)
-        self._clocks = {name: StampClock() for name in inputs}
+        self._clocks = {name: StampValidator() for name in inputs}
         self._jumped_ns: int | None = None
         self._jumps = False
 
@@ -212,28 +212,28 @@ class PipelineInputs:
         """Sets whose stamps differ."""
         return self._paired.unequal
 
-    def add(self, port: str, stamp_ns: int, value: Any) -> list[Together]:
+    def add(self, port: str, stamp_ns: int, value: Any) -> list[SyncedInputs]:
         """The sets that are whole now that this is there."""
         policy = self._ports[port].policy
         if policy == HOLD:
-            return [Together({port: value}, stamp_ns, time.monotonic(), is_held=True)]
+            return [SyncedInputs({port: value}, stamp_ns, time.monotonic(), is_held=True)]
         fault = self._clocks[port].fault(stamp_ns)
         if fault == JUMPED:
             self._jump(stamp_ns)
         elif fault:
             self._refuse(port, fault, stamp_ns)
             return []
-        alone = [Together({port: value}, stamp_ns, time.monotonic())]
+        alone = [SyncedInputs({port: value}, stamp_ns, time.monotonic())]
         return self._told(alone if policy == EACH else self._paired.add(port, stamp_ns, value))
 
-    def refuse(self, port: str, stamp_ns: int, reason: str) -> list[Together]:
+    def refuse(self, port: str, stamp_ns: int, reason: str) -> list[SyncedInputs]:
         """Something came at a port that cannot be used: its set, refused, unless it is already."""
         if self._ports[port].policy == PAIR:
             return self._paired.refuse(stamp_ns, reason)
         is_held = self._ports[port].policy == HOLD
-        return [] if is_held else [Together({}, stamp_ns, time.monotonic(), refused=reason)]
+        return [] if is_held else [SyncedInputs({}, stamp_ns, time.monotonic(), refused=reason)]
 
-    def finish(self) -> list[Together]:
+    def finish(self) -> list[SyncedInputs]:
         """The sets that are whole now that nothing more comes."""
         return self._told(self._paired.finish()) if self._paired.ports else []
 
@@ -243,7 +243,7 @@ class PipelineInputs:
             self._jumped_ns, self._jumps = stamp_ns, True
             self._paired.clear()
 
-    def _told(self, sets: list[Together]) -> list[Together]:
+    def _told(self, sets: list[SyncedInputs]) -> list[SyncedInputs]:
         if sets and self._jumps:
             sets[0], self._jumps = sets[0]._replace(jumped=True), False
         return sets

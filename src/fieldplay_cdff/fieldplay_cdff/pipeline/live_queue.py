@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fieldplay_cdff.pipeline.graph import InputPort
-from fieldplay_cdff.pipeline.inputs import PipelineInputs, Together
+from fieldplay_cdff.pipeline.inputs import PipelineInputs, SyncedInputs
 
 MOST_TOLD = 100
 MOST_REFUSED = 16  # sets without values that wait
@@ -24,7 +24,7 @@ class LiveQueue:
         self.told: deque[str] = deque(maxlen=MOST_TOLD)  # stamps that cannot be
         self._most = max(1, most)
         self._inputs = PipelineInputs(inputs, self._drop, self._refuse)
-        self._waiting: deque[Together] = deque()
+        self._waiting: deque[SyncedInputs] = deque()
         self._changed = threading.Condition()
 
     def put(self, port: str, stamp_ns: int, value: Any) -> None:
@@ -36,7 +36,7 @@ class LiveQueue:
                 self._make_room()
             self._changed.notify()
 
-    def take(self, patience_s: float) -> Together | None:
+    def take(self, patience_s: float) -> SyncedInputs | None:
         """The oldest set; None where none comes in time."""
         with self._changed:
             there = self._changed.wait_for(lambda: bool(self._waiting), patience_s)

@@ -13,11 +13,11 @@ import cv2
 from fieldplay.core.errors import UsageError, UserError, nearest
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.descriptors.model import End
+from fieldplay_cdff.pipeline.camera_parameters import with_cameras
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.configuration import Configuration
 from fieldplay_cdff.pipeline.graph import GraphNode, RunnableGraph, graph_of
-from fieldplay_cdff.pipeline.inputs import PipelineInputs, Together
-from fieldplay_cdff.pipeline.lenses import with_cameras
+from fieldplay_cdff.pipeline.inputs import PipelineInputs, SyncedInputs
 from fieldplay_cdff.pipeline.statistics import (
     NO_RESULT,
     NumberSeries,
@@ -70,7 +70,7 @@ class Call(NamedTuple):
 
 
 @dataclass
-class Wave:
+class Activation:
     """What one set of inputs brings about: values by where they came from, those that are new with it."""
 
     stamp_ns: int
@@ -172,7 +172,7 @@ class Pipeline:
         outputs = ((port, self.graph.sources[port]) for port in self.outputs if port in self.graph.sources)
         return found + [PipelineOutput(port, last[end], self._last_ns) for port, end in outputs if end in last]
 
-    def run(self, sets: Sequence[Together]) -> list[PipelineOutput]:
+    def run(self, sets: Sequence[SyncedInputs]) -> list[PipelineOutput]:
         """What comes out of inputs that belong together, as `feed` puts them together or a queue before it."""
         found: list[PipelineOutput] = []
         for each in sets:
@@ -187,13 +187,13 @@ class Pipeline:
                 self._forget()
             stamps = dict.fromkeys(each.values, each.stamp_ns)
             for due_ns, due in self._due(each.stamp_ns):
-                found += self._wave(Wave(due_ns, each.at_s, {}, due=due, stamps=stamps))
-            found += self._wave(Wave(each.stamp_ns, each.at_s, new, stamps=stamps))
+                found += self._wave(Activation(due_ns, each.at_s, {}, due=due, stamps=stamps))
+            found += self._wave(Activation(each.stamp_ns, each.at_s, new, stamps=stamps))
             self._last_ns = each.stamp_ns
             self.statistics.waves += 1
         return found
 
-    def _refused(self, refused: Together) -> list[PipelineOutput]:
+    def _refused(self, refused: SyncedInputs) -> list[PipelineOutput]:
         self.statistics.refuse(refused.refused)
         values = [(SUCCESS, False), (QUALITY, 0.0)]
         return [PipelineOutput(port, value, refused.stamp_ns) for port, value in values if port in self.outputs]
@@ -224,7 +224,7 @@ class Pipeline:
                 self._next_ns[node.id] = next_ns + period_ns * ((stamp_ns - next_ns) // period_ns + 1)
         return [(at_ns, frozenset(names)) for at_ns, names in sorted(due.items())]
 
-    def _wave(self, wave: Wave) -> list[PipelineOutput]:
+    def _wave(self, wave: Activation) -> list[PipelineOutput]:
         """All that one set of inputs brings about: level by level, at last what is given later."""
         self._latest.update({end: value for end, value in wave.new.items() if end in self._kept})
         for level in self.graph.levels:
@@ -243,7 +243,7 @@ class Pipeline:
         self._later.update(given)
         return self._outputs(wave)
 
-    def _inputs(self, node: GraphNode, wave: Wave) -> dict[str, Any] | None:
+    def _inputs(self, node: GraphNode, wave: Activation) -> dict[str, Any] | None:
         """What a step runs on; None where it does not run."""
         if node.kind.gives_later:
             return None
@@ -262,7 +262,7 @@ class Pipeline:
         values = self._values(node, known)
         return values if self._has_mandatory(node, values) else None
 
-    def _is_as_before(self, node: GraphNode, values: Mapping[str, Any], wave: Wave) -> bool:
+    def _is_as_before(self, node: GraphNode, values: Mapping[str, Any], wave: Activation) -> bool:
         """Whether a step's inputs are those of its last call, nothing new among them: then its outputs stand."""
         if self._is_new(node, wave) or node.kind.keeps_state:
             return False
@@ -274,7 +274,7 @@ class Pipeline:
         return True
 
     @staticmethod
-    def _is_new(node: GraphNode, wave: Wave) -> bool:
+    def _is_new(node: GraphNode, wave: Activation) -> bool:
         return node.id in wave.due or any(source in wave.new for source in node.inputs.values())
 
     @staticmethod
@@ -313,7 +313,7 @@ class Pipeline:
             self._running.pop(node.id, None)
         return Call(node, values, outputs, fault, time.perf_counter() - begin, time.thread_time() - cpu)
 
-    def _take(self, call: Call, wave: Wave) -> None:
+    def _take(self, call: Call, wave: Activation) -> None:
         new = self._counted(call, wave)
         if self._is_new(call.node, wave):
             wave.new.update(new)
@@ -322,7 +322,7 @@ class Pipeline:
             self._last_calls[call.node.id] = (call.inputs, new)
         self._latest.update({end: value for end, value in new.items() if end in self._kept})
 
-    def _counted(self, call: Call, wave: Wave) -> dict[End, Any]:
+    def _counted(self, call: Call, wave: Activation) -> dict[End, Any]:
         """What came out of a call, which is counted."""
         own = self.statistics.steps[call.node.id]
         own.calls += 1
@@ -341,7 +341,7 @@ class Pipeline:
     def _note(self, step: str, message: str, stamps: Mapping[str, int], in_a_row: int = 1) -> None:
         self.failures.append(Failure(step, message, dict(stamps), in_a_row))
 
-    def _check_rows(self, wave: Wave) -> None:
+    def _check_rows(self, wave: Activation) -> None:
         """Stop where a step failed as often in a row as is asked for."""
         if self._stop_after:
             for step, count in self._in_a_row.items():
@@ -350,7 +350,7 @@ class Pipeline:
                     told = f"{self.name}: {step} failed {count} times in a row, at last: {last.message}"
                     raise PipelineStopped(f"{told}, at {wave.stamp_ns}")
 
-    def _outputs(self, wave: Wave) -> list[PipelineOutput]:
+    def _outputs(self, wave: Activation) -> list[PipelineOutput]:
         found = []
         age_s = time.monotonic() - wave.at_s
         if SUCCESS in self.outputs and not wave.due:  # where nothing came of it

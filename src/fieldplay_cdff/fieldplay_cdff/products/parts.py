@@ -18,9 +18,9 @@ from fieldplay.bags.channels import Contents, channel_of_type
 from fieldplay.bags.mcap_reader import McapReader
 from fieldplay.bags.mcap_writer import McapWriter
 from fieldplay.bags.metadata import METADATA, metadata_text
+from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.outputs import Partial
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 from fieldplay.streams.payloads import PiecePayloads
 from fieldplay_cdff.products.index import IndexedProduct, Place
 from fieldplay_cdff.products.product import (

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fieldplay.geometry.transforms import inverse_from_transform, transform_from_rotation
-from fieldplay_cdff.steps.bundles import (
+from fieldplay_cdff.steps.bundle_adjustment import (
     Bundle,
     Mask,
     StereoRig,

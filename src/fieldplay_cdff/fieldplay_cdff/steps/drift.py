@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.pose_graph import carried
 from fieldplay_cdff.steps.step import Ports, Step, implements

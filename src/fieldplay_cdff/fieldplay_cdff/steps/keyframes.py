@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.flow import followed
 from fieldplay_cdff.steps.intrinsics import StereoCamera, grey_pair, stereo_camera
+from fieldplay_cdff.steps.optical_flow import followed
 from fieldplay_cdff.steps.pose_graph import GraphEdges, carried
 from fieldplay_cdff.steps.values import Array, FramePair
 
@@ -123,7 +123,7 @@ class KeyframeEdge:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HungFrame:
+class RelativeFrame:
     """A pair that is not kept: when it was taken, and where it was seen from a keyframe (4, 4)."""
 
     stamp_ns: int
@@ -139,7 +139,7 @@ class KeyframeMap:
     size: tuple[int, int]  # of the pictures, px
     keyframes: dict[int, Keyframe] = field(default_factory=dict)
     edges: list[KeyframeEdge] = field(default_factory=list)
-    frames: list[HungFrame] = field(default_factory=list)
+    frames: list[RelativeFrame] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.keyframes)
@@ -181,7 +181,7 @@ class KeyframeMap:
         rows = dict(sorted(hung + own, key=lambda row: row[0]))
         return np.array(list(rows), np.int64), np.array(list(rows.values())).reshape(-1, 4, 4)
 
-    def hang(self, frame: HungFrame, most: int) -> None:
+    def hang(self, frame: RelativeFrame, most: int) -> None:
         """Keep where a pair was taken; of too many every second one goes."""
         self.frames.append(frame)
         if len(self.frames) > most:
@@ -221,7 +221,7 @@ class KeyframeMap:
             for each in self.frames
         ]  # fmt: skip
         gone = self.keyframes.pop(number)
-        self.frames.append(HungFrame(stamp_ns=gone.stamp_ns, keyframe=heir.second, pose=back.measured))
+        self.frames.append(RelativeFrame(stamp_ns=gone.stamp_ns, keyframe=heir.second, pose=back.measured))
 
     def _edges_of(self, number: int) -> Iterator[KeyframeEdge]:
         return (edge for edge in self.edges if number in (edge.first, edge.second))

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.outputs import write_whole
 from fieldplay_cdff.steps.intrinsics import StereoCamera
 from fieldplay_cdff.steps.keyframes import (
     BITS,
-    HungFrame,
     Keyframe,
     KeyframeEdge,
     KeyframeMap,
+    RelativeFrame,
     View,
 )
-from fieldplay_cdff.steps.places import WORDS, PlaceIndex
+from fieldplay_cdff.steps.place_recognition import WORDS, PlaceIndex
 
 FORMAT, VERSION = "fieldplay keyframe map", 1
 LARGEST = 8 << 30
@@ -193,7 +193,7 @@ def _map_of(path: Path, header: Mapping[str, Any], arrays: Arrays) -> KeyframeMa
     ]
     frames = (arrays[f"frame_{name}"] for name in ("stamp_ns", "keyframe", "pose"))
     found.frames = [
-        HungFrame(stamp_ns=int(stamp_ns), keyframe=int(number), pose=pose)
+        RelativeFrame(stamp_ns=int(stamp_ns), keyframe=int(number), pose=pose)
         for stamp_ns, number, pose in zip(*frames, strict=True)
     ]
     return found

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.descent import Dampings, descended
+from fieldplay_cdff.steps.levenberg_marquardt import Dampings, minimise_residuals
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.values import Array
 
@@ -48,7 +48,7 @@ def poses_of_graph(poses: Array, edges: GraphEdges, *, huber: float = np.inf, mo
     more than `huber` deviations.
     """
     start = _Graph(poses, edges, huber)
-    return descended(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED).poses
+    return minimise_residuals(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED).poses
 
 
 def deviations_of_edges(poses: Array, edges: GraphEdges) -> Array:

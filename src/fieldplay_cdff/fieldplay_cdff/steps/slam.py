@@ -8,22 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.steps.drift import Drift, estimated
 from fieldplay_cdff.steps.keyframes import (
-    HungFrame,
     Keyframe,
     KeyframeEdge,
     KeyframeMap,
+    RelativeFrame,
     View,
     ViewFinder,
 )
 from fieldplay_cdff.steps.map_files import save_map
-from fieldplay_cdff.steps.places import (
+from fieldplay_cdff.steps.place_recognition import (
+    LoopCandidate,
     PlaceIndex,
-    Sighting,
     SightingLimits,
     sighting,
 )
@@ -38,7 +38,7 @@ from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, FramePair, PoseEstimate
 
 FAILED: Ports = {"success": False}
-Seen = dict[int, Sighting]
+RadarCoverage = dict[int, LoopCandidate]
 
 
 class AmongKeyframes(Step):
@@ -94,7 +94,7 @@ class AmongKeyframes(Step):
         self._moved_m += self._drift.gap_speed * gap_s
         return self._drift.of_gap(gap_s)
 
-    def _stand(self, number: int, seen: Sighting, odometry: Array | None, stamp_ns: int) -> None:
+    def _stand(self, number: int, seen: LoopCandidate, odometry: Array | None, stamp_ns: int) -> None:
         """Be where a keyframe is seen from."""
         self._reference, self._pose, self._known = number, seen.pose, seen.covariance
         self._last, self._known_ns = odometry, stamp_ns
@@ -105,7 +105,7 @@ class AmongKeyframes(Step):
         found: Array = self._map.keyframes[self._reference].pose @ self._pose
         return found
 
-    def _sighted(self, view: View, number: int) -> Sighting | None:
+    def _sighted(self, view: View, number: int) -> LoopCandidate | None:
         """What a view tells of a keyframe."""
         assert self._map is not None
         return sighting(self._map.keyframes[number].view, view, self._map.camera, self._map.size, self._limits)
@@ -117,10 +117,10 @@ class AmongKeyframes(Step):
         found = sorted((number for number in scores if number not in skipped), key=lambda n: (-scores[n], n))
         return found[: self.settings["Places"]["Candidates"]]
 
-    def _agreeing(self, view: View, candidates: list[int], *, skipped: frozenset[int] = frozenset()) -> Seen:
+    def _agreeing(self, view: View, candidates: list[int], *, skipped: frozenset[int] = frozenset()) -> RadarCoverage:
         """Keyframes that a view sees from one and the same place, two of them at least; else none."""
         assert self._map is not None
-        found: Seen = {}
+        found: RadarCoverage = {}
         for number in candidates:
             seen = self._sighted(view, number)
             if seen is not None:
@@ -145,7 +145,7 @@ class AmongKeyframes(Step):
         }  # fmt: skip
         return agreeing if len(agreeing) > 1 else {}
 
-    def _is_consistent(self, pose: Array, known: Array, seen: Sighting) -> bool:
+    def _is_consistent(self, pose: Array, known: Array, seen: LoopCandidate) -> bool:
         """Whether what is seen lies where it may be by what is known."""
         apart = inverse_from_transform(pose) @ seen.pose
         off = np.concatenate([apart[:3, 3], vector_from_rotation(apart[:3, :3])])
@@ -242,7 +242,7 @@ class KeyframeSlam(AmongKeyframes):
 
     def _hang(self, stamp_ns: int) -> None:
         assert self._map is not None
-        frame = HungFrame(stamp_ns=stamp_ns, keyframe=self._reference, pose=self._pose)
+        frame = RelativeFrame(stamp_ns=stamp_ns, keyframe=self._reference, pose=self._pose)
         self._map.hang(frame, self.settings["Keyframes"]["MaximumFrames"])
 
     def _kept(self, view: View, stamp_ns: int) -> bool:
@@ -292,7 +292,7 @@ class KeyframeSlam(AmongKeyframes):
         self._put_right()
         return True
 
-    def _may_be(self, first: int, second: int, seen: Sighting) -> bool:
+    def _may_be(self, first: int, second: int, seen: LoopCandidate) -> bool:
         """Whether the odometry may have drifted by as much as a place that is known again tells."""
         assert self._map is not None
         own, way_m = self.settings["Places"], self._way_m[second] - self._way_m[first]

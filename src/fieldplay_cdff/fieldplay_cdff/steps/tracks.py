@@ -72,7 +72,7 @@ class TracksOfMatches(Step):
         self._pairs.appendleft(self._tracked(stereoMatches, points.points, matches))
         if len(self._pairs) < 2:
             return {}
-        return {"matches2D": tuple(self._matches_of_pictures()), "matches3D": tuple(self._matches_of_points())}
+        return {"matches2D": tuple(self._matches_of_images()), "matches3D": tuple(self._matches_of_points())}
 
     def _tracked(self, stereo: Matches2D, points: Array, matches: Matches2D | None) -> TrackedPair:
         there = np.isfinite(points).all(axis=1)
@@ -89,7 +89,7 @@ class TracksOfMatches(Step):
         self._next += int(fresh.sum())
         return TrackedPair(left, stereo.sink[there], points[there], tracks)
 
-    def _matches_of_pictures(self) -> list[Matches2D]:
+    def _matches_of_images(self) -> list[Matches2D]:
         pictures = [(pair, pixels) for pair in self._pairs for pixels in (pair.left, pair.right)]
         found = []
         for (one, source), (other, sink) in combinations(pictures, 2):

@@ -17,7 +17,7 @@ from fieldplay_cdff.steps.wheels import (
     UP,
     DepthPicture,
     circles_of,
-    depth_picture,
+    depth_image,
     pose_of_heading,
 )
 
@@ -72,7 +72,7 @@ class WheelPairs(Step):
         moving = grey_of(image, "image") > FOREGROUND_ABOVE
         if depth.image.shape != moving.shape:
             raise ValueError(f"depth: expected depths {moving.shape} as the picture, got {depth.image.shape}")
-        picture = depth_picture(depth, baseline_m=depth.baseline_m)
+        picture = depth_image(depth, baseline_m=depth.baseline_m)
         own, stamp_ns = self.settings["Search"], image.stamp_ns
         if self._seen_ns is not None and (stamp_ns - self._seen_ns) * NS > own["ForgetAfter"]:
             self.reset()

@@ -43,7 +43,7 @@ class DepthPicture(NamedTuple):
         return np.array([ray[0] * depth, ray[1] * depth, depth])
 
 
-def depth_picture(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np.inf) -> DepthPicture:
+def depth_image(frame: Frame, *, baseline_m: float = 0.0, farthest_m: float = np.inf) -> DepthPicture:
     """The depths of a picture of them (m, or mm as 16UC1), or of disparities where a baseline is told."""
     matrix = camera_of(frame, "depth").matrix
     if frame.image.ndim != 2:
@@ -94,7 +94,7 @@ class PrimitivesPoseEstimator(Step):
         self._is_leftwards = False
 
     def process(self, *, image: Frame, depth: Frame, primitives: Sequence[Array]) -> Ports:
-        picture = depth_picture(depth)
+        picture = depth_image(depth)
         circles = circles_of(primitives)
         if not len(circles):
             raise ValueError("primitives: expected a circle, got none")
@@ -204,7 +204,7 @@ class WheeledRobotPoseEstimator(Step):
         own, robot = self.settings["KFParameters"], self.general["Robot"]
         told = self.general["Baseline"]
         baseline = depth.baseline_m if told == DEFAULT_BASELINE_M and depth.baseline_m > 0 else told
-        picture = depth_picture(
+        picture = depth_image(
             depth, baseline_m=baseline if robot == MANA else 0.0, farthest_m=self.general["MaxStereoDepth"]
         )
         wheels = wheels_of(circles_of(primitives), robot)

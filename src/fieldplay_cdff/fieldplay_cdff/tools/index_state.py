@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fieldplay.core.ticks import size_text
+from fieldplay.core.number_text import size_text
 from fieldplay_cdff.logs.index import cache as index_cache
 
 SMALL, VALID, NONE, OUTDATED = "small", "valid", "none", "outdated"

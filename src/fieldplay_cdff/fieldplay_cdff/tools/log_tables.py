@@ -7,13 +7,13 @@ from typing import Any
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.core.progress import Progress
-from fieldplay.export.columns import (
+from fieldplay.export.table_columns import (
     Lists,
     cells_of,
     columns_of,
     values_of,
 )
-from fieldplay.export.table import Block, Written, write_table
+from fieldplay.export.table_file import Block, Written, write_table
 from fieldplay_cdff.logs.streams import LogStream
 
 LOG, SAMPLE = "log", "sample"

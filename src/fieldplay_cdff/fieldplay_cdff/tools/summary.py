@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import many, size_text
-from fieldplay_cdff.logs.archive_streams.sorted_rows import in_order
+from fieldplay.core.number_text import many, size_text
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.topics.external_sort import in_order
 from fieldplay_cdff.logs.types.table import BITS, FRAME
 from fieldplay_cdff.tools.times import known_times, utc_text
 

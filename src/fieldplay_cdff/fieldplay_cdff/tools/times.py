@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.dates import time_of_text
 from fieldplay.core.errors import UsageError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 

@@ -349,7 +349,7 @@ def test_opening_tells_how_far_it_is(tmp_path: Path) -> None:
     assert told == sorted(told) and told[-1] == 1.0 and len(told) >= 4
 
 
-def test_long_lists_of_pictures_become_arrays(tmp_path: Path) -> None:
+def test_long_lists_of_images_become_arrays(tmp_path: Path) -> None:
     values = [value % 256 for value in range(3000)]
     frames = {A: ("Frame", [tiny.frame(time, data=values) for time in tiny.times()])}
     for data in (tiny.log_of(frames), tiny.flattened(frames)):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fieldplay.bags.reader import Ros2Bag
+from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.core.errors import UsageError
 from fieldplay_cdff.products import parts
 from fieldplay_cdff.products.index import FILE

@@ -11,8 +11,8 @@ from fieldplay.core.errors import UsageError
 from fieldplay.geometry.transforms import vector_from_rotation
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.pipeline.run import Pipeline, PipelineOutput, load_pipeline
-from fieldplay_cdff.steps.bodies import Body, read_body
-from fieldplay_cdff.steps.contours import jacobian
+from fieldplay_cdff.steps.cad_model import Body, read_body
+from fieldplay_cdff.steps.edge_tracking import jacobian
 from fieldplay_cdff.steps.rigid import moved, transform_of_step
 from fieldplay_cdff.steps.values import Array, Frame, State
 

@@ -75,7 +75,7 @@ def test_orb_finds_and_describes_the_same_points_alike() -> None:
     assert few["features"].points.tolist() == [[100, 90], [60, 50]], "without those at the edge, in their order"
 
 
-def test_a_moved_picture_is_matched_the_same_each_time() -> None:
+def test_a_moved_image_is_matched_the_same_each_time() -> None:
     image = spots(size=300)
     source, sink = orb(image[:280, :280].copy()), orb(image[10:290, 6:286].copy())
     found = matched(source, sink)

@@ -60,7 +60,7 @@ def test_off_the_map_it_is_lost_after_a_while_and_found_again_on_it(given: Given
     assert back[-1]["success"] and error_m(back[-1]["pose"].pose, ALONG[12]) < 0.02
 
 
-def test_pictures_alone_are_enough_and_a_failing_odometry_is_bridged(given: Given) -> None:
+def test_images_alone_are_enough_and_a_failing_odometry_is_bridged(given: Given) -> None:
     drive = Drive(InMapOfKeyframes(given), drifts=False)
     outs = [drive.go(ALONG[number], told=number not in (8, 9, 10)) for number in range(5, 14)]
     assert all(out["success"] for out in outs)
@@ -85,7 +85,7 @@ def test_after_a_jump_of_time_it_is_looked_for_anew(given: Given) -> None:
     assert out["success"] and error_m(out["pose"].pose, ALONG[15]) < 0.02
 
 
-def test_a_map_that_is_none_and_pictures_of_another_camera_are_told(given: Given, tmp_path: Path) -> None:
+def test_a_map_that_is_none_and_images_of_another_camera_are_told(given: Given, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"MapFile: expected the map in which to find the camera, got nothing \(--set"):
         load_pipeline("MapLocalisation", None, None, {"left": CAMERA, "right": CAMERA}, 0.2)
     with pytest.raises(ArchiveError, match=r"none\.npz: there is no such map"):

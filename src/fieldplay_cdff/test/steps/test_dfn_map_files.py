@@ -12,14 +12,14 @@ import pytest
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.steps.intrinsics import StereoCamera
 from fieldplay_cdff.steps.keyframes import (
-    HungFrame,
     Keyframe,
     KeyframeEdge,
     KeyframeMap,
+    RelativeFrame,
     View,
 )
 from fieldplay_cdff.steps.map_files import load_map, map_bytes, save_map
-from fieldplay_cdff.steps.places import PlaceIndex
+from fieldplay_cdff.steps.place_recognition import PlaceIndex
 from fieldplay_cdff.steps.rigid import transform_of_step
 
 CAMERA = StereoCamera(focal_x=800.0, focal_y=810.0, center_x=500.0, center_y=400.0, baseline_m=0.1)
@@ -40,7 +40,9 @@ def some_map(count: int = 4) -> KeyframeMap:
                 KeyframeEdge(first=3 * number - 3, second=3 * number, measured=pose, covariance=np.eye(6))
             )
     found.edges[-1] = replace(found.edges[-1], is_closure=True)
-    found.frames.append(HungFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_of_step(np.zeros(3), np.ones(3))))
+    found.frames.append(
+        RelativeFrame(stamp_ns=10**18 + 99, keyframe=3, pose=transform_of_step(np.zeros(3), np.ones(3)))
+    )
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
 from fieldplay_cdff.steps.intrinsics import StereoCamera
 from fieldplay_cdff.steps.keyframes import View, codes_of
-from fieldplay_cdff.steps.places import (
+from fieldplay_cdff.steps.place_recognition import (
     PlaceIndex,
     SightingLimits,
     sighting,
@@ -131,7 +131,7 @@ def test_what_does_not_agree_is_no_sighting(change: Callable[[View], View]) -> N
     assert sighting(first, change(second), CAMERA, SIZE, LIMITS) is None
 
 
-def test_points_in_a_corner_of_the_picture_are_not_believed() -> None:
+def test_points_in_a_corner_of_the_image_are_not_believed() -> None:
     points, codes = scene(), random_codes(150, 1)
     points[:, :2] = points[:, :2] * 0.15 + 0.2 * points[:, 2:]
     assert (

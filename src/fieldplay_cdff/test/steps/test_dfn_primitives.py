@@ -149,7 +149,7 @@ def test_a_robot_is_midway_between_its_wheels_and_heads_along_them() -> None:
     assert back[0, 0] < 0, "it heads to where it moves"
 
 
-def test_disparities_are_taken_with_the_baseline_of_the_settings_or_the_picture() -> None:
+def test_disparities_are_taken_with_the_baseline_of_the_settings_or_the_image() -> None:
     step = step_of("PoseEstimator", "WheeledRobotPoseEstimator")
     wheels = [circle(120, 150), circle(180, 150)]
     disparities = depth_frame(20.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fieldplay.geometry.transforms import inverse_from_transform, rotation_from_vector, transform_from_rotation
-from fieldplay_cdff.steps.resection import log_chance
+from fieldplay_cdff.steps.pnp import log_chance
 from fieldplay_cdff.steps.step import Ports, step_of
 from fieldplay_cdff.steps.values import Array, Cloud, Features2D
 

@@ -92,7 +92,7 @@ def test_a_covered_lens_ends_in_no_success_and_then_it_is_where_it_is() -> None:
     assert off(found, [pose for number, pose in enumerate(true) if not 8 <= number < 11]).max() < 0.03
 
 
-def test_pictures_alone_carry_where_the_odometry_fails() -> None:
+def test_images_alone_carry_where_the_odometry_fails() -> None:
     drive, true = Drive(KeyframeSlam(GIVEN), drifts=False), lap()[:20]
     outs = [drive.go(pose, told=number < 5 or number > 14) for number, pose in enumerate(true)]
     assert all(out["success"] for out in outs)

@@ -84,7 +84,7 @@ def test_a_wall_stands_where_it_is(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_the_settings_tell_of_the_camera_comes_before_the_pictures_own(way: str) -> None:
+def test_what_the_settings_tell_of_the_camera_comes_before_the_images_own(way: str) -> None:
     camera = {"LeftFocalLength": 200.0, "LeftPrinciplePointX": 10.0, "LeftPrinciplePointY": 20.0, "Baseline": 0.3}
     own = reconstructed(way)
     told = reconstructed(way, {"StereoCamera": camera})
@@ -154,7 +154,7 @@ def test_colours_are_told_apart_by_their_encoding() -> None:
         (frame_of(np.zeros((120, 160), np.float32), encoding="32FC1"), "left: expected a picture in mono8, .* got 32F"),
     ],
 )
-def test_pictures_that_tell_nothing_are_refused(left: Frame, message: str) -> None:
+def test_images_that_tell_nothing_are_refused(left: Frame, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         reconstructed("DisparityMapping", left=left)
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.export.columns import (
+from fieldplay.export.plain_data import json_of
+from fieldplay.export.table_columns import (
     cells_of,
     columns_of,
     in_order,
@@ -19,7 +20,6 @@ from fieldplay.export.columns import (
     series_of,
     values_of,
 )
-from fieldplay.export.plain_data import json_of
 
 numbers = st.one_of(
     st.integers(-(2**63), 2**64 - 1), st.integers(-9, 9), st.floats(allow_nan=False), st.booleans(), st.text(max_size=3)

@@ -10,7 +10,7 @@ from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.motion.plan import Changes
 
 STEPS = 16384  # of the turn, between which the way is straight enough to be added up
-Wave = Sequence[float]  # how often in a turn, how high, its phase in rad
+Activation = Sequence[float]  # how often in a turn, how high, its phase in rad
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +21,8 @@ class Route:
     """
 
     length_m: float
-    waves: tuple[Wave, ...] = ()
-    aside: tuple[Wave, ...] = ()
+    waves: tuple[Activation, ...] = ()
+    aside: tuple[Activation, ...] = ()
 
     @cached_property
     def mean_radius_m(self) -> float:
@@ -68,7 +68,7 @@ def _turn() -> Floats:
     return floats(np.linspace(0.0, 2 * np.pi, STEPS + 1))
 
 
-def _wavy(turn_rad: Floats, mean: float, waves: tuple[Wave, ...]) -> tuple[Floats, Floats, Floats]:
+def _wavy(turn_rad: Floats, mean: float, waves: tuple[Activation, ...]) -> tuple[Floats, Floats, Floats]:
     """A radius (n,) with its first and second derivative."""
     value, slope, bend = np.full_like(turn_rad, mean), np.zeros_like(turn_rad), np.zeros_like(turn_rad)
     for count, height, phase in waves:

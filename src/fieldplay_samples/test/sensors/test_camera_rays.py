@@ -74,7 +74,7 @@ def test_without_distortion_the_rays_are_those_of_a_pinhole() -> None:
     np.testing.assert_allclose(directions / directions[:, 2:], [[0, 0, 1], [1, 0, 1], [0, -1, 1]], atol=1e-12)
 
 
-def test_rays_of_a_shrunk_picture_look_through_the_middles_of_its_squares() -> None:
+def test_rays_of_a_shrunk_image_look_through_the_middles_of_its_squares() -> None:
     shrunk = rays(AUX, 4)
     assert shrunk.shape == (180, 320, 3)
     np.testing.assert_allclose(shrunk[10, 20], directions_from_pixels(AUX, np.array([[81.5, 41.5]]))[0])

@@ -39,7 +39,7 @@ def lines(scenarios: dict[str, AcfrScenario], world: World) -> dict[str, LaserLi
     return {name: scans(scenario, world.scene, "laser_horizontal", lines=LINES) for name, scenario in scenarios.items()}
 
 
-def pictures_alike(world: World, condition: str, camera: str) -> float:
+def images_alike(world: World, condition: str, camera: str) -> float:
     """How much of the contrast of a clear picture is left in another one at 4.5 s."""
     found = []
     for name in ("clear", condition):
@@ -119,10 +119,10 @@ def test_rain_weakens_the_echoes_of_the_radar_a_little(scenarios: dict[str, Acfr
 
 
 def test_clouds_veil_the_visual_camera_far_more_than_the_infra_red_one(world: World) -> None:
-    assert pictures_alike(world, "dust", "visual") < 0.7
-    assert pictures_alike(world, "smoke", "visual") < 0.5
-    assert pictures_alike(world, "dust", "ir") > 0.75
-    assert pictures_alike(world, "smoke", "ir") > 0.85
+    assert images_alike(world, "dust", "visual") < 0.7
+    assert images_alike(world, "smoke", "visual") < 0.5
+    assert images_alike(world, "dust", "ir") > 0.75
+    assert images_alike(world, "smoke", "ir") > 0.85
 
 
 def test_clouds_come_again_in_a_long_sample() -> None:

@@ -130,7 +130,7 @@ def test_lines_of_the_payload_have_the_columns_of_their_types(sample: SampleResu
     assert (np.diff(times_s(found)) >= 0.0).all()
 
 
-def test_pictures_have_their_published_sizes_and_are_all_listed(sample: SampleResult) -> None:
+def test_images_have_their_published_sizes_and_are_all_listed(sample: SampleResult) -> None:
     for folder, shape in (("VideoVisual", (1024, 1360, 3)), ("VideoIR", (398, 511))):
         listed = rows(sample.path, f"{folder}/VideoLogAscii.txt")
         assert {(row[1], len(row)) for row in listed} == {("VISION_FRAME", 3)}
@@ -142,7 +142,7 @@ def test_pictures_have_their_published_sizes_and_are_all_listed(sample: SampleRe
             assert picture is not None and picture.shape == shape and picture.std() > 5.0
 
 
-def test_the_vehicle_that_stands_has_no_payload_and_may_send_raw_pictures(tmp_path: Path) -> None:
+def test_the_vehicle_that_stands_has_no_payload_and_may_send_raw_images(tmp_path: Path) -> None:
     path = tiny(tmp_path / "still", static=True, bayer=True).path
     assert not (path / "Payload").exists()
     first = next((path / "VideoVisual" / "Images").iterdir())

@@ -75,7 +75,7 @@ def test_cameras_are_where_the_laser_has_them(camera: str) -> None:
     np.testing.assert_allclose(pose[:3, :3], Rotation.from_quat(xyzw).as_matrix(), atol=1e-7)
 
 
-def test_the_clip_of_the_infra_red_picture_moves_its_centre_alone(driving: AcfrScenario) -> None:
+def test_the_clip_of_the_infra_red_image_moves_its_centre_alone(driving: AcfrScenario) -> None:
     whole, stored = camera_of(load_argo(), "ir"), camera_here(driving, "ir")
     assert (stored.width, stored.height) == (511, 398)
     assert stored.distortion == whole.distortion

@@ -92,7 +92,7 @@ def test_the_radar_meets_the_ground_ahead_where_its_tilt_says(scenario: AcfrScen
 
 
 @pytest.mark.parametrize(("height_m", "is_red"), [(0.75, False), (1.05, True)])
-def test_the_right_frame_pole_is_in_the_picture_where_the_calibration_projects_it(
+def test_the_right_frame_pole_is_in_the_image_where_the_calibration_projects_it(
     scenario: AcfrScenario, picture: NDArray[np.uint8], height_m: float, is_red: bool
 ) -> None:
     x, y, _ = moved(world_T_table(scenario), floats([4.31, 0.0, 0.0]))

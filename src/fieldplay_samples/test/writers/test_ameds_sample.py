@@ -158,7 +158,7 @@ def test_wheel_poses_say_the_same_as_their_angles(sample: SampleResult) -> None:
         assert np.abs(pitch).max() < 1e-9
 
 
-def test_pictures_have_their_size_and_clouds_their_points(sample: SampleResult) -> None:
+def test_images_have_their_size_and_clouds_their_points(sample: SampleResult) -> None:
     for camera, size in (("MainCam", (1080, 1920, 3)), ("AuxCam", (720, 1280, 3))):
         for path in sample.path.glob(f"{camera}_*.jpg"):
             assert cv2.imread(str(path)).shape == size
@@ -170,7 +170,7 @@ def test_pictures_have_their_size_and_clouds_their_points(sample: SampleResult) 
         assert ((points[:, 3] >= 0) & (points[:, 3] <= 255)).all()
 
 
-def test_a_zip_holds_one_folder_and_does_not_deflate_pictures(tmp_path: Path) -> None:
+def test_a_zip_holds_one_folder_and_does_not_deflate_images(tmp_path: Path) -> None:
     chosen = {**TINY, "header": False, "rock_picking": True, "cloud_stamp_at_end": True}
     options = SampleOptions(seconds=2.0, zip=True, settings=chosen, workers=1)
     result = write_sample("ameds", tmp_path / "picking", options)

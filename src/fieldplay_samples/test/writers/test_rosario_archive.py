@@ -58,7 +58,7 @@ def test_every_file_of_a_sequence_is_there_and_no_other(folder: Path) -> None:
     assert sorted(digests(folder)) == sorted(["calibration04.yaml", *logs, *pairs])
 
 
-def test_pictures_have_the_published_size_and_three_channels(folder: Path) -> None:
+def test_images_have_the_published_size_and_three_channels(folder: Path) -> None:
     for path in (folder / "zed").iterdir():
         picture = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
         assert picture is not None and picture.shape == (376, 672, 3)

@@ -36,7 +36,7 @@ def seen(out: Path) -> tuple[GroundWithBox, dict[str, np.ndarray]]:
     return truth_of(out)
 
 
-def test_the_whole_box_is_in_every_picture_and_all_its_sides_in_some(
+def test_the_whole_box_is_in_every_image_and_all_its_sides_in_some(
     seen: tuple[GroundWithBox, dict[str, np.ndarray]],
 ) -> None:
     world, true = seen

@@ -117,7 +117,7 @@ def test_the_lidar_meets_the_ground_below_it(folder: Path) -> None:
     assert lowest == pytest.approx(expected, rel=0.15)
 
 
-def test_pictures_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> None:
+def test_images_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> None:
     content = log(folder, "recording_20181127-111500_000000000.msg")
     left, right = (content[f"/hcru1/pt_stereo_rect/{side}/image"] for side in ("left", "right"))
     data = left[0]["data"]
@@ -130,7 +130,7 @@ def test_pictures_are_lists_of_bytes_with_times_of_a_ros_bag(folder: Path) -> No
     assert np.abs(np.subtract(data["data"], right[0]["data"]["data"])).mean() > 1
 
 
-def test_with_every_fourth_pair_goes_a_colour_picture_and_the_depth_of_the_left_one(folder: Path) -> None:
+def test_with_every_fourth_pair_goes_a_colour_image_and_the_depth_of_the_left_one(folder: Path) -> None:
     content = log(folder, "recording_20181127-111500_000000000.msg")
     left, color, depth = (
         content[f"/hcru1/{name}"]

@@ -15,7 +15,7 @@ ASK_AGAIN_S = 10.0  # where no answer comes: a first one may be lost while nodes
 NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 
 
-class Audience:
+class TopicRecorder:
     """Hears topics in a thread of its own, and calls the player's services."""
 
     def __init__(self, namespace: str = "ameds") -> None:

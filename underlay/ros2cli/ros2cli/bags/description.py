@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fieldplay.bags.reader import Ros2Bag
+from fieldplay.bags.bag_reader import Ros2Bag
 from ros2cli.bags.opening import opened_bag
 
 _NS_PER_S = 1_000_000_000

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
-from fieldplay.bags.reader import Ros2Bag
+from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.core.errors import Defect, UserError
 
 

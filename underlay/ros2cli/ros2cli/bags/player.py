@@ -14,18 +14,18 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 
-from fieldplay.bags.offers import qos_of_profiles
-from fieldplay.bags.reader import Ros2Bag
-from fieldplay.bags.serialized import SerializedStream, messages_as_they_are
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.bags.bag_reader import Ros2Bag
+from fieldplay.bags.qos import qos_of_profiles
+from fieldplay.bags.serialized_stream import SerializedStream, messages_as_they_are
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.player.message_source import Data
 from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
+from fieldplay.player.play_plan import PlayPlan, reader_of_feeds
 from fieldplay.player.playback import Playback
 from fieldplay.player.player_time import wake_exactly
-from fieldplay.player.program import Program, reader_of_feeds
 from fieldplay.player.qos_overrides import Override, offer_of, overrides_from_file
 from fieldplay.player.read_ahead import Workers
-from fieldplay.player.works import Data
-from fieldplay.streams.feed import Feed
+from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.selection import Selection
 from fieldplay_ros.live_sink import message_class, profile
 from fieldplay_ros.player_services import offer_services
@@ -105,13 +105,15 @@ def _run(node: Node, playback: Playback, ending: Ending, delay_s: float) -> None
         future.result()
 
 
-def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[Feed]:
+def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[TopicStream]:
     feeds = []
     for bag in bags:
         for name in filter(wanted, sorted(bag.indexed)):
             stream, messages = SerializedStream(bag, name), messages_as_they_are
             feeds.append(
-                Feed(topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages)
+                TopicStream(
+                    topic=name, msgtype=stream.msgtype, spans=stream.spans, records=stream.load, messages=messages
+                )
             )
     if not feeds:
         raise RuntimeError("there is no message to play: nothing in the bag is what was asked for")
@@ -122,7 +124,7 @@ def _feeds(bags: Sequence[Ros2Bag], wanted: Callable[[str], bool]) -> list[Feed]
     return feeds
 
 
-def _program(feeds: Sequence[Feed], playing: Playing) -> Program:
+def _program(feeds: Sequence[TopicStream], playing: Playing) -> PlayPlan:
     begin_ns = min(feed.spans[0].first_ns for feed in feeds)
     end_ns = max(feed.spans[-1].last_ns for feed in feeds)
     first_ns = begin_ns + round(playing.start_s * NS_PER_S)
@@ -131,7 +133,7 @@ def _program(feeds: Sequence[Feed], playing: Playing) -> Program:
     last_ns = end_ns
     if playing.duration_s is not None:
         last_ns = min(end_ns, first_ns + round(playing.duration_s * NS_PER_S))
-    return Program(
+    return PlayPlan(
         standing=[],
         restamps=[None] * len(feeds),
         archive_ns=begin_ns,
@@ -148,7 +150,7 @@ class _Sink:
         self,
         node: Node,
         bags: Sequence[Ros2Bag],
-        feeds: Sequence[Feed],
+        feeds: Sequence[TopicStream],
         overrides: dict[str, Override],
         *,
         with_clock: bool,

@@ -18,7 +18,7 @@ from fieldplay.bags.channels import Channel, Qos, channel_of_type
 from fieldplay.bags.compression import Compression
 from fieldplay.bags.writer import BagWriter, Split, StorageName
 from fieldplay.core.errors import BagError
-from fieldplay.streams.messages import Messages
+from fieldplay.streams.message_block import Messages
 from fieldplay.streams.payloads import PiecePayloads
 from ros2cli.bags.opening import bag_node, told
 from ros2cli.interfaces import full_definition

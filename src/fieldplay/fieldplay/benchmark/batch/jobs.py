@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from fieldplay.core.atomic_output import clean_up, write_whole
 from fieldplay.core.errors import UsageError, UserError
-from fieldplay.core.outputs import clean_up, write_whole
 from fieldplay.core.version import own_version
 
 INFO, CHECK, CONVERT, EVALUATE, REPORT, SLAM = "info", "check", "convert", "evaluate", "report", "slam"
@@ -225,8 +225,8 @@ def odometries_of(archive: Path) -> list[str]:
     UserError where the archive cannot be read.
     """
     import fieldplay
-    from fieldplay.evaluation.ways import odometries_and_truth
-    from fieldplay.messages.batches import Topic
+    from fieldplay.evaluation.trajectory_pair import odometries_and_truth
+    from fieldplay.messages.message_batches import Topic
 
     with fieldplay.open(archive, derived=True) as data:
         topics = [Topic(name, topic.type) for name, topic in data.topics.items()]

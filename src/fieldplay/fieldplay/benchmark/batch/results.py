@@ -21,8 +21,8 @@ from fieldplay.benchmark.batch.jobs import (
     SLAM,
     Outcome,
 )
-from fieldplay.core.outputs import write_whole
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, page_of_sections, plain_table
 

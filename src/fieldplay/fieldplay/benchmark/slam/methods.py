@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from fieldplay.core.config import config_folders
 from fieldplay.core.errors import ArchiveError, UsageError
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.spec import ImuNoise, build
 from fieldplay.evaluation.pose_files import FORMS
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from fieldplay.benchmark.slam.processes import Cost
-from fieldplay.core.ticks import number_text
-from fieldplay.evaluation.text import table_lines
-from fieldplay.evaluation.ways import Compared
+from fieldplay.core.number_text import number_text
+from fieldplay.evaluation.evaluation_text import table_lines
+from fieldplay.evaluation.trajectory_pair import Compared
+from fieldplay.trajectories.metric_summary import DEGREES, PERCENT
 from fieldplay.trajectories.pose_errors import statistics_of
-from fieldplay.trajectories.words import DEGREES, PERCENT
 
 RADIAN = float(np.degrees(1.0))
 NONE = "-"

@@ -11,7 +11,7 @@ import numpy as np
 
 from fieldplay.benchmark.slam.methods import Method, Need
 from fieldplay.core.errors import ArchiveError, UserError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.spec import ImuNoise
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
@@ -21,7 +21,7 @@ from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_o
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
 from fieldplay.recording.topic_choice import info_of, known_topic, topic_called
-from fieldplay.streams.picture_feeds import CAMERA_INFO_RECT
+from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"
 ROUND = 9  # digits after the point

@@ -5,7 +5,7 @@ payload.py, cameras.py: the streams of each sensor; calibration.py: the cameras'
 what is measured in the data.
 """
 
-from fieldplay.datasets.acfr.archive import open_archive
+from fieldplay.datasets.acfr.reader import open_archive
 from fieldplay.datasets.acfr.sets import recognises
 
 __all__ = ["open_archive", "recognises"]

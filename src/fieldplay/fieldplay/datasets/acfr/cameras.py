@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.gaps import GapFinder
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.calibration import (
     IR,
     VISUAL,
@@ -21,12 +21,12 @@ from fieldplay.datasets.acfr.sets import has_cameras
 from fieldplay.datasets.archive import Archive, matching_files, plausible_ns
 from fieldplay.io.bmp import GREY, pixels_from_bmp
 from fieldplay.io.containers import Files
-from fieldplay.io.marked_lines import MarkedTexts, texts_from_lines
-from fieldplay.io.names import last_part
-from fieldplay.messages.picture_files import Picture, picture_from_bytes
+from fieldplay.io.file_names import last_part
+from fieldplay.io.tagged_lines import MarkedTexts, texts_from_lines
+from fieldplay.messages.image_headers import Picture, image_from_bytes
 from fieldplay.messages.records import Pictures
 from fieldplay.messages.stream_spec import Camera
-from fieldplay.streams.streams import FileStream, Stream
+from fieldplay.streams.stream import FileStream, Stream
 
 LOGS = {VISUAL: ("visual_log", "visual_images"), IR: ("ir_log", "ir_images")}
 CALIBRATION_LOG, CALIBRATION_IMAGES = "calibration_log", "calibration_images"
@@ -38,7 +38,7 @@ Stamps = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ListedPictures:
+class ListedImages:
     """Pictures (n,) with their times, in the order of the log."""
 
     names: list[str]
@@ -54,14 +54,14 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
     """The streams of the pictures of a set, and the cameras as they fit them, in the archive's description."""
     both = has_cameras(name, files)
     chosen = _chosen_for_calibration(archive, files)
-    found: dict[str, ListedPictures] = {}
+    found: dict[str, ListedImages] = {}
     for camera in LOGS:
         listed = _of_log(archive, files, camera, is_expected=both)
         if camera in chosen:
             listed = _preferred(archive, listed, chosen[camera])
         if listed.names:
             found[camera] = listed
-    usual = {camera: _usual_picture(files, listed.names) for camera, listed in found.items()}
+    usual = {camera: _usual_image(files, listed.names) for camera, listed in found.items()}
     archive.spec = replace(archive.spec, cameras=_cameras(archive, files, found, usual))
     return {
         stream_id(camera): _stream(files, listed, _grey(archive, camera, usual[camera]))
@@ -70,7 +70,7 @@ def open_cameras(archive: Archive, files: Files, name: str) -> dict[str, Stream]
 
 
 def _cameras(
-    archive: Archive, files: Files, found: Mapping[str, ListedPictures], usual: Mapping[str, Picture | None]
+    archive: Archive, files: Files, found: Mapping[str, ListedImages], usual: Mapping[str, Picture | None]
 ) -> dict[str, Camera]:
     """The cameras as they fit their pictures; one that does not fit is reported, and not among them."""
     sizes = {name: (picture.width, picture.height) for name, picture in usual.items() if picture is not None}
@@ -94,7 +94,7 @@ def _cameras(
     return cameras
 
 
-def _stream(files: Files, listed: ListedPictures, grey: str) -> FileStream:
+def _stream(files: Files, listed: ListedImages, grey: str) -> FileStream:
     def pictures(names: tuple[str, ...], stamp_ns: Stamps) -> Pictures:
         return Pictures(
             stamp_ns=stamp_ns,
@@ -106,7 +106,7 @@ def _stream(files: Files, listed: ListedPictures, grey: str) -> FileStream:
     return FileStream(listed.names, listed.stamp_ns, pictures)
 
 
-def _usual_picture(files: Files, names: list[str]) -> Picture | None:
+def _usual_image(files: Files, names: list[str]) -> Picture | None:
     """What the headers of most sound pictures say, of some from all over the stream."""
     found: Counter[Picture] = Counter()
     step = max(1, len(names) // LOOKED_AT)
@@ -115,7 +115,7 @@ def _usual_picture(files: Files, names: list[str]) -> Picture | None:
             break
         try:
             with files.open(name) as file:
-                found[picture_from_bytes(file.read(HEAD))] += 1
+                found[image_from_bytes(file.read(HEAD))] += 1
         except (ArchiveError, OSError):
             continue  # reported when it is its turn to be read
     return found.most_common(1)[0][0] if found else None
@@ -132,7 +132,7 @@ def _grey(archive: Archive, camera: str, first: Picture | None) -> str:
     return f"bayer_{kind}8"
 
 
-def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedPictures:
+def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -> ListedImages:
     """The pictures that a camera's log names and that are there."""
     log_key, images_key = LOGS[camera]
     kinds = {key: archive.spec.rows[key] for key in (log_key, images_key)}
@@ -159,7 +159,7 @@ def _of_log(archive: Archive, files: Files, camera: str, *, is_expected: bool) -
             stamps.append(stamp_ns)
     if found[log_key]:
         _report_unlisted(archive, camera, found[images_key], listed={*names})
-    return ListedPictures(names=names, stamp_ns=np.array(stamps, np.int64))
+    return ListedImages(names=names, stamp_ns=np.array(stamps, np.int64))
 
 
 def _report_unlisted(archive: Archive, camera: str, images: list[str], *, listed: set[str]) -> None:
@@ -219,7 +219,7 @@ def _faults_of_order(stamp_ns: Stamps) -> Iterator[tuple[int, str, str]]:
         yield row, "gap", f"no row for {gap_ns / NS_PER_S:.3f} s before this one"
 
 
-def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedPictures]:
+def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedImages]:
     """The pictures that the camera's calibration was made of, by the camera: line n of their log is the time of n."""
     wanted = {key: archive.spec.rows[key] for key in (CALIBRATION_LOG, CALIBRATION_IMAGES)}
     logs, images = (files.matching(rows.files, rows.folder) for rows in wanted.values())
@@ -237,7 +237,7 @@ def _chosen_for_calibration(archive: Archive, files: Files) -> dict[str, ListedP
     else:  # they are not numbered as the lines are: the n-th of them
         rows = np.arange(min(len(images), len(read.stamp_ns)))
     names = [images[index] for index in order[: len(rows)]]
-    return {camera: ListedPictures(names=names, stamp_ns=read.stamp_ns[rows])}
+    return {camera: ListedImages(names=names, stamp_ns=read.stamp_ns[rows])}
 
 
 def _number_in(name: str) -> int:
@@ -246,7 +246,7 @@ def _number_in(name: str) -> int:
     return int(digits[-1]) if digits else 0
 
 
-def _preferred(archive: Archive, logged: ListedPictures, chosen: ListedPictures) -> ListedPictures:
+def _preferred(archive: Archive, logged: ListedImages, chosen: ListedImages) -> ListedImages:
     """Those of the log, or those of the calibration where there are no others or they are wanted."""
     count = len(chosen.names)
     if logged.names and archive.parameters["pictures"] == "log":

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr import navigation_checks as nav
 from fieldplay.datasets.acfr import scene_checks as scene
 from fieldplay.datasets.acfr.calibration import CLIPPED, IR, VISUAL

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.sets import LASERS
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import (
     GroupStream,
     Tables,
@@ -22,7 +22,7 @@ from fieldplay.io.table_streams import (
     begins_of_rising,
 )
 from fieldplay.messages import records
-from fieldplay.streams.streams import Span, Stream
+from fieldplay.streams.stream import Span, Stream
 
 MM, CM, M, KM = 1, 2, 3, 4
 METRES = np.array([np.nan, 1e-3, 1e-2, 1.0, 1e3])  # of each unit; 0 is an error

@@ -15,11 +15,11 @@ from pyproj import CRS, Proj, Transformer
 from fieldplay.core.errors import Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
-from fieldplay.io.marked_rows import MarkedFormat
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables, TableStream
+from fieldplay.io.tagged_rows import MarkedFormat
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 NAV = "nav"
 PLACE, VELOCITY = ("north", "east", "down"), ("d_north", "d_east", "d_down")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr import navigation as turns
 from fieldplay.datasets.acfr.navigation import (
     ANGLES,
@@ -17,11 +17,11 @@ from fieldplay.datasets.acfr.navigation import (
     grid_of,
 )
 from fieldplay.datasets.archive import Archive, file_of_span, spread
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables
 from fieldplay.kinematics.skid_steer_fit import Estimate, WheelDrive, skid_steer_fit
 from fieldplay.messages.records import Joints, Odometry
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 BLOCKS = 16  # of a table are looked at, spread over it
 LONGEST_STEP_S = 0.25

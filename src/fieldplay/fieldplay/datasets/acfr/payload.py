@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.marked_lines import TYPE
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import (
     GroupStream,
     Tables,
     TableStream,
     begins_of_rising,
 )
+from fieldplay.io.tagged_lines import TYPE
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 PAYLOAD = "payload"
 SERVO, VELOCITY, SENSOR = "SERVO_SETPOINT_DATA", "VELOCITY_TURN_RATE_DATA", "SENSOR_DATA"

@@ -8,18 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.core.errors import Defect, UsageError
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.datasets.acfr.revolutions import (
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.datasets.acfr.sweeps import (
     Make,
     RevolutionStream,
     RowsOf,
     finder_of,
 )
 from fieldplay.datasets.archive import Archive
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables
 from fieldplay.messages.records import Clouds, Pictures, Pixels
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 RANGES, SPECTRUM = "radar_ranges", "radar_spectrum"
 POINT = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("intensity", "<f4"), ("time", "<f4")])

@@ -10,7 +10,7 @@ from fieldplay.datasets.acfr.sets import KnownSet
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.messages.records import Markers, Odometry
-from fieldplay.streams.streams import HeldStream
+from fieldplay.streams.stream import HeldStream
 
 STREAM, ODOMETRY = "reference_objects", "nav_odom"
 SHAPES = {"cube": 1, "sphere": 2, "cylinder": 3}  # types of visualization_msgs/Marker

@@ -19,13 +19,13 @@ from fieldplay.datasets.acfr.radar import (
     peak_bins,
     spectrum_of,
 )
-from fieldplay.datasets.acfr.revolutions import finder_of, rows_of_revolution
 from fieldplay.datasets.acfr.sets import KnownSet
+from fieldplay.datasets.acfr.sweeps import finder_of, rows_of_revolution
 from fieldplay.datasets.archive import Archive, spread
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables
 from fieldplay.messages.records import Clouds, LaserScans
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 POLES, REFLECTOR = ("left frame pole", "right frame pole"), "radar reflector"
 PUBLISHED = "m_deg_fixed_xyz_frd"

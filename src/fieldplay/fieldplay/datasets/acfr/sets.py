@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, matching_files
 from fieldplay.io.containers import Files
-from fieldplay.io.names import folders_of, last_part
+from fieldplay.io.file_names import folders_of, last_part
 
 LASERS = ("laser_horizontal", "laser_vertical", "laser_port", "laser_starboard")
 SPECTRUM = "radar_spectrum"

@@ -3,6 +3,6 @@
 streams.py: rows of its tables as records; clouds.py: its point clouds; checks.py and pose_checks.py: what is measured.
 """
 
-from fieldplay.datasets.ameds.archive import open_archive
+from fieldplay.datasets.ameds.reader import open_archive
 
 __all__ = ["open_archive"]

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ameds.pose_checks import orientation_readings, place_mm
 from fieldplay.datasets.ameds.streams import NS_PER_MS, WHEELS
 from fieldplay.datasets.archive import Archive, spread
 from fieldplay.datasets.measurement import Measurement, report_measurement
-from fieldplay.io.rows import TableRows, joined
+from fieldplay.io.row_cache import TableRows, joined
 from fieldplay.io.table_streams import Tables
 
 BLOCKS = 16  # of each table are looked at, spread over it

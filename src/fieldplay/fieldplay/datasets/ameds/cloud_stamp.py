@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.measurement import Measurement, report_measurement
 from fieldplay.geometry.extrinsics import edges_from_published
@@ -17,11 +17,11 @@ from fieldplay.geometry.transforms import (
     transform_from_rotation,
 )
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
-from fieldplay.trajectories.errors import FusionError
-from fieldplay.trajectories.offsets import found_offset
+from fieldplay.streams.stream import Stream
 from fieldplay.trajectories.scan_motion import poses_of_scans
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.time_offset import found_offset
+from fieldplay.trajectories.trajectory import Trajectory
+from fieldplay.trajectories.trajectory_errors import FusionError
 
 WINDOW_S = 16  # of clouds that are put onto each other
 REACH_S = 0.5

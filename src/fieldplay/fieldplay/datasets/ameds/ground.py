@@ -20,7 +20,7 @@ from fieldplay.io.geotiff import (
     thinning_step,
 )
 from fieldplay.messages import records
-from fieldplay.streams.streams import HeldStream, Stream
+from fieldplay.streams.stream import HeldStream, Stream
 
 KEY = "ground"
 WGS84_EPSG = 4979  # with heights above the ellipsoid

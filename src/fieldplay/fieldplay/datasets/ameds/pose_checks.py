@@ -20,10 +20,10 @@ from fieldplay.geometry.transforms import (
     rotation_from_moving_xyz,
     rotation_from_quaternion,
 )
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.kinematics.robots import arm_from_joints, arm_from_settings
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 Floats = NDArray[np.float64]
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.geometry.geodesy import enu_from_geodetic
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables, TableStream
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 UNKNOWN_VARIANCE = 1e6
 M_PER_MM = 1e-3

@@ -5,6 +5,6 @@ tables; distinct_rows.py: many files as one, each row once; streams.py: their ro
 through all rows; calibration.py: what it tells of the arm; checks.py: what is measured.
 """
 
-from fieldplay.datasets.ida.archive import open_archive, recognises
+from fieldplay.datasets.ida.reader import open_archive, recognises
 
 __all__ = ["open_archive", "recognises"]

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, file_of_span, spread
 from fieldplay.geometry.transforms import Array, rotation_from_quaternion
-from fieldplay.kinematics.computation import States
-from fieldplay.kinematics.lander_arm import SCOOP_AND_IDC, tool_names
-from fieldplay.kinematics.lander_arm_settings import HANGING, RIGID, SETS
-from fieldplay.kinematics.lander_arm_tcp import (
+from fieldplay.kinematics.computation import LatchedValue
+from fieldplay.kinematics.insight_arm import SCOOP_AND_IDC, tool_names
+from fieldplay.kinematics.insight_arm_computation import (
     JOINTS,
     POTS,
     TOOL,
@@ -23,6 +22,7 @@ from fieldplay.kinematics.lander_arm_tcp import (
     bent,
     straight,
 )
+from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID, SETS
 from fieldplay.kinematics.rotor_temperature import (
     STEP_S,
     Rotor,
@@ -30,7 +30,7 @@ from fieldplay.kinematics.rotor_temperature import (
     rotor_temperatures,
 )
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 ARM_KIND = "lander_arm"
 CLOSE_MM = 1.0  # places and angles are printed with four decimals: that is 0.2 mm at the end of the arm
@@ -54,7 +54,7 @@ MOST_SPANS = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Apart:
+class Deviation:
     """Of rows with a pose of the archive: ours less the archive's in mm (n, 3), between the approach axes in mrad (n,).
 
     The tools' numbers are `tools` (n,), the spans that rows are of `span` (n,); the way down by gravity is `down` (3,).
@@ -66,10 +66,10 @@ class Apart:
     axis_mrad: Array
     down: Array
 
-    def of(self, codes: Sequence[int]) -> "Apart":
+    def of(self, codes: Sequence[int]) -> "Deviation":
         """The rows with these tools."""
         kept = np.isin(self.tools, codes)
-        return Apart(
+        return Deviation(
             tools=self.tools[kept],
             span=self.span[kept],
             place_mm=self.place_mm[kept],
@@ -103,7 +103,7 @@ def check_lander_arm(archive: Archive) -> None:
             _check_tools(archive, settings)
 
 
-def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apart | None:
+def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Deviation | None:
     """How far computed and archived poses lie apart in one variant; None where the archive does not have it."""
     (name, compute), archived = VARIANTS[variant], f"archived_{variant}"
     if name not in archive.streams or archived not in archive.streams:
@@ -115,7 +115,7 @@ def measured(archive: Archive, settings: Mapping[str, Any], variant: str) -> Apa
         return None
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     down = reading.model(-1).arm.down
-    return Apart(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], span=columns[3], down=down)
+    return Deviation(tools=columns[0], place_mm=columns[1], axis_mrad=columns[2], span=columns[3], down=down)
 
 
 def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> ArmReading:
@@ -127,7 +127,7 @@ def reading_of(settings: Mapping[str, Any], streams: Mapping[str, Stream]) -> Ar
     return reading
 
 
-def spans_of_tools(stream: Stream, tools: States) -> list[int]:
+def spans_of_tools(stream: Stream, tools: LatchedValue) -> list[int]:
     """Some spans for each tool in which it is active, spread over the archive."""
     chosen: set[int] = set()
     values, ends = np.array(tools.values), np.append(tools.since_ns[1:], np.iinfo(np.int64).max)
@@ -218,7 +218,7 @@ def _check_tools(archive: Archive, settings: Mapping[str, Any]) -> None:
                 _report(archive, "pose_mismatch", told, of_tool, stream=f"archived_{variant}")
 
 
-def _report(archive: Archive, kind: str, message: str, apart: Apart, *, stream: str = "archived_tool_enc") -> None:
+def _report(archive: Archive, kind: str, message: str, apart: Deviation, *, stream: str = "archived_tool_enc") -> None:
     """Report what is measured in several files, of the one where it is worst."""
     file = file_of_span(archive, stream, apart.worst_span)
     archive.defects(Defect(file=file, kind=kind, stream=stream, message=message))

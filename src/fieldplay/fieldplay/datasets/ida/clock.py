@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.ida.products import Product, reading_ns
 from fieldplay.datasets.spec import DatasetSpec
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 SECONDS_OF_DAY = 86400  # on any planet, of its own length
 NS_PER_HR = 3600 * NS_PER_S

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ida.clock import FinerTimes, SpacecraftClock, finer_times
 from fieldplay.datasets.ida.products import Product
+from fieldplay.io.csv_dialect import IGNORED, TIME, Dialect
 from fieldplay.io.delimited import fault_of_cut_line, rows_from_block
-from fieldplay.io.dialect import IGNORED, TIME, Dialect
 from fieldplay.io.pds4 import LabelledTable
-from fieldplay.io.rows import BadLine, ParsedRows
+from fieldplay.io.row_cache import BadLine, ParsedRows
 from fieldplay.io.table_format import (
     TableFormat,
     TableSpec,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import Archive
 from fieldplay.io.containers import Files
-from fieldplay.io.names import last_part
+from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import Label, LabelledFile, label_from_xml
 from fieldplay.io.zip_directory import leaves_archive
 

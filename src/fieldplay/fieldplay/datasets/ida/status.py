@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.stamps import ns_from_texts
+from fieldplay.core.timestamps import ns_from_texts
 from fieldplay.datasets.archive import Archive, plausible_ns
 from fieldplay.datasets.ida.clock import SpacecraftClock
 from fieldplay.datasets.ida.distinct_rows import LatestThings
@@ -16,7 +16,7 @@ from fieldplay.datasets.ida.products import NS_PER_S, Product
 from fieldplay.io.containers import Files
 from fieldplay.io.key_values import KeyLine, lines_of_text, plain_key
 from fieldplay.messages.records import Record
-from fieldplay.streams.streams import Span
+from fieldplay.streams.stream import Span
 
 ARM, SYSTEM = "ra_status", "sys_status"
 HEADING = re.compile(r"(?P<before>\d+)\s*points?\s*before\s*latest\s*\(\s*index\s*=?\s*(?P<index>\d+)\s*\)\s*:?", re.I)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.ida.status import (
     ARM,
     SYSTEM,
@@ -21,7 +21,7 @@ from fieldplay.io.key_values import (
     numbers_of_value,
     plain_key,
 )
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.messages import records
 
 JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")

@@ -4,6 +4,6 @@ sequence.py: where it lies, and which one it is; raw_folder.py (with nmea.py, th
 streams of either form; calibration.py: cameras and extrinsics; checks.py: what is measured.
 """
 
-from fieldplay.datasets.rosario.archive import open_archive, recognises
+from fieldplay.datasets.rosario.reader import open_archive, recognises
 
 __all__ = ["open_archive", "recognises"]

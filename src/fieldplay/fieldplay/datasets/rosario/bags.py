@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.bags.bag_topics import Bag, TopicReader, topic_in_time
 from fieldplay.bags.topic_streams import (
     NUMBER_ROWS,
     PICTURE_ROWS,
     Convert,
-    Impossible,
+    InvalidValue,
     Judge,
+    TopicImages,
     TopicNumbers,
-    TopicPictures,
     all_possible,
 )
-from fieldplay.bags.topics import Bag, TopicReader, topic_in_time
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.rosario.calibration import LEFT, RIGHT, TURN_ERROR
@@ -32,8 +32,8 @@ from fieldplay.datasets.rosario.raw_folder import (
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.geometry import axes
 from fieldplay.messages import records
-from fieldplay.messages.columns import FieldNumbers
-from fieldplay.messages.layout import Layout, layout_of_message
+from fieldplay.messages.cdr_layout import Layout, layout_of_message
+from fieldplay.messages.message_columns import FieldNumbers
 from fieldplay.messages.stream_spec import Camera
 
 IMAGE, INFO, TF = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo", "TFMessage"
@@ -70,18 +70,18 @@ Floats = NDArray[np.float64]
 Stamps = NDArray[np.int64]
 
 
-def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, TopicNumbers | TopicPictures]:
+def streams_of_bag(archive: Archive, bag: Bag) -> dict[str, TopicNumbers | TopicImages]:
     """The streams that a bag has."""
     names = {topic.lstrip("/"): topic for topic in bag.kinds}
     _note_others(archive, bag, names)
-    streams: dict[str, TopicNumbers | TopicPictures] = {}
+    streams: dict[str, TopicNumbers | TopicImages] = {}
     for name, (stream, msgtype) in TOPICS.items():
         if name in names and _is_of_type(archive, bag, names[name], msgtype):
             rows = PICTURE_ROWS if msgtype == IMAGE else NUMBER_ROWS
             topic = topic_in_time(bag, names[name], rows, archive.notes.append)
             if topic.spans:
                 streams[stream] = (
-                    TopicPictures(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
+                    TopicImages(topic, bag.name) if msgtype == IMAGE else _numbers(archive, bag, topic, stream=stream)
                 )
         if stream not in streams:
             message = f"expected the topic /{name} with messages, got none; the rest plays"
@@ -152,21 +152,21 @@ def _numbers(archive: Archive, bag: Bag, topic: TopicReader, *, stream: str) -> 
     return stream_of(_odometry_of_global if is_moved else made[stream])
 
 
-def _impossible_fixes(columns: FieldNumbers) -> Iterator[Impossible]:
+def _impossible_fixes(columns: FieldNumbers) -> Iterator[InvalidValue]:
     """Places off the globe, and fixes without a place; NaN is no height, or no place where there is no fix."""
     place, height = np.stack([columns["latitude"], columns["longitude"]], axis=1), columns["altitude"][:, None]
     is_lost = np.isnan(place).all(axis=1) & (columns["status.status"] <= NO_FIX)
     on_globe = (np.abs(place) <= LARGEST_DEG).all(axis=1)
     expected = "latitude and longitude within 90 and 180 degrees"
-    yield Impossible(~on_globe & ~is_lost, expected, place)
-    yield Impossible(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
+    yield InvalidValue(~on_globe & ~is_lost, expected, place)
+    yield InvalidValue(np.isinf(height[:, 0]), "an altitude in metres, or NaN for none", height)
 
 
-def _impossible_turns(columns: FieldNumbers) -> Iterator[Impossible]:
+def _impossible_turns(columns: FieldNumbers) -> Iterator[InvalidValue]:
     turns = columns.vectors("pose.pose.orientation", "xyzw")
     length = np.linalg.norm(turns, axis=1)
     least, largest = TURN_LENGTH
-    yield Impossible(~((length >= least) & (length <= largest)), "a quaternion of length 1", turns)
+    yield InvalidValue(~((length >= least) & (length <= largest)), "a quaternion of length 1", turns)
 
 
 JUDGES: Mapping[str, Judge] = {"fix": _impossible_fixes, "odom_archived": _impossible_turns}

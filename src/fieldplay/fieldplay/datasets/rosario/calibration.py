@@ -10,7 +10,7 @@ import yaml
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.yaml_text import value_of_yaml
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.messages.stream_spec import Camera

@@ -9,14 +9,14 @@ import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.rosario.nmea import GGA, RMC
 from fieldplay.datasets.rosario.raw_folder import has_velocity
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.io.table_streams import Tables
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 ENOUGH_ROWS, ENOUGH_SECONDS = 20, 5
 # By how much one second may differ from what is usual in the archive; the robot drives at walking pace

@@ -10,9 +10,9 @@ import numpy as np
 import polars
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import ns_from_texts
-from fieldplay.io.dialect import Dialect
-from fieldplay.io.rows import SHOWN, BadLine, ParsedRows
+from fieldplay.core.timestamps import ns_from_texts
+from fieldplay.io.csv_dialect import Dialect
+from fieldplay.io.row_cache import SHOWN, BadLine, ParsedRows
 
 GGA, RMC = 0.0, 1.0  # what the column `sentence` holds
 # Latitude, longitude and course in degrees, the altitude above the ellipsoid, HDOP, the quality and the number of

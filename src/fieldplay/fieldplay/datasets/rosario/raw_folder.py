@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, matching_files, open_tables_of
 from fieldplay.datasets.rosario.calibration import Calibration
 from fieldplay.datasets.rosario.nmea import GGA, RMC, NmeaSpec
 from fieldplay.datasets.rosario.sequence import Companion, kind_of_log, odometry_by_content
-from fieldplay.datasets.row_files import picture_stream, timed_files
+from fieldplay.datasets.row_files import image_stream, timed_files
 from fieldplay.datasets.spec import ImuNoise
 from fieldplay.geometry import axes
 from fieldplay.io.containers import Files
-from fieldplay.io.rows import TableRows
+from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table_streams import Tables, TableStream
 from fieldplay.messages import records
-from fieldplay.streams.streams import EvenStream, Stream, UntilStream
+from fieldplay.streams.stream import EvenStream, Stream, UntilStream
 
 CAMERAS = ("left", "right")
 LOGS = ("imu", "gps", "odometry")
@@ -256,7 +256,7 @@ def open_raw(archive: Archive, files: Files, calibration: Calibration) -> Raw:
     for key in CAMERAS:
         names, stamp_ns = timed_files(archive, files, key, fraction="decimal")
         if names:
-            streams[key] = picture_stream(files, names, stamp_ns)
+            streams[key] = image_stream(files, names, stamp_ns)
     _note_repeated(archive, tables)
     return Raw(streams=streams, tables=tables, logs=tuple(name for names in found.values() for name in names))
 

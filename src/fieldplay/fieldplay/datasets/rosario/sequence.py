@@ -8,11 +8,11 @@ from typing import Any
 
 from fieldplay.bags.ros1 import PART, name_of_bag
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.rosario.nmea import BOM, LINE
 from fieldplay.io.containers import Files, FolderFiles, ListedFiles
-from fieldplay.io.names import last_part
+from fieldplay.io.file_names import last_part
 
 PICTURE = re.compile(r"(left|right)_\d{9,10}\.\d+\.png", re.IGNORECASE)
 LOG = re.compile(r"(imu|gps|odometry.*)\.(log|txt)", re.IGNORECASE)

@@ -13,7 +13,7 @@ import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.measurement import Measurement, report_measurement
 from fieldplay.datasets.rosario.raw_folder import RAD_S_PER_RPM
@@ -21,7 +21,7 @@ from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.geodesy import earth_centred_from_geodetic
 from fieldplay.io.table_streams import Tables
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 REAR_FIELDS = (9, 13)  # of the controller's text
 LEAST_STATUS = 2  # of NavSatStatus: RTK

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.ticks import Axis, number_axis
+from fieldplay.core.number_text import Axis, number_axis
 from fieldplay.report.html.cut_axis import break_labels, break_marks
 from fieldplay.report.html.markup import Html, element, joined, path_text
 

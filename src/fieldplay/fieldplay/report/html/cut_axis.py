@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.dates import utc_text
-from fieldplay.core.ticks import (
+from fieldplay.core.number_text import (
     NS_PER_S,
     Axis,
     Break,

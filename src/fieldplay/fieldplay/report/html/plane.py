@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.ticks import number_text, round_step, tick_text
+from fieldplay.core.number_text import number_text, round_step, tick_text
 from fieldplay.report.html.charts import UNITS, path_of_points, percent
 from fieldplay.report.html.markup import Html, element, joined
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.colour_map import colour_map
-from fieldplay.core.ticks import Axis
+from fieldplay.core.number_text import Axis
 from fieldplay.report.html.charts import UNITS, path_of_points, percent, x_labels, y_labels
 from fieldplay.report.html.cut_axis import break_labels, break_marks_across
 from fieldplay.report.html.markup import Html, element, joined, path_text

@@ -6,25 +6,25 @@ from io import BytesIO
 
 import numpy as np
 
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import (
+from fieldplay.core.number_text import (
     Axis,
     duration_text,
     number_axis,
     number_text,
     time_axis,
 )
-from fieldplay.evaluation.text import HEADS, rows_of
-from fieldplay.evaluation.ways import Compared
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.evaluation.evaluation_text import HEADS, rows_of
+from fieldplay.evaluation.trajectory_pair import Compared
 from fieldplay.geometry.transforms import Array
 from fieldplay.report.html.charts import SERIES_COLOURS, Curve, legend_of, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
 from fieldplay.report.html.plane import plane_drawing, plane_of_points, route
 from fieldplay.trajectories.evaluation import Evaluation
+from fieldplay.trajectories.metric_summary import UNITS
 from fieldplay.trajectories.pose_errors import Errors
-from fieldplay.trajectories.trajectories import Trajectory
-from fieldplay.trajectories.words import UNITS
+from fieldplay.trajectories.trajectory import Trajectory
 
 LENGTHS = 30  # along the axis of lengths
 LEAST_STARTS = 8  # of ways: fewer tell no percentiles

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.dates import utc_text
-from fieldplay.core.picks import ThinRows
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import duration_text, number_text
+from fieldplay.core.decimation import RowDecimator
+from fieldplay.core.number_text import duration_text, number_text
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Wrench
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import legend_of
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
@@ -64,17 +64,17 @@ class ArmPanel:
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self._forces: dict[str, ThinRows] = {}  # by frame
+        self._forces: dict[str, RowDecimator] = {}  # by frame
 
     def add(self, batch: RecordBatch) -> None:
         """Wrenches."""
         for record, frame, _ in batch.records:
             if isinstance(record, Wrench):
                 finite = np.isfinite(record.force_n).all(axis=1)
-                kept = self._forces.setdefault(frame.lstrip("/"), ThinRows(3, KEPT))
+                kept = self._forces.setdefault(frame.lstrip("/"), RowDecimator(3, KEPT))
                 kept.add(record.stamp_ns[finite], record.force_n[finite])
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """The panel of measurements tells what is wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:

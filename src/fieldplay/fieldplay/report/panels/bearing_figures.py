@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.picks import ThinRows
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import (
+from fieldplay.core.decimation import RowDecimator
+from fieldplay.core.number_text import (
     Axis,
     count_text,
     many,
     number_axis,
     number_text,
 )
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.dust.radar import mounting_from_base, seen_by_radar
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import LaserScans
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element
@@ -67,7 +67,7 @@ class LaserSeen:
     frame: str = ""
     step_rad: float = 0.0
     grid: BearingCounts = field(default_factory=BearingCounts)
-    rows: ThinRows | None = None
+    rows: RowDecimator | None = None
     _beams: int = 0
 
     def add(self, record: LaserScans, frame: str) -> None:
@@ -95,7 +95,7 @@ class LaserSeen:
     def _keep(self, stamp_ns: NDArray[np.int64], begins: Array, ranges: Array) -> None:
         if self.rows is None:
             self._beams = ranges.shape[1] + 1  # scans may differ by one
-            self.rows = ThinRows(1 + self._beams, KEPT_ROWS)
+            self.rows = RowDecimator(1 + self._beams, KEPT_ROWS)
         filled = np.full((len(ranges), self._beams), np.nan)
         filled[:, : ranges.shape[1]] = ranges[:, : self._beams]
         self.rows.add(stamp_ns, np.concatenate([begins[:, None], filled], axis=1))
@@ -107,7 +107,7 @@ class RadarSeen:
 
     frame: str = ""
     grid: BearingCounts = field(default_factory=BearingCounts)
-    rows: ThinRows = field(default_factory=lambda: ThinRows(SECTORS, KEPT_ROWS))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(SECTORS, KEPT_ROWS))
 
     def add(self, stamp_ns: int, frame: str, points: Array) -> None:
         """A revolution with its points (n, 3)."""

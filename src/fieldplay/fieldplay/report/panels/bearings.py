@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.ticks import count_text
+from fieldplay.core.number_text import count_text
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.clouds import CLOUD, points_from_rows
 from fieldplay.messages.decoders import MARKERS
+from fieldplay.messages.message_batches import Topic
+from fieldplay.messages.point_clouds import CLOUD, points_from_rows
 from fieldplay.messages.record_decoder import DIAGNOSTICS
 from fieldplay.messages.records import (
     Clouds,
@@ -18,7 +18,7 @@ from fieldplay.messages.records import (
     Markers,
     Scalars,
 )
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards, plain_table
@@ -66,7 +66,7 @@ class BearingPanel:
         kinds = {SCAN: self._add_scans, CLOUD: self._add_clouds, SHARE: self._add_shares, MARKERS: self._add_objects}
         kinds.get(batch.topic.msgtype, self._add_verdicts)(batch)
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Nothing: of what cannot be read the panels of scans, clouds and numbers tell."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -44,7 +44,7 @@ def lens_from_camera(camera: Camera, *, is_rectified: bool) -> Lens:
 
 
 @dataclass(frozen=True, eq=False)
-class FramesInPicture:
+class FramesInImage:
     """Frames in a picture: where their origins (n, 2) and axes (n, 3, 2) are, as shares of its width and height."""
 
     names: list[str]
@@ -52,7 +52,7 @@ class FramesInPicture:
     tips: Array
 
 
-def frames_in_picture(lens: Lens, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInPicture | None:
+def frames_in_image(lens: Lens, frame: str, *, frames: Frames, stamp_ns: int) -> FramesInImage | None:
     """The frames in front of a camera and within its picture; None where nothing can be projected."""
     matrix = lens.matrix
     size = np.array(lens.size, float)
@@ -72,10 +72,10 @@ def frames_in_picture(lens: Lens, frame: str, *, frames: Frames, stamp_ns: int) 
     inside = ((places[:, 0] > MARGIN) & (places[:, 0] < 1 - MARGIN)).all(axis=1)
     kept = np.flatnonzero(about & inside & (np.abs(places) < FAR).all(axis=(1, 2)))
     kept = kept[np.argsort(depth[kept], kind="stable")]
-    return FramesInPicture([names[place] for place in kept], places[kept, 0], places[kept, 1:]) if len(kept) else None
+    return FramesInImage([names[place] for place in kept], places[kept, 0], places[kept, 1:]) if len(kept) else None
 
 
-def overlay(seen: FramesInPicture, ratio: float) -> Html:
+def overlay(seen: FramesInImage, ratio: float) -> Html:
     """The axes as lines over a picture (width by height is ratio), and the names beside them where there is room."""
     signs = _merged(seen)[:MOST_SIGNS]
     rows = [index for index, _ in signs]
@@ -108,7 +108,7 @@ def _projected(points: Array, lens: Lens) -> Array:
     return np.asarray(pixels, float).reshape(-1, 2)
 
 
-def _merged(seen: FramesInPicture) -> list[tuple[int, str]]:
+def _merged(seen: FramesInImage) -> list[tuple[int, str]]:
     """Signs: the row of a frame, and the names of all that are at its place."""
     signs: list[tuple[int, list[str]]] = []
     for row, name in enumerate(seen.names):

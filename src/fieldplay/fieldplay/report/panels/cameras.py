@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.decimation import Decimator, middle_of
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.picks import Picks, middle_of
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.picture_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.image_pixels import pixels_from_file, pixels_from_image
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import (
     COMPRESSED,
     IMAGE,
@@ -18,11 +18,11 @@ from fieldplay.messages.record_decoder import (
 )
 from fieldplay.messages.records import CameraInfos, Pictures
 from fieldplay.messages.records import Pixels as ArchivePixels
-from fieldplay.recording.source import Findings, RecordBatch, Single
+from fieldplay.recording.record_source import Issues, RecordBatch, Single
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.pictures import fitted, photo
-from fieldplay.report.panels.camera_frames import Lens, frames_in_picture, lens_from_camera, overlay
+from fieldplay.report.panels.camera_frames import Lens, frames_in_image, lens_from_camera, overlay
 from fieldplay.report.panels.overview import Overview
 
 PNG = b"\x89PNG"
@@ -56,7 +56,7 @@ class _Picture:
 class _Camera:
     """Some messages of a topic of pictures as they came, and what was made of them."""
 
-    picks: Picks[Stored] = field(default_factory=lambda: Picks(KEPT))
+    picks: Decimator[Stored] = field(default_factory=lambda: Decimator(KEPT))
     pictures: list[_Picture] | None = None
 
 
@@ -80,7 +80,7 @@ class CameraPanel:
         for stamp_ns, make in batch.single():
             camera.picks.offer(partial(_stored, stamp_ns, make))
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Pictures that were to be shown and cannot be."""
         for topic, camera in self._cameras.items():
             for picture in _pictures(topic, camera):
@@ -166,7 +166,7 @@ def _figure(overview: Overview, topic: Topic, picture: _Picture, *, lens: Lens |
     moment = f"at {overview.moment_text(picture.log_ns)}"
     seen = None
     if lens is not None and lens.size == picture.size:
-        seen = frames_in_picture(lens, picture.frame, frames=overview.frames, stamp_ns=picture.stamp_ns)
+        seen = frames_in_image(lens, picture.frame, frames=overview.frames, stamp_ns=picture.stamp_ns)
     drawn = overlay(seen, width / height) if seen is not None else ""
     told = element("span", f"{width} × {height}" + (f", in {picture.frame}" if picture.frame else ""), class_="muted")
     caption = element("figcaption", element("b", moment), told, _key() if seen else "")

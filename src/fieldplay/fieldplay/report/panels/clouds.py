@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.colour_map import colour_map
+from fieldplay.core.decimation import Decimator
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.picks import Picks
-from fieldplay.core.ticks import number_text
+from fieldplay.core.number_text import number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.clouds import CLOUD, points_from_rows
+from fieldplay.messages.message_batches import Topic
+from fieldplay.messages.point_clouds import CLOUD, points_from_rows
 from fieldplay.messages.records import Clouds
-from fieldplay.recording.source import (
-    Findings,
+from fieldplay.recording.record_source import (
+    Issues,
     RecordBatch,
     Single,
     tell_unreadable,
@@ -132,7 +132,7 @@ class _Together:
 
 @dataclass
 class _Kept:
-    picks: Picks[_Sweep] = field(default_factory=lambda: Picks(KEPT_SWEEPS))
+    picks: Decimator[_Sweep] = field(default_factory=lambda: Decimator(KEPT_SWEEPS))
     faults: Counter[str] = field(default_factory=Counter)
 
 
@@ -150,7 +150,7 @@ class CloudPanel:
         for stamp_ns, make in batch.single():
             kept.picks.offer(partial(_sweep, kept, stamp_ns, make))
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Clouds that cannot be shown."""
         for topic, kept in self._topics.items():
             for fault, count in kept.faults.items():

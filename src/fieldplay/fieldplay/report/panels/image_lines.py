@@ -8,20 +8,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.decimation import Decimator
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.picks import Picks
-from fieldplay.core.ticks import (
+from fieldplay.core.number_text import (
     Axis,
     count_text,
     many,
     number_axis,
 )
-from fieldplay.messages.batches import Topic
-from fieldplay.messages.picture_pixels import pixels_from_image, reduced_pixels_from_file
+from fieldplay.messages.image_pixels import pixels_from_image, reduced_pixels_from_file
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import COMPRESSED, IMAGE
 from fieldplay.messages.records import Pictures
 from fieldplay.messages.records import Pixels as ArchivePixels
-from fieldplay.recording.source import Findings, RecordBatch, Single
+from fieldplay.recording.record_source import Issues, RecordBatch, Single
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element
 from fieldplay.report.html.page import Section, cards
@@ -49,7 +49,7 @@ class _Line:
 
 @dataclass
 class _Camera:
-    picks: Picks[_Line] = field(default_factory=lambda: Picks(KEPT))
+    picks: Decimator[_Line] = field(default_factory=lambda: Decimator(KEPT))
 
 
 class ImageLinePanel:
@@ -66,7 +66,7 @@ class ImageLinePanel:
         for stamp_ns, make in batch.single():
             camera.picks.offer(partial(_line, stamp_ns, make))
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Nothing: the panel of images reports those that cannot be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fieldplay.core.ticks import many
-from fieldplay.messages.batches import Topic
+from fieldplay.core.number_text import many
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Joints
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
@@ -38,7 +38,7 @@ class JointPanel:
             if isinstance(record, Joints):
                 self._add_record(batch.topic, record)
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Numbers that are none; NaN says that a joint has no such number."""
         for topic, quantity, joints in self._charts(list(self._numbers.items())):
             for name, numbers in joints.items():

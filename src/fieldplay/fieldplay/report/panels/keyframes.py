@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.ticks import many
+from fieldplay.core.number_text import many
 from fieldplay.messages.records import Poses
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points, route
@@ -43,7 +43,7 @@ class KeyframePanel:
             if isinstance(framed.record, Poses):
                 self._maps.setdefault(place, {})[name] = _Kept(framed.record.position_m[-1], framed.frame)
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Nothing can be wrong with them."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.picks import ThinRows
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.evaluation.text import summary_of
-from fieldplay.evaluation.ways import ODOMETRY, truth_of_names
+from fieldplay.core.decimation import RowDecimator
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.evaluation.evaluation_text import summary_of
+from fieldplay.evaluation.trajectory_pair import ODOMETRY, truth_of_names
 from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards, plain_table
 from fieldplay.report.html.trajectory_figures import Named, error_figures
 from fieldplay.report.panels.overview import Overview
-from fieldplay.trajectories.errors import FusionError
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay.trajectories.pose_topics import poses_of_record
-from fieldplay.trajectories.trajectories import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory_errors import FusionError
 
 KEPT = 4000
 LEAST_WAY_M = 0.5  # of the truth: below it there is nothing to compare
@@ -36,7 +36,7 @@ LEAD = (
 class _Heard:
     """Poses of an odometry: rows of x y z and a quaternion, which is 0 where no rotation is known."""
 
-    rows: ThinRows = field(default_factory=lambda: ThinRows(7, KEPT))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(7, KEPT))
     child: str = ""
     late_ns: int | None = None  # how much later than in the headers it is in the log
 
@@ -64,7 +64,7 @@ class OdometryErrorPanel:
                 if heard.late_ns is None:
                     heard.late_ns = int(record.leaves_ns[0] - record.stamp_ns[0])
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Nothing: of what cannot be read the panel of the ways tells."""
 
     def sections(self, overview: Overview) -> list[Section]:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from fieldplay.core.dates import utc_text
 from fieldplay.core.gaps import GapFinder, pieces_of_intervals
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import Axis, number_text, time_axis
+from fieldplay.core.number_text import Axis, number_text, time_axis
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.batches import Topic
-from fieldplay.recording.source import Findings, RecordBatch, Subject
+from fieldplay.messages.message_batches import Topic
+from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
 from fieldplay.report.html.cut_axis import cut_time_axis, is_dated
 from fieldplay.report.html.page import Section
 from fieldplay.report.panels.buckets import Buckets
@@ -104,10 +104,10 @@ class StreamTimes:
 class Overview:
     """The times of all topics, the tf tree, and what was found wrong."""
 
-    subject: Subject
+    subject: RecordingInfo
     streams: dict[Topic, StreamTimes] = field(default_factory=dict)
     frames: Frames = field(default_factory=Frames)
-    findings: Findings = field(default_factory=Findings)
+    findings: Issues = field(default_factory=Issues)
 
     @property
     def start_ns(self) -> int:
@@ -175,7 +175,7 @@ class Panel(Protocol):
     def add(self, batch: RecordBatch) -> None:
         """Further rows of a topic."""
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Say what was wrong with the messages, once all were heard."""
 
     def sections(self, overview: Overview) -> list[Section]:

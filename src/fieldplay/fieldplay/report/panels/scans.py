@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.picks import Picks, middle_of
-from fieldplay.messages.batches import Topic
+from fieldplay.core.decimation import Decimator, middle_of
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import LaserScans
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.markup import Html, element, joined, path_text
 from fieldplay.report.html.page import Section, cards
 from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points
@@ -35,7 +35,7 @@ class _Scan:
 
 @dataclass
 class _Kept:
-    picks: Picks[_Scan] = field(default_factory=lambda: Picks(KEPT))
+    picks: Decimator[_Scan] = field(default_factory=lambda: Decimator(KEPT))
 
 
 class ScanPanel:
@@ -53,7 +53,7 @@ class ScanPanel:
             if isinstance(record, LaserScans):
                 kept.picks.offer(partial(_scan, stamp_ns, record, row, frame=frame))
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Nothing: all that can be read can be shown."""
 
     def sections(self, overview: Overview) -> list[Section]:

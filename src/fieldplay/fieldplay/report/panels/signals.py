@@ -8,12 +8,12 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import many
+from fieldplay.core.number_text import many
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Code, Imu, Record
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section, cards
@@ -146,7 +146,7 @@ class SignalPanel:
             for quantity, numbers_of in zip(quantities, kept.numbers, strict=True):
                 numbers_of.add(record.leaves_ns, quantity.read(record))
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Numbers that are none; an attitude may be absent."""
         for topic, kept in self._topics.items():
             for quantity, numbers in zip(QUANTITIES[topic.msgtype], kept.numbers, strict=True):

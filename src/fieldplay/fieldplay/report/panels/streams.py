@@ -12,15 +12,15 @@ from fieldplay.core.gaps import (
     clipped_intervals,
     length_within,
 )
-from fieldplay.core.stamps import NS_PER_S
-from fieldplay.core.ticks import (
+from fieldplay.core.number_text import (
     Axis,
     count_text,
     duration_text,
     many,
     number_text,
 )
-from fieldplay.messages.batches import Topic
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.message_batches import Topic
 from fieldplay.report.html.charts import UNITS, x_labels
 from fieldplay.report.html.cut_axis import break_labels, break_marks, gap_text, grid_step_s
 from fieldplay.report.html.markup import Html, element, joined, path_text

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.picks import ThinRows
-from fieldplay.core.ticks import many
+from fieldplay.core.decimation import RowDecimator
+from fieldplay.core.number_text import many
 from fieldplay.geometry.frames import FrameEdge, Frames
 from fieldplay.geometry.geodesy import enu_from_geodetic
-from fieldplay.messages.batches import Topic
+from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import FramedRecord
 from fieldplay.messages.records import (
     Fix,
@@ -19,10 +19,10 @@ from fieldplay.messages.records import (
     Pose,
     Record,
 )
-from fieldplay.recording.source import Findings, RecordBatch
+from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.page import Section
+from fieldplay.report.panels.map_panel import Route, route_section
 from fieldplay.report.panels.overview import Overview
-from fieldplay.report.panels.routes import Route, route_section
 
 ODOMETRY, PATH, FIX = "nav_msgs/msg/Odometry", "nav_msgs/msg/Path", "sensor_msgs/msg/NavSatFix"
 POSES = ("PoseStamped", "PoseWithCovarianceStamped", "PointStamped", "TransformStamped")
@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 class _Kept:
     """Positions of one topic: x y z, the speed, NaN where it is not told, and how much later the header's time is."""
 
-    rows: ThinRows = field(default_factory=lambda: ThinRows(5, KEPT))
+    rows: RowDecimator = field(default_factory=lambda: RowDecimator(5, KEPT))
     frames: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     origin: Array | None = None
@@ -85,7 +85,7 @@ class TrajectoryPanel:
             edge = self._frames.odometry.setdefault(topic, FrameEdge(parent, child, is_static=False))
             edge.add(framed.record.stamp_ns[usable], np.column_stack([places, turns])[usable])
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Positions that are none, and topics that change their frame."""
         for topic, kept in self._topics.items():
             lacks = "no position" if topic.msgtype == FIX else "a position that is none"

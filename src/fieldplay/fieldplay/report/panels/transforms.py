@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.ticks import many, number_text
+from fieldplay.core.number_text import many, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
-from fieldplay.recording.source import Findings, RecordBatch
-from fieldplay.recording.transforms import TF, FrameReader
+from fieldplay.recording.record_source import Issues, RecordBatch
+from fieldplay.recording.transform_source import TF, FrameReader
 from fieldplay.report.html.markup import Html, element, joined
 from fieldplay.report.html.page import Section
 from fieldplay.report.panels.overview import Overview
@@ -29,7 +29,7 @@ class TransformPanel:
         """Transforms."""
         self._reader.add(batch)
 
-    def tell(self, findings: Findings) -> None:
+    def tell(self, findings: Issues) -> None:
         """Transforms that are none, and trees that are none."""
         for name, count in self._reader.unusable.items():
             message = f"{many(count, 'transform')} with numbers that are none, or a quaternion of length 0"

@@ -11,7 +11,7 @@ from fieldplay.datasets.rosario.nmea import (
     NmeaSpec,
     rows_from_log,
 )
-from fieldplay.io.rows import ParsedRows
+from fieldplay.io.row_cache import ParsedRows
 
 PLACE = "$GPGGA,152545.20,3301.8000000,S,06052.8000000,W,4,12,0.9,50.000,M,18.000,M,0.8,0000*76"
 SPEED = "$GPRMC,152545.20,A,3301.8000000,S,06052.8000000,W,1.943845,090.0,261217,,,A*6F"

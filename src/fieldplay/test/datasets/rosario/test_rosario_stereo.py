@@ -26,7 +26,7 @@ def test_a_pair_that_is_aligned_already_keeps_its_directions_and_gets_the_baseli
     assert right.projection[3] == pytest.approx(-0.12 * right.projection[0])
 
 
-def test_points_of_a_turned_pair_lie_in_one_row_of_both_rectified_pictures() -> None:
+def test_points_of_a_turned_pair_lie_in_one_row_of_both_rectified_images() -> None:
     angle = np.radians(3)
     right_t_left = shifted(-0.12)
     right_t_left[:3, :3] = [[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1]]

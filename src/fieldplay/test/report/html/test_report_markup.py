@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.core import ticks
+from fieldplay.core import number_text
 from fieldplay.core.dates import utc_text
-from fieldplay.core.ticks import number_axis, time_axis
+from fieldplay.core.number_text import number_axis, time_axis
 from fieldplay.report.html.charts import Curve, line_chart
 from fieldplay.report.html.markup import element, path_text, text, void
 from fieldplay.report.html.page import Section, page_of_sections
@@ -132,16 +132,21 @@ def test_times_along_an_axis_are_round_in_their_own_unit(seconds: float, labels:
     ],
 )
 def test_numbers_are_short(value: float, shown: str) -> None:
-    assert ticks.number_text(value) == shown
+    assert number_text.number_text(value) == shown
 
 
 def test_counts_sizes_and_times_are_written_as_one_says_them() -> None:
-    assert ticks.count_text(1234567) == "1\u202f234\u202f567"
-    assert [ticks.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
-    assert [ticks.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
-    assert [ticks.size_text(n) for n in (0, 999, 12_300, 4_000_000_000)] == ["0 B", "999 B", "12.3 kB", "4 GB"]
-    assert [ticks.duration_text(s) for s in (0.5, 59.0, 571.0, 7500.0)] == ["0.5 s", "59 s", "9 min 31 s", "2 h 05 min"]
-    assert ticks.duration_text(35_334_000.0) == "408 d 23 h"
+    assert number_text.count_text(1234567) == "1\u202f234\u202f567"
+    assert [number_text.many(n, "pause") for n in (0, 1, 2)] == ["0 pauses", "1 pause", "2 pauses"]
+    assert [number_text.many(n, "stretch") for n in (1, 2)] == ["1 stretch", "2 stretches"]
+    assert [number_text.size_text(n) for n in (0, 999, 12_300, 4_000_000_000)] == ["0 B", "999 B", "12.3 kB", "4 GB"]
+    assert [number_text.duration_text(s) for s in (0.5, 59.0, 571.0, 7500.0)] == [
+        "0.5 s",
+        "59 s",
+        "9 min 31 s",
+        "2 h 05 min",
+    ]
+    assert number_text.duration_text(35_334_000.0) == "408 d 23 h"
     assert utc_text(1656931512 * 10**9) == "2022-07-04 10:45:12"
     assert utc_text(10**30) == f"{10**30} ns"
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.gaps import joined_intervals, length_within, pieces_of_intervals
-from fieldplay.core.ticks import time_axis
-from fieldplay.messages.batches import Topic
-from fieldplay.recording.source import Subject
+from fieldplay.core.number_text import time_axis
+from fieldplay.messages.message_batches import Topic
+from fieldplay.recording.record_source import RecordingInfo
 from fieldplay.report.html.charts import Curve, held, line_chart
 from fieldplay.report.html.cut_axis import break_labels, cut_time_axis, gap_text
 from fieldplay.report.panels.overview import Overview, StreamTimes
@@ -29,7 +29,7 @@ SESSIONS = np.array([[0.0, 20.0], [190 * DAY_S, 190 * DAY_S + 20], [400 * DAY_S,
 
 def recording_of(stamps: dict[str, np.ndarray], *, skip_gaps_s: float = 0.0, **notes: str) -> Overview:
     """A recording with topics of numbers at these times."""
-    subject = Subject(title="", name="", kind="", size_bytes=0, skip_gaps_s=skip_gaps_s, notes=notes)
+    subject = RecordingInfo(title="", name="", kind="", size_bytes=0, skip_gaps_s=skip_gaps_s, notes=notes)
     overview = Overview(subject=subject)
     for name, stamp_ns in stamps.items():
         times = overview.streams.setdefault(Topic(name, "std_msgs/msg/Float64"), StreamTimes())

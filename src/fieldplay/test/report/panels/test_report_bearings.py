@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from fieldplay.recording.source import RecordBatch, Subject
+from fieldplay.recording.record_source import RecordBatch, RecordingInfo
 from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
 from fieldplay.report.panels.bearings import BearingPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
@@ -59,7 +59,7 @@ def around(ranges: np.ndarray) -> np.ndarray:
 
 def section_of(*batches: RecordBatch, tf: tuple[Any, ...] = ()) -> str:
     """The body of the section, the empty text where there is none."""
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = BearingPanel(overview.frames)
     if tf:
         TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, transforms(*tf))]))
@@ -238,7 +238,7 @@ def test_clouds_that_are_not_flat_or_large_are_no_radar_s() -> None:
 
 
 def test_what_is_kept_does_not_grow_with_the_length() -> None:
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = BearingPanel(overview.frames)
     for begin in range(0, 2000, 100):
         part = [(s + begin * STEP_NS, message) for s, message in scans(left_and_right, 100, 180 + begin % 200 // 100)]

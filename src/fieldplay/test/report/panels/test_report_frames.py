@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 from fieldplay.geometry.frames import Frames
-from fieldplay.recording.source import Findings, Subject
+from fieldplay.recording.record_source import Issues, RecordingInfo
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel, roots_of
 from fieldplay_testing.messages_by_hand import START_NS, transform, transforms
@@ -23,7 +23,7 @@ def add(
 
 
 def recording_of(frames: Frames) -> Overview:
-    return Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames)
+    return Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0), frames=frames)
 
 
 def test_a_moving_frame_is_between_its_two_transforms_as_scipy_has_it() -> None:
@@ -72,7 +72,7 @@ def test_frames_that_hang_on_each_other_in_a_ring_do_not_end_in_a_loop() -> None
 
 
 def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
-    frames, findings = Frames(), Findings()
+    frames, findings = Frames(), Issues()
     panel = TransformPanel(frames)
     panel.add(batch("/tf_static", [(START_NS, transforms(transform(START_NS, "body", "eye", (0, 0, 1))))]))
     panel.add(
@@ -90,7 +90,7 @@ def test_a_frame_with_two_parents_is_told_and_drawn_once() -> None:
 
 
 def test_transforms_without_a_turn_or_with_nan_are_told_and_left_out() -> None:
-    frames, findings = Frames(), Findings()
+    frames, findings = Frames(), Issues()
     panel = TransformPanel(frames)
     bad = [
         transforms(transform(START_NS, "map", "odom", (0, 0, 0), (0, 0, 0, 0))),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.recording.source import Findings, Subject
+from fieldplay.recording.record_source import Issues, RecordingInfo
 from fieldplay.report.panels.keyframes import KeyframePanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped
@@ -26,8 +26,8 @@ def shown(**topics: list[tuple[float, float, float]]) -> str:
     panel = KeyframePanel()
     for name, places in topics.items():
         panel.add(batch(f"/rig/stereo_slam/{name}", poses(places)))
-    findings = Findings()
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    findings = Issues()
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel.tell(findings)
     assert not findings.total
     return "".join(str(section.body) for section in panel.sections(overview))

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay.evaluation.ways import truth_of_names
-from fieldplay.messages.batches import Topic
-from fieldplay.recording.source import Subject
+from fieldplay.evaluation.trajectory_pair import truth_of_names
+from fieldplay.messages.message_batches import Topic
+from fieldplay.recording.record_source import RecordingInfo
 from fieldplay.report.html.page import Section
 from fieldplay.report.html.trajectory_figures import lengthwise
 from fieldplay.report.panels.odometry_errors import KEPT, OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
-from fieldplay.trajectories.trajectories import Trajectory
+from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
 from fieldplay_testing.records_by_hand import batch
 from fieldplay_testing.walks import Array, drifted, headings, wander
@@ -46,7 +46,7 @@ def odometry(poses: Array, child: str = "base_link", step_ns: int = STEP_NS, **m
 
 
 def sections(topics: dict[str, list[tuple[int, Any]]], tf: Any = None) -> list[Section]:
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = OdometryErrorPanel(overview.frames)
     if tf is not None:
         TransformPanel(overview.frames).add(batch("/tf_static", [(START_NS, tf)]))
@@ -128,7 +128,7 @@ def test_where_nothing_can_be_compared_nothing_is_drawn(topics: dict[str, list[t
 def test_a_long_recording_is_compared_by_some_thousand_poses() -> None:
     count = 2 * KEPT + 1000
     way = poses_of(headings(np.zeros(count)), np.c_[np.arange(count) * 0.005, np.zeros((count, 2))])
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     panel = OdometryErrorPanel(overview.frames)
     for name, poses in (("/gnss/odom", way), ("/odom", longer(way, 0.02))):
         messages = odometry(poses)

@@ -9,8 +9,8 @@ import pytest
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.clouds import points_from_cloud
-from fieldplay.recording.source import Findings, RecordBatch, Subject
+from fieldplay.messages.point_clouds import points_from_cloud
+from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
 from fieldplay.report.html.plane import Plane
 from fieldplay.report.panels.clouds import CloudPanel, relief_of_points
 from fieldplay.report.panels.joints import JointPanel
@@ -27,9 +27,9 @@ ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", 
 CLOUD, FIELD = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/PointField"
 
 
-def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview, Findings]:
+def heard(panel: Panel, *batches: RecordBatch, tf: Any = None) -> tuple[Overview, Issues]:
     """What is known once a panel has heard its messages, and the tree has heard its own."""
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0))
+    overview = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0))
     for each in batches:
         overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
         overview.streams[each.topic].take_in()

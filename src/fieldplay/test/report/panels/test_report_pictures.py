@@ -13,10 +13,10 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
-from fieldplay.messages.picture_pixels import pixels_from_compressed, pixels_from_image
+from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
-from fieldplay.recording.source import Findings, Subject
-from fieldplay.report.panels.camera_frames import FramesInPicture, frames_in_picture, lens_from_camera, overlay
+from fieldplay.recording.record_source import Issues, RecordingInfo
+from fieldplay.report.panels.camera_frames import FramesInImage, frames_in_image, lens_from_camera, overlay
 from fieldplay.report.panels.cameras import CameraPanel
 from fieldplay.report.panels.image_lines import ImageLinePanel
 from fieldplay.report.panels.overview import Overview, StreamTimes
@@ -94,12 +94,12 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
         (make(IMAGE, height=2**31, width=2**31, encoding="mono8", step=9), "expected 2147483648 x"),
     ],
 )  # fmt: skip
-def test_a_picture_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
+def test_a_image_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
     with pytest.raises(ArchiveError, match=fault):
         pixels_from_image(message)
 
 
-def test_compressed_pictures_are_decoded_depth_too() -> None:
+def test_compressed_images_are_decoded_depth_too() -> None:
     good, png = cv2.imencode(".png", BGR)
     assert good
     assert pixels_from_compressed(make(COMPRESSED, format="png", data=png)).tolist() == BGR.tolist()
@@ -129,9 +129,9 @@ def frames_before_a_camera() -> Frames:
     return frames
 
 
-def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInPicture | None:
+def seen_by(info: Any, *, is_rectified: bool = False) -> FramesInImage | None:
     lens = lens_from_camera(camera_of_info(info), is_rectified=is_rectified)
-    return frames_in_picture(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
+    return frames_in_image(lens, "camera", frames=frames_before_a_camera(), stamp_ns=START_NS)
 
 
 def test_a_frame_before_the_camera_is_where_the_pinhole_puts_it() -> None:
@@ -160,7 +160,7 @@ def test_a_lens_moves_it_as_its_distortion_says() -> None:
     assert seen.origins[0, 0] * 640 == pytest.approx(320 + 400 * (angle + 0.1 * angle**3))
 
 
-def test_on_a_rectified_picture_the_new_matrix_holds() -> None:
+def test_on_a_rectified_image_the_new_matrix_holds() -> None:
     info = camera(d=np.array([0.2, 0, 0, 0, 0]), p=np.array([300.0, 0, 310, 0, 0, 300, 240, 0, 0, 0, 1, 0]))
     seen = seen_by(info, is_rectified=True)
     assert seen is not None
@@ -186,7 +186,7 @@ def test_frames_at_one_place_share_a_label_and_labels_do_not_meet() -> None:
 
 
 def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
-    panel, findings = CameraPanel(), Findings()
+    panel, findings = CameraPanel(), Issues()
     times = [START_NS + k * 10**9 for k in range(21)]
     panel.add(batch("/cam/image_raw", [(t, stamped(IMAGE, t, "camera", **vars_of(image(BGR, "bgr8")))) for t in times]))
     panel.add(batch("/bad/image_raw", [(times[0], stamped(IMAGE, times[0], "x", encoding="nv21"))]))
@@ -197,7 +197,9 @@ def test_a_panel_shows_first_middle_and_last_and_tells_what_it_cannot() -> None:
     assert [(f.place, f.message) for f in findings.kept["unreadable_picture"]] == [
         ("/bad/image_raw", "its encoding 'nv21' is not known here")
     ]
-    overview = Overview(subject=Subject(title="", name="", kind="", size_bytes=0), frames=frames_before_a_camera())
+    overview = Overview(
+        subject=RecordingInfo(title="", name="", kind="", size_bytes=0), frames=frames_before_a_camera()
+    )
     (section,) = panel.sections(overview)
     assert section.body.count("<img") == 3
     assert "/bad/" not in section.body
@@ -211,7 +213,7 @@ def vars_of(message: Any) -> dict[str, Any]:
 
 def lines_section(*batches: Any) -> str:
     """The body of the section of lines over time, empty where there is none."""
-    overview, panel = Overview(subject=Subject(title="", name="", kind="", size_bytes=0)), ImageLinePanel()
+    overview, panel = Overview(subject=RecordingInfo(title="", name="", kind="", size_bytes=0)), ImageLinePanel()
     for each in batches:
         overview.streams.setdefault(each.topic, StreamTimes()).add(each.stamp_ns)
         overview.streams[each.topic].take_in()

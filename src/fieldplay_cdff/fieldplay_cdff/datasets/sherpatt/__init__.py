@@ -5,6 +5,6 @@ settings, samples and the description cameras and a tree; quaternion_order.py an
 open; surface.py is the model of the ground beside the logs; joint_name_checks.py compares joints with the model's.
 """
 
-from fieldplay_cdff.datasets.sherpatt.archive import open_archive, recognises
+from fieldplay_cdff.datasets.sherpatt.reader import open_archive, recognises
 
 __all__ = ["open_archive", "recognises"]

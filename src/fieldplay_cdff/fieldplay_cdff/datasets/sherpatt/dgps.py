@@ -10,9 +10,9 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.messages import records
-from fieldplay_cdff.logs.archive_streams.records import Convert
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.topics.records import Convert
 from fieldplay_cdff.logs.types.poses import ORIENTATION, POSITION
 from fieldplay_cdff.logs.types.rows import Floats, SampleRows
 

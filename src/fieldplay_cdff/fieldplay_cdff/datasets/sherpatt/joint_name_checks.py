@@ -8,7 +8,7 @@ from fieldplay.datasets.registry import robot_file
 from fieldplay.geometry.urdf_model import MOVING, model_from_text
 from fieldplay.kinematics.joint_transforms import renamed, renaming_from_text
 from fieldplay.messages import records
-from fieldplay.streams.streams import Stream
+from fieldplay.streams.stream import Stream
 
 KIND = "joint_transforms"
 SHOWN = 6

@@ -5,7 +5,7 @@ from datetime import datetime, timezone
 import numpy as np
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay_cdff.logs.index.file_index import NO_TIME

@@ -13,6 +13,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.geometry.axes import rotated
 from fieldplay.io.containers import Files
+from fieldplay.io.file_names import last_part
 from fieldplay.io.geotiff import (
     Indices,
     Raster,
@@ -20,9 +21,8 @@ from fieldplay.io.geotiff import (
     thinned,
     thinning_step,
 )
-from fieldplay.io.names import last_part
 from fieldplay.messages import records
-from fieldplay.streams.streams import HeldStream, Stream
+from fieldplay.streams.stream import HeldStream, Stream
 
 KEY = "surface"
 NUMBER = r"([-+]?\d+(?:\.\d+)?)"

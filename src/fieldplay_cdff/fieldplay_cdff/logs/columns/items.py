@@ -12,8 +12,8 @@ import numpy as np
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.logs.index.file_index import LogColumn
 from fieldplay_cdff.logs.index.window import LARGEST_ITEM
-from fieldplay_cdff.logs.messagepack.layouts import LARGEST, Bytes, form_of
-from fieldplay_cdff.logs.messagepack.values import (
+from fieldplay_cdff.logs.msgpack_decode.layouts import LARGEST, Bytes, form_of
+from fieldplay_cdff.logs.msgpack_decode.values import (
     FAULTS,
     UNKNOWN_TEXT,
     arrays_from_bytes,

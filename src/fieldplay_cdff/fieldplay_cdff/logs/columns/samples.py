@@ -16,14 +16,14 @@ from fieldplay_cdff.logs.index.file_index import (
     StreamPart,
 )
 from fieldplay_cdff.logs.index.times import TIMES
-from fieldplay_cdff.logs.messagepack.layouts import (
+from fieldplay_cdff.logs.msgpack_decode.layouts import (
     Bytes,
     Number,
     column,
     template_of,
 )
-from fieldplay_cdff.logs.messagepack.number_lists import FIRST_NEGATIVE, LARGEST_SMALL
-from fieldplay_cdff.logs.messagepack.values import plain_from_bytes, plain_name
+from fieldplay_cdff.logs.msgpack_decode.number_lists import FIRST_NEGATIVE, LARGEST_SMALL
+from fieldplay_cdff.logs.msgpack_decode.values import plain_from_bytes, plain_name
 from fieldplay_cdff.logs.types.rows import (
     MISSING,
     SampleRows,

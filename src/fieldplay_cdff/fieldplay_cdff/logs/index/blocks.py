@@ -11,7 +11,7 @@ import numpy as np
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Places
 from fieldplay_cdff.logs.index.times import TimeFinder, times_of_samples
-from fieldplay_cdff.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, why
+from fieldplay_cdff.logs.msgpack_decode.values import FAULTS, UNKNOWN_TEXT, why
 
 MOST_KEPT = 64  # of some 300 kB
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import UserError
-from fieldplay.core.outputs import whole
 from fieldplay_cdff.logs.index.file_index import (
     Blocks,
     FileIndex,

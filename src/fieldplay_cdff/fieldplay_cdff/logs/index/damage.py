@@ -2,7 +2,7 @@
 
 import re
 
-from fieldplay_cdff.logs.messagepack.number_lists import is_map, is_text
+from fieldplay_cdff.logs.msgpack_decode.number_lists import is_map, is_text
 
 MOST_ITEMS = 1_000_000  # of a list, that pocolog2msgpack writes
 LOOKED_AT = 1 << 16  # bytes of a sample

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.stamps import NO_TIME as NO_TIME
+from fieldplay.core.timestamps import NO_TIME as NO_TIME
 
 Places = NDArray[np.int64]
 

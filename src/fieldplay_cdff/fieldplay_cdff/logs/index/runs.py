@@ -16,7 +16,7 @@ from fieldplay_cdff.logs.index.file_index import (
 )
 from fieldplay_cdff.logs.index.times import TimeFinder, times_of_samples
 from fieldplay_cdff.logs.index.window import FileWindow
-from fieldplay_cdff.logs.messagepack.layouts import (
+from fieldplay_cdff.logs.msgpack_decode.layouts import (
     LARGEST,
     ItemForm,
     Number,
@@ -25,7 +25,7 @@ from fieldplay_cdff.logs.messagepack.layouts import (
     form_of,
     template_of,
 )
-from fieldplay_cdff.logs.messagepack.values import FAULTS
+from fieldplay_cdff.logs.msgpack_decode.values import FAULTS
 
 SMALL_SAMPLE, FEWEST, MOST_FAILURES = 1 << 14, 8, 20
 MOST_SMALL, MOST_BYTES = 1 << 15, 1 << 18  # small ones that are looked at, and their bytes

@@ -29,8 +29,8 @@ from fieldplay_cdff.logs.index.file_index import (
 from fieldplay_cdff.logs.index.runs import ColumnRuns, SampleRuns
 from fieldplay_cdff.logs.index.times import WIDTH, TimeFinder, numbers_ahead
 from fieldplay_cdff.logs.index.window import CHUNK, LARGEST_ITEM, FileWindow
-from fieldplay_cdff.logs.messagepack.number_lists import is_map, is_text, list_header
-from fieldplay_cdff.logs.messagepack.values import (
+from fieldplay_cdff.logs.msgpack_decode.number_lists import is_map, is_text, list_header
+from fieldplay_cdff.logs.msgpack_decode.values import (
     FAULTS,
     UNKNOWN_TEXT,
     plain_name,

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
+from fieldplay_cdff.logs.asn1_uper.samples import packed_time
 from fieldplay_cdff.logs.index.damage import odd_name
 from fieldplay_cdff.logs.index.file_index import NO_TIME, Blocks, Places
-from fieldplay_cdff.logs.messagepack.number_lists import (
+from fieldplay_cdff.logs.msgpack_decode.number_lists import (
     LARGEST_SMALL,
     MAP,
     MAP_END,
     MAPS,
     is_map,
 )
-from fieldplay_cdff.logs.messagepack.values import FAULTS, UNKNOWN_TEXT, plain_name
-from fieldplay_cdff.logs.packed_bits.samples import packed_time
+from fieldplay_cdff.logs.msgpack_decode.values import FAULTS, UNKNOWN_TEXT, plain_name
 
 TIMES = {"timestamp", "reftime", "time", "frametime", "childtime"}  # of names without signs and capitals
 COUNTS = {"microseconds", "usec", "nanoseconds"}

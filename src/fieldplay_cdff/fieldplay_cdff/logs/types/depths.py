@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.core.stamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay_cdff.logs.types.rows import MISSING, Floats, field
 
 PLANAR, POLAR = "planar", "polar"

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry import axes
 from fieldplay.messages import records
-from fieldplay_cdff.logs.messagepack.layouts import Number
+from fieldplay_cdff.logs.msgpack_decode.layouts import Number
 from fieldplay_cdff.logs.types.rows import (
     Floats,
     SampleRows,

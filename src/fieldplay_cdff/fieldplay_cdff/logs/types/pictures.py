@@ -104,7 +104,7 @@ def _word(text: Any) -> str:
     return word
 
 
-def picture_of_frame(sample: Any) -> Pixels | bytes:
+def image_of_frame(sample: Any) -> Pixels | bytes:
     """A picture's pixels, or the bytes of its file where it holds one."""
     shape = frame_shape(sample)
     if shape.packed:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.messagepack.layouts import (
-    Alike,
+from fieldplay_cdff.logs.msgpack_decode.layouts import (
     Bytes,
     Number,
+    TemplateMatch,
     column,
 )
-from fieldplay_cdff.logs.messagepack.values import plain_from_bytes, plain_name
+from fieldplay_cdff.logs.msgpack_decode.values import plain_from_bytes, plain_name
 
 Floats = NDArray[np.float64]
 
@@ -212,10 +212,10 @@ class TreeRows(SampleRows):
         return np.full(len(self), isinstance(node, dict) and REAL in node)
 
 
-class AlikeRows(TreeRows):
+class TemplateRows(TreeRows):
     """Samples that lie one behind the other, each with the same bytes but for its numbers."""
 
-    def __init__(self, alike: Alike) -> None:
+    def __init__(self, alike: TemplateMatch) -> None:
         super().__init__(_Unpacked(alike), alike.template.tree)
         self._rows = alike.rows
 
@@ -226,7 +226,7 @@ class AlikeRows(TreeRows):
 class _Unpacked(Sequence[Any]):
     """The samples one by one, each unpacked when it is asked for."""
 
-    def __init__(self, alike: Alike) -> None:
+    def __init__(self, alike: TemplateMatch) -> None:
         self._alike = alike
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from fieldplay.messages.records import Pixels, Record
-from fieldplay_cdff.logs.messagepack.values import plain_name
+from fieldplay_cdff.logs.msgpack_decode.values import plain_name
 from fieldplay_cdff.logs.types import (
     depths,
     numbers,
@@ -76,7 +76,7 @@ class SampleType:
 ROWS = (
     SampleType(
         kind=PAIR, message=IMAGE, fields=("left right baseline",), sides=("left", "right"),
-        picture=pictures.picture_of_frame,
+        picture=pictures.image_of_frame,
     ),
     SampleType(
         kind=STATE, message=ODOMETRY, fields=("pos|position orient|orientation velocity|sourceframe",), frames=2,
@@ -104,7 +104,7 @@ ROWS = (
     ),
     SampleType(kind=BITS, fields=("serializationmethod data",)),
     SampleType(
-        kind=FRAME, message=IMAGE, names=("frame", "image"), picture=pictures.picture_of_frame,
+        kind=FRAME, message=IMAGE, names=("frame", "image"), picture=pictures.image_of_frame,
         fields=("image datasize|size", "data.rows data.cols data.depth"),
     ),
     SampleType(kind=CLOUD, message=POINTS, fields=("points|data.points",), points=depths.points_from_cloud),

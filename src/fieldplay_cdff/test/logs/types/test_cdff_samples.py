@@ -300,9 +300,9 @@ def test_clouds_are_dense_in_all_forms() -> None:
     assert depths.is_far(depths.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
 
 
-def test_pictures_are_the_same_in_all_their_forms() -> None:
+def test_images_are_the_same_in_all_their_forms() -> None:
     for make in (tiny.frame, tiny.rock_frame, tiny.old_frame):
-        picture = pictures.picture_of_frame(make(tiny.times()[2]))
+        picture = pictures.image_of_frame(make(tiny.times()[2]))
         assert not isinstance(picture, bytes)
         assert (picture.width, picture.height, picture.step) == (tiny.WIDTH, tiny.HEIGHT, tiny.WIDTH)
         assert picture.encoding == "mono8" and list(picture.data) == tiny.pixels(2)
@@ -325,7 +325,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
     data = [value % 256 for value in range(step * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth=depth, channels=channels, rowSize=step, data=data)
     sample["metadata"]["mode"] = mode
-    picture = pictures.picture_of_frame(sample)
+    picture = pictures.image_of_frame(sample)
     assert not isinstance(picture, bytes)
     assert picture.encoding == encoding and list(picture.data) == data
 
@@ -333,7 +333,7 @@ def test_every_mode_and_depth_has_its_encoding(mode: str, depth: str, channels: 
 def test_pixels_may_stand_as_whole_numbers() -> None:
     values = [300 * index for index in range(tiny.WIDTH * tiny.HEIGHT)]
     sample = tiny.frame(tiny.START_US, depth="depth_16U", rowSize=2 * tiny.WIDTH, data=values)
-    picture = pictures.picture_of_frame(sample)
+    picture = pictures.image_of_frame(sample)
     assert not isinstance(picture, bytes)
     assert np.frombuffer(picture.data, "<u2").tolist() == values
 
@@ -342,12 +342,12 @@ def test_pixels_may_stand_as_whole_numbers() -> None:
 def test_files_stay_files(mode: str) -> None:
     sample = tiny.frame(tiny.START_US, data=[0xFF, 0xD8, 0xFF, 0x00], rowSize=0)
     sample["metadata"]["mode"] = mode
-    assert pictures.picture_of_frame(sample) == b"\xff\xd8\xff\x00"
+    assert pictures.image_of_frame(sample) == b"\xff\xd8\xff\x00"
 
 
-def test_the_depth_of_rocks_pictures_follows_from_the_size_of_a_row() -> None:
+def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
     sample = tiny.rock_frame(tiny.START_US) | {"row_size": 2 * tiny.WIDTH, "image": [1, 2] * tiny.WIDTH * tiny.HEIGHT}
-    picture = pictures.picture_of_frame(sample)
+    picture = pictures.image_of_frame(sample)
     assert not isinstance(picture, bytes) and picture.encoding == "mono16"
 
 
@@ -356,9 +356,9 @@ def test_the_depth_of_rocks_pictures_follows_from_the_size_of_a_row() -> None:
     [{"rows": 0}, {"rows": -1}, {"cols": 1 << 20}, {"rowSize": 2}, {"channels": 9}, {"depth": "depth_7U"},
      {"data": "x"}, {"data": [1]}, {"data": [1000] * 24}, {"data": None}, {"rows": "4"}, {"data": [[1, 2], [3]]}],
 )  # fmt: skip
-def test_a_picture_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
+def test_a_image_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        pictures.picture_of_frame(tiny.frame(tiny.START_US, **fault))
+        pictures.image_of_frame(tiny.frame(tiny.START_US, **fault))
 
 
 NOISE = st.recursive(
@@ -385,7 +385,7 @@ def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, no
             assert len(convert(rows, stamp)) == 1
     told(lambda: depths.points_from_depth_map(sample, START_NS, 1000))
     told(lambda: depths.points_from_cloud(sample))
-    told(lambda: pictures.picture_of_frame(sample))
+    told(lambda: pictures.image_of_frame(sample))
     pictures.intrinsics_of_frame(sample)
     table.kind_of("", sample)
 

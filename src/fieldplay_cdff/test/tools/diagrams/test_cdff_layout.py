@@ -31,7 +31,7 @@ from fieldplay_cdff.tools.diagrams.layers import (
 from fieldplay_cdff.tools.diagrams.layout import layout_of
 from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
 
-Pairs = list[tuple[int, int]]
+ExactTimeSync = list[tuple[int, int]]
 
 
 def graph_from_text(text: str) -> Graph:
@@ -39,7 +39,7 @@ def graph_from_text(text: str) -> Graph:
     return graph_of(description, description.chains[0], published())
 
 
-def graph_from_pairs(count: int, pairs: Pairs) -> Graph:
+def graph_from_pairs(count: int, pairs: ExactTimeSync) -> Graph:
     """Steps with one port at each side."""
     port = (Mark("port", "known"),)
     boxes = tuple(Box(id=(STEP, str(index)), title=str(index), left=port, right=port) for index in range(count))
@@ -55,7 +55,7 @@ graphs = st.integers(1, 9).flatmap(
 
 
 @given(graphs)
-def test_without_its_feedback_a_graph_has_layers_that_edges_only_ascend(drawn: tuple[int, Pairs]) -> None:
+def test_without_its_feedback_a_graph_has_layers_that_edges_only_ascend(drawn: tuple[int, ExactTimeSync]) -> None:
     count, pairs = drawn
     back = feedback_edges(count, pairs)
     forward = [pair for index, pair in enumerate(pairs) if index not in back]
@@ -96,7 +96,7 @@ def test_nodes_stand_where_their_edges_are_straight_if_there_is_room() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(graphs)
-def test_no_boxes_touch_and_edges_run_from_port_to_port(drawn: tuple[int, Pairs]) -> None:
+def test_no_boxes_touch_and_edges_run_from_port_to_port(drawn: tuple[int, ExactTimeSync]) -> None:
     graph = graph_from_pairs(*drawn)
     layout = layout_of(graph)
     frames = [(*corner, box.width, box.height) for corner, box in zip(layout.corners, graph.boxes, strict=True)]

@@ -49,23 +49,23 @@ class Behind:
     values: Floats
 
 
-def picture_times(scenario: AcfrScenario, camera: str) -> Floats:
+def image_times(scenario: AcfrScenario, camera: str) -> Floats:
     """When a camera takes pictures (n,)."""
     rate = float(scenario.settings[f"{camera}_rate_hz"])
     first = min(scenario.numbers["pictures"]["offset_s"][camera], 0.5 / rate)
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate + first)
 
 
-def picture_names(scenario: AcfrScenario, camera: str) -> list[str]:
+def image_names(scenario: AcfrScenario, camera: str) -> list[str]:
     """The names of a camera's pictures: the time, `-0` in place of its point."""
-    stamps = scenario.unix_ns(picture_times(scenario, camera))
+    stamps = scenario.unix_ns(image_times(scenario, camera))
     return [f"Image{text.replace('.', '-0')}.bmp" for text in stamp_texts(stamps)]
 
 
 def write_log(folder: Path, scenario: AcfrScenario, camera: str) -> None:
     """Write the list of a camera's pictures and their times."""
-    names = [f"VISION_FRAME {name}" for name in picture_names(scenario, camera)]
-    stamps = scenario.unix_ns(picture_times(scenario, camera))
+    names = [f"VISION_FRAME {name}" for name in image_names(scenario, camera)]
+    stamps = scenario.unix_ns(image_times(scenario, camera))
     write_lines(folder / FOLDERS[camera] / LOG, marked_lines(stamps, names))
 
 
@@ -73,7 +73,7 @@ def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
     """Make one picture and write it."""
     scenario = stage.scenario
     picture = picture_of(stage, camera, number)
-    path = stage.folder / FOLDERS[camera] / "Images" / picture_names(scenario, camera)[number]
+    path = stage.folder / FOLDERS[camera] / "Images" / image_names(scenario, camera)[number]
     if camera == "visual":
         picture = _mosaic(scenario, picture) if scenario.settings["bayer"] else picture[..., ::-1]
     _, data = cv2.imencode(".bmp", np.ascontiguousarray(picture))
@@ -83,7 +83,7 @@ def make_picture(stage: AcfrStage, camera: str, number: int) -> None:
 def picture_of(stage: AcfrStage, camera: str, number: int) -> Picture:
     """A picture, RGB (h, w, 3) of the visual camera, (h, w) of the other."""
     scenario = stage.scenario
-    time_s = float(picture_times(scenario, camera)[number])
+    time_s = float(image_times(scenario, camera)[number])
     behind = _standing_still(stage, camera) if scenario.is_static else _behind(stage, camera, time_s)
     rng = scenario.rng(f"picture {camera} {number}")
     model, shrink = camera_here(scenario, camera), _shrink(scenario, camera)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fieldplay_samples.writers.acfr import lasers, radar
-from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, make_picture, picture_times
+from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, image_times, make_picture
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario
 from fieldplay_samples.writers.tables import Stamps
 
@@ -30,7 +30,7 @@ class Task:
 
 def tasks_of(scenario: AcfrScenario) -> list[Task]:
     """All that is to be made."""
-    tasks = [Task(kind=name, first=number) for name in FOLDERS for number in range(len(picture_times(scenario, name)))]
+    tasks = [Task(kind=name, first=number) for name in FOLDERS for number in range(len(image_times(scenario, name)))]
     counts = {laser: len(lasers.line_times(scenario, laser)) for laser in lasers.LASERS}
     for kind, count in {**counts, "radar": len(radar.sample_times(scenario))}.items():
         tasks += [Task(kind=kind, first=first, last=last) for first, last in _spans(scenario, count)]

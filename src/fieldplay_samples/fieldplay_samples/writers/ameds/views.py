@@ -67,9 +67,9 @@ def make_view(stage: AmedsStage, view: AmedsView) -> None:
     if view.kind == "lidar":
         _make_cloud(stage, view)
     elif view.kind == "projected":
-        _write_picture(stage, view, _overlay(stage, view.time_s))
+        _write_image(stage, view, _overlay(stage, view.time_s))
     else:
-        _write_picture(stage, view, _seen(stage, view.kind, view.time_s))
+        _write_image(stage, view, _seen(stage, view.kind, view.time_s))
 
 
 NAMES = {
@@ -101,7 +101,7 @@ def _make_cloud(stage: AmedsStage, view: AmedsView) -> None:
     write_pcd(stage.folder / file_name(scenario, view), cloud.points_m, cloud.intensity)
 
 
-def _write_picture(stage: AmedsStage, view: AmedsView, picture: Picture) -> None:
+def _write_image(stage: AmedsStage, view: AmedsView, picture: Picture) -> None:
     quality = [cv2.IMWRITE_JPEG_QUALITY, int(stage.scenario.settings["jpeg_quality"])]
     _, data = cv2.imencode(".jpg", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), quality)
     (stage.folder / file_name(stage.scenario, view)).write_bytes(data.tobytes())

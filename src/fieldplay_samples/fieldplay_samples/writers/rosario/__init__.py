@@ -44,12 +44,12 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     rows = _measure(scenario)
     if options.settings["bag"]:
         with TemporaryDirectory(prefix="pictures", dir=folder) as pictures:
-            _write_pictures(Path(pictures), scenario, options=options, progress=progress)
+            _write_images(Path(pictures), scenario, options=options, progress=progress)
             _write_bag(folder, scenario, rows, Path(pictures))
         return _truth(scenario)
     _write_logs(folder, scenario, rows)
     (folder / "zed").mkdir()
-    _write_pictures(folder / "zed", scenario, options=options, progress=progress)
+    _write_images(folder / "zed", scenario, options=options, progress=progress)
     return _truth(scenario)
 
 
@@ -80,7 +80,7 @@ def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> No
     write_calibration(folder / f"calibration{scenario.name}.yaml", scenario.rig)
 
 
-def _write_pictures(folder: Path, scenario: RosarioScenario, *, options: SampleOptions, progress: Progress) -> None:
+def _write_images(folder: Path, scenario: RosarioScenario, *, options: SampleOptions, progress: Progress) -> None:
     views, done = views_of(scenario), 0
 
     def one_more() -> None:

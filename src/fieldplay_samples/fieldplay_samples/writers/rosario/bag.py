@@ -39,7 +39,7 @@ def write_bag(
     with writer:
         for part in (
             imu_messages(scenario.rig, imu),
-            picture_messages(scenario.rig, pictures),
+            image_messages(scenario.rig, pictures),
             gps_messages(gps, scenario.numbers["hdop"]),
             odometry_messages(scenario, odometry),
             tree_messages(scenario.rig, odometry),
@@ -60,7 +60,7 @@ def imu_messages(rig: Rig, rows: ImuRows) -> Iterator[Message]:
         yield "/imu", stamp, messages.imu(stamp, rates[number], force[number])
 
 
-def picture_messages(rig: Rig, folder: Path) -> Iterator[Message]:
+def image_messages(rig: Rig, folder: Path) -> Iterator[Message]:
     """All left pictures, then all right ones, each followed by what is known of its camera."""
     infos = rectification(rig)
     for path in sorted(folder.glob("*.png")):

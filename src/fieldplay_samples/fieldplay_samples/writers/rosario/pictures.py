@@ -30,7 +30,7 @@ class RosarioView:
     time_s: float
 
 
-def picture_times(scenario: RosarioScenario) -> Floats:
+def image_times(scenario: RosarioScenario) -> Floats:
     """When pairs are taken (n,)."""
     rate = float(scenario.settings["image_rate_hz"])
     first = min(scenario.numbers["picture_offset_s"], 0.5 / rate)
@@ -40,11 +40,11 @@ def picture_times(scenario: RosarioScenario) -> Floats:
 def views_of(scenario: RosarioScenario) -> list[RosarioView]:
     """All the pictures of a sample, in the order of time."""
     return [
-        RosarioView(side=side, time_s=time) for time in picture_times(scenario).tolist() for side in ("left", "right")
+        RosarioView(side=side, time_s=time) for time in image_times(scenario).tolist() for side in ("left", "right")
     ]
 
 
-def picture_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Path:
+def image_path(folder: Path, scenario: RosarioScenario, view: RosarioView) -> Path:
     """Where a picture lies: its name has its camera and unix time."""
     return folder / f"{view.side}_{stamp_texts(scenario.unix_ns(floats([view.time_s])))[0]}.png"
 
@@ -60,4 +60,4 @@ def make_picture(stage: RosarioStage, view: RosarioView) -> None:
         shrink=int(scenario.settings["image_shrink"]),
     )
     _, data = cv2.imencode(".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR))
-    picture_path(stage.folder, scenario, view).write_bytes(data.tobytes())
+    image_path(stage.folder, scenario, view).write_bytes(data.tobytes())

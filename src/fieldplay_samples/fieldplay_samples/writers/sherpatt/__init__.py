@@ -47,7 +47,7 @@ def write_archive(folder: Path, options: SampleOptions, progress: Progress) -> S
     with TemporaryDirectory(prefix="views", dir=folder) as place:
         scratch = Path(place)
         _make_views(scratch, scenario, options=options, progress=progress)
-        views.write_pictures(folder, scratch, scenario, prefix=UNIT)
+        views.write_images(folder, scratch, scenario, prefix=UNIT)
         write_log(folder / "velodyne_lidar_Logger_InFuse.msg", {views.SCANS: views.scans_log(scratch, scenario)})
         write_log(folder / "sherpa_tt_slam_Logger_InFuse.msg", {views.CLOUD: views.cloud_log(scratch, scenario)})
     return _truth(scenario)
@@ -107,7 +107,7 @@ def _truth(scenario: SherpattScenario) -> SampleTruth:
 
 def _further_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
     """Of a box or of another rover, by the times of pictures."""
-    time = views.picture_times(scenario)
+    time = views.image_times(scenario)
     map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
     stamps = scenario.unix_ns(time)
     if scenario.passing is not None:

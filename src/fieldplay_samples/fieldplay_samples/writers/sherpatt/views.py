@@ -55,7 +55,7 @@ class SherpattView:
         return folder / f"{self.kind}_{self.number}.npy"
 
 
-def picture_times(scenario: SherpattScenario) -> Floats:
+def image_times(scenario: SherpattScenario) -> Floats:
     """When pairs are taken (n,)."""
     rate = float(scenario.settings["image_rate_hz"])
     return floats(np.arange(max(1, round(scenario.seconds * rate))) / rate)
@@ -72,7 +72,7 @@ def views_of(scenario: SherpattScenario) -> list[SherpattView]:
     every = int(scenario.settings["color_every"])
     views = [
         SherpattView(kind=kind, number=number, time_s=time)
-        for number, time in enumerate(picture_times(scenario).tolist())
+        for number, time in enumerate(image_times(scenario).tolist())
         for kind in (*SIDES, *(SOMETIMES if number % every == 0 else ()))
     ]
     turns = enumerate(lidar_times(scenario).tolist())
@@ -143,22 +143,22 @@ def _angles(scenario: SherpattScenario, start_s: float) -> tuple[Floats, Floats,
     return azimuth, np.linspace(numbers["top_rad"], numbers["bottom_rad"], numbers["rows"]), start_s + TURN_S * share
 
 
-def write_pictures(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
+def write_images(folder: Path, scratch: Path, scenario: SherpattScenario, *, prefix: str) -> None:
     """Write the pairs in files of so many, with the pictures of the other cameras that go with them."""
-    count, every = len(picture_times(scenario)), scenario.numbers["pairs_per_file"]
+    count, every = len(image_times(scenario)), scenario.numbers["pairs_per_file"]
     for part, first in enumerate(range(0, count, every)):
         rows = list(range(first, min(first + every, count)))
         some = [row for row in rows if row % int(scenario.settings["color_every"]) == 0]
-        streams = {name: _pictures_log(scratch, scenario, kind, rows=rows) for kind, name in PAIR.items()}
+        streams = {name: _images_log(scratch, scenario, kind, rows=rows) for kind, name in PAIR.items()}
         if some:
-            streams |= {name: _pictures_log(scratch, scenario, kind, rows=some) for kind, name in SOMETIMES.items()}
+            streams |= {name: _images_log(scratch, scenario, kind, rows=some) for kind, name in SOMETIMES.items()}
         write_log(folder / f"{prefix}_{part:09d}.msg", streams)
 
 
-def _pictures_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: list[int]) -> WrittenStream:
+def _images_log(scratch: Path, scenario: SherpattScenario, kind: str, *, rows: list[int]) -> WrittenStream:
     """The pictures of a camera with those numbers."""
     in_ns = bool(scenario.settings["ros_times"])
-    stamps = scenario.unix_ns(picture_times(scenario))
+    stamps = scenario.unix_ns(image_times(scenario))
     late = logged(scenario, stamps, "image")
     times = [(row, int(stamps[row]), int(late[row])) for row in rows]
     return WrittenStream(

@@ -1,0 +1,439 @@
+"""Bags of ROS 2, whoever has written them: a folder with metadata.yaml or without, or a storage file alone.
+
+A bag may be damaged or compressed, as a whole or message by message: what can be read is given, what cannot is told.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from fieldplay.bags.bag_topics import (
+    AS_USUAL,
+    Bag,
+    BagReading,
+    IndexedTopic,
+    kind_of_definition,
+    mixed_types,
+)
+from fieldplay.bags.compression import ZSTD_MAGIC, decompress_file, decompressed_message
+from fieldplay.bags.file_kinds import (
+    MCAP,
+    SQLITE,
+    is_zstd,
+    kind_of_file,
+    what_file_is,
+)
+from fieldplay.bags.mcap_reader import McapReader
+from fieldplay.bags.metadata import (
+    METADATA,
+    custom_data_of_information,
+    information_of_text,
+    profiles_of_information,
+    read_information,
+    topics_of_information,
+)
+from fieldplay.bags.older_types import has_changed, kind_of_messages
+from fieldplay.bags.qos import is_same_layout
+from fieldplay.bags.ros1_types import Ros1Conversion, migration_of_kind
+from fieldplay.bags.sqlite import SqliteReader
+from fieldplay.bags.storage import (
+    MessageOffsets,
+    NoStorage,
+    StorageReader,
+    StoredMessage,
+    StoredTopic,
+    joined_places,
+)
+from fieldplay.core.errors import (
+    ArchiveError,
+    BagError,
+    Defect,
+    Report,
+    counted,
+)
+from fieldplay.core.progress import Progress
+from fieldplay.messages.cdr_layout import MessageKind
+from fieldplay.messages.message_batches import (
+    Batch,
+    Topic,
+    batch_of_messages,
+    parts_of_lengths,
+)
+
+STORAGES = (MCAP, SQLITE)
+STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
+LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
+MOST_HELD = 4096
+BATCH, BATCH_BYTES = 2048, 4 << 20
+FILE_BITS = 48  # of a block's place: above them stands which of the bag's files it is
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is to be read as a bag: it has metadata of one, or is or holds a storage file."""
+    if path.is_dir():
+        return (path / METADATA).is_file() or bool(_storages_in(path))
+    return is_storage(path)
+
+
+def looks_like_bag(path: Path) -> bool:
+    """Whether a path is a bag by what it holds: others may call their files so, too."""
+    if path.is_dir():
+        return (path / METADATA).is_file() or any(map(holds_storage, _storages_in(path)))
+    return holds_storage(path)
+
+
+def _storages_in(folder: Path) -> list[Path]:
+    """The storage files of a folder, which may have very many others."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith(STORAGE_ENDINGS)]
+    return [path for path in sorted(folder / name for name in names) if is_storage(path)]
+
+
+def holds_storage(path: Path) -> bool:
+    """Whether a file is a storage file of a bag of ROS 2 by what it holds."""
+    return kind_of_file(path) in STORAGES
+
+
+def is_storage(path: Path) -> bool:
+    """Whether a file is called as a storage file of a bag."""
+    return _plain_name(path).suffix in STORAGES and path.is_file()
+
+
+def _plain_name(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix == ".zstd" else path
+
+
+@dataclass
+class _Waiting:
+    """Messages of a topic that make the next batch."""
+
+    stamps: list[int] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+
+class Ros2Bag(Bag):
+    """A bag of ROS 2, read from begin to end in batches, or topic by topic at random; see topics.Bag.
+
+    What is wrong with it is reported, what is only worth knowing is noted. `topics` are those of the metadata, and of
+    the files as far as they were read; where there are no metadata the files are indexed for them.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        report: Report,
+        note: Callable[[str], None] = lambda text: None,
+        reading: BagReading = AS_USUAL,
+    ) -> None:
+        super().__init__(path.name, report)
+        self._reading = reading
+        self.path, self._note = path, note
+        self._told: set[Defect] = set()
+        self.strange: Counter[str] = Counter()  # messages that are not in CDR, by their encoding
+        self._open = ExitStack()
+        self.information = self._read_information()
+        self.files = self._storage_files()
+        if not self.files:
+            raise BagError(f"{path}: no storage file (.mcap, .db3) of a bag in it")
+        self._topics = topics_of_information(self.information)
+        self._is_packing_noted = False
+        self._migrations: dict[tuple[str, str], Ros1Conversion | None] = {}
+        self.readable = 0
+        self.early = 0  # messages logged at time 0, before the recorder had a clock, which are put to the start
+        self._packs_messages = str(self.information.get("compression_mode")).lower() == "message"
+
+    @property
+    def storages(self) -> list[str]:
+        """The kinds of its files as rosbag2 calls them."""
+        kinds = sorted({kind_of_file(file) for file in self.files} & {*STORAGES})
+        return ["sqlite3" if kind == SQLITE else kind.removeprefix(".") for kind in kinds]
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics with their types, those without messages among them."""
+        if not self._topics:
+            self._topics += [Topic(name, found.kind.msgtype) for name, found in self.indexed.items()]
+        return list(dict.fromkeys(self._topics))
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        return profiles_of_information(self.information)
+
+    @property
+    def custom_data(self) -> Mapping[str, str]:
+        """By the metadata, or where there are none by the first file's own."""
+        if self.information or not self.indexed:
+            return custom_data_of_information(self.information)
+        return custom_data_of_information(information_of_text(self._opened[0].information))
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What it is, for people."""
+        if self.indexed or not self.strange:
+            return "a bag of ROS 2"
+        found = " and ".join(f"{counted(count, 'message')} in {encoding}" for encoding, count in self.strange.items())
+        return f"{what_file_is(self.files[0])} with {found}, which is none of ROS 2"
+
+    def close(self) -> None:
+        self._open.close()
+
+    def batches(self, progress: Progress) -> Iterator[Batch]:
+        """All messages that can be read, in the order of the files, by topic in batches."""
+        waiting: dict[tuple[Topic, bool], _Waiting] = {}
+        for message in self._timed(self._messages(progress)):
+            self.readable += 1
+            queue = waiting.setdefault((message.topic, message.is_cdr), _Waiting())
+            queue.stamps.append(message.stamp_ns)
+            queue.messages.append(bytes(message.data))
+            queue.size += len(message.data)
+            if len(queue.stamps) >= BATCH or queue.size >= BATCH_BYTES:
+                yield _batch(message.topic, message.is_cdr, waiting.pop((message.topic, message.is_cdr)))
+        for (topic, is_cdr), queue in waiting.items():
+            yield _batch(topic, is_cdr, queue)
+        self._compare_counts(self.readable)
+
+    def _compare_counts(self, found: int) -> None:
+        expected = self.information.get("message_count")
+        if isinstance(expected, int) and expected != found:
+            self._tell("message_count", METADATA, f"expected {counted(expected, 'message')} as it says, got {found}")
+
+    def _tell(self, kind: str, file: str, message: str) -> None:
+        """Report an issue of a file, once: it may be indexed and read through."""
+        issue = Defect(file=file, kind=kind, message=message)
+        if issue not in self._told:
+            self._told.add(issue)
+            self.report(issue)
+
+    def _messages(self, progress: Progress) -> Iterator[StoredMessage]:
+        total = max(sum(file.stat().st_size for file in self.files), 1)
+        before = 0
+        for path in self.files:
+            with ExitStack() as stack:
+                storage = self._storage(path, stack)
+                migrations: dict[Topic, Ros1Conversion | None] = {}
+                for message in storage.messages():
+                    if message.is_cdr and self._is_packed(message.data):
+                        message = message._replace(data=self._whole(message.data, path.name))
+                    if message.topic not in migrations:
+                        migrations[message.topic] = self._migration_in(storage, message.topic)
+                    migration = migrations[message.topic]
+                    yield message if migration is None else self._migrated(message, migration)
+                    progress(min((before + storage.position) / total, 1.0), self.readable)
+                self._close(storage, path)
+            before += path.stat().st_size
+
+    def _timed(self, messages: Iterator[StoredMessage]) -> Iterator[StoredMessage]:
+        """The messages, those that were logged at time 0, before the recorder had a clock, at the first other time."""
+        held: list[StoredMessage] = []
+        for first in messages:
+            if first.stamp_ns or len(held) == MOST_HELD:
+                break
+            held.append(first)
+        else:
+            yield from held
+            return
+        start_ns = first.stamp_ns if first.stamp_ns > LEAST_WALL_NS else 0
+        if start_ns:
+            self.early = len(held)
+        yield from (message._replace(stamp_ns=start_ns) for message in held)
+        yield first
+        yield from messages
+
+    def _storage(self, path: Path, stack: ExitStack) -> StorageReader:
+        """A storage file that is open until the stack is left; without the compression of the file as a whole."""
+        limit = self._reading.unpack_limit
+        kind = kind_of_file(path)
+        if kind not in STORAGES:
+            self._tell("damaged_bag", path.name, f"expected an MCAP or SQLite file of a bag, got {what_file_is(path)}")
+            return NoStorage()
+        if is_zstd(path):
+            packed, folder = path, stack.enter_context(TemporaryDirectory(prefix="fieldplay-"))
+            path = Path(folder) / "unpacked"
+            fault = decompress_file(packed, path, limit)
+            if fault:
+                self._tell("damaged_bag", packed.name, fault)
+        storage = McapReader(path, limit) if kind == MCAP else SqliteReader(path)
+        stack.callback(storage.close)
+        return storage
+
+    def _close(self, storage: StorageReader, path: Path) -> None:
+        """Tell what a file that was gone through is like."""
+        for fault in storage.faults:
+            self._tell("damaged_bag", path.name, fault)
+        found = (stored.topic for stored in storage.topics.values())
+        self._topics += [topic for topic in dict.fromkeys(found) if topic not in self._topics]
+
+    def _is_packed(self, data: bytes | memoryview) -> bool:
+        """Whether a message is compressed on its own: by the metadata, which a crash leaves out, or by its bytes."""
+        if self._packs_messages:
+            return True
+        is_packed = data[:4] == ZSTD_MAGIC
+        if is_packed and not self._is_packing_noted:
+            self._is_packing_noted = True
+            self._note(f"{self.name}: messages are compressed one by one (zstd), although no metadata.yaml says so")
+        return is_packed
+
+    def _whole(self, data: bytes | memoryview, name: str) -> bytes:
+        try:
+            return decompressed_message(data, self._reading.unpack_limit)
+        except ArchiveError as error:
+            self.report(Defect(file=name, kind="damaged_message", message=str(error)))
+            return b""
+
+    @cached_property
+    def _opened(self) -> Sequence[StorageReader]:
+        return [self._storage(path, self._open) for path in self.files]
+
+    @cached_property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        parts: dict[tuple[Topic, str], list[tuple[StoredTopic, MessageOffsets]]] = {}
+        count = 0
+        for number, (path, storage) in enumerate(zip(self.files, self._opened, strict=True)):
+            for key, places in storage.index().items():
+                stored = storage.topics[key]
+                count += len(places.stamp_ns)
+                if not stored.is_cdr:
+                    self._tell_serialization(path, stored, len(places.stamp_ns))
+                elif len(places.stamp_ns):
+                    found = replace(places, block=places.block + (number << FILE_BITS))
+                    parts.setdefault((stored.topic, stored.definition), []).append((stored, found))
+            self._close(storage, path)
+        self._compare_counts(count)
+        return _with_times(self._joined(parts))
+
+    def _joined(
+        self, parts: Mapping[tuple[Topic, str], list[tuple[StoredTopic, MessageOffsets]]]
+    ) -> dict[str, IndexedTopic]:
+        """The topics, each with the messages of all files and publishers that have the type of the first."""
+        joined: dict[str, IndexedTopic] = {}
+        for (topic, _), files in sorted(parts.items(), key=lambda item: not item[0][1]):  # definitions before none
+            stored = files[0][0]
+            places = joined_places([places for _, places in files])
+            kind = self._kind_of(stored)
+            if not self._is_defined(stored) and has_changed(topic.msgtype):
+                kind = kind_of_messages(kind, self._samples(places))
+            migration = migration_of_kind(kind)
+            own = IndexedTopic(kind, places, stored)
+            if migration is not None:
+                self._note(f"{topic.name}: {topic.msgtype} is that of an older ROS 2; messages get Jazzy's new fields")
+                plain = replace(stored, definition="", definition_form="", type_hash="")
+                own = replace(own, kind=migration.kind, stored=plain, convert=migration)
+            first = joined.setdefault(topic.name, own)
+            if first is own:
+                continue
+            is_unknown = topic.msgtype == first.kind.msgtype and not stored.definition
+            is_converted_alike = (first.convert is None) == (own.convert is None)
+            if is_converted_alike and (is_unknown or is_same_layout(first.kind, own.kind)):
+                joined[topic.name] = replace(first, places=joined_places([first.places, own.places]))
+            else:
+                issue = mixed_types(self.name, topic.name, own, first)
+                self._tell(issue.kind, issue.file, issue.message)
+        order = dict.fromkeys(topic.name for topic, _ in parts)
+        return {name: joined[name] for name in order}
+
+    def _is_defined(self, stored: StoredTopic) -> bool:
+        """Whether the bag, or the user, defines the type of a topic."""
+        given = self._reading.message_files
+        return bool(stored.definition) or (given is not None and bool(given.definitions_of(stored.topic.msgtype)))
+
+    def _samples(self, places: MessageOffsets) -> Iterator[bytes]:
+        """Some messages: the first, one between and the last, as far as they can be read."""
+        count = len(places.stamp_ns)
+        for row in sorted({0, count // 2, count - 1}):
+            with suppress(ArchiveError):
+                yield from self.read(int(places.block[row]), [int(places.offset[row])])
+
+    def _kind_of(self, stored: StoredTopic) -> MessageKind:
+        is_told = bool(stored.definition or stored.type_hash)  # else the text of a type without fields means nothing
+        return kind_of_definition(
+            stored.topic.msgtype,
+            stored.definition,
+            stored.definition_form if is_told else "",
+            is_cdr=True,
+            given=self._reading.message_files,
+        )
+
+    def _migration_in(self, storage: StorageReader, topic: Topic) -> Ros1Conversion | None:
+        """What makes messages of a topic, which are of an older ROS 2, those of Jazzy; None where nothing must."""
+        stored = next((own for own in storage.topics.values() if own.topic == topic), None)
+        if stored and stored.is_cdr and not self._is_defined(stored) and has_changed(topic.msgtype):
+            found = self.indexed.get(topic.name)  # which has looked at some messages
+            convert = found.convert if found and found.kind.msgtype == topic.msgtype else None
+            return convert if isinstance(convert, Ros1Conversion) else None
+        key = (topic.msgtype, stored.definition if stored else "")
+        if key not in self._migrations:
+            self._migrations[key] = migration_of_kind(self._kind_of(stored)) if stored and stored.is_cdr else None
+        return self._migrations[key]
+
+    def _migrated(self, message: StoredMessage, migration: Ros1Conversion) -> StoredMessage:
+        """A message in Jazzy's layout; of one that is none of its type the time alone is left."""
+        try:
+            return message._replace(data=migration(bytes(message.data)))
+        except ArchiveError as error:
+            self.tell_damaged_message(message.topic.name, message.stamp_ns, error)
+            return message._replace(is_cdr=False)
+
+    def _tell_serialization(self, path: Path, stored: StoredTopic, count: int) -> None:
+        if count:
+            self.strange.update({stored.encoding or "another form": count})
+            what = f"expected messages in CDR, got {counted(count, 'message')} in {stored.encoding or 'another form'}"
+            self._tell("not_cdr", path.name, f"{stored.topic.name}: {what}, which are left out")
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        limit = self._reading.unpack_limit
+        for data in self._opened[block >> FILE_BITS].read(block & (1 << FILE_BITS) - 1, offsets):
+            yield decompressed_message(data, limit) if self._is_packed(data) else data
+
+    def tell_damaged(self, block: int, message: str) -> None:
+        self._tell("damaged_bag", self.files[block >> FILE_BITS].name, message)
+
+    def _read_information(self) -> dict[str, Any]:
+        if not self.path.is_dir():
+            return {}
+        information, fault = read_information(self.path)
+        if fault:
+            self._tell("damaged_bag", METADATA, fault)
+        return information
+
+    def _storage_files(self) -> list[Path]:
+        """The files that the metadata name, in order, and those that it does not."""
+        if not self.path.is_dir():
+            return [self.path]
+        named = self.information.get("relative_file_paths")
+        paths = [self.path / Path(str(name)).name for name in named] if isinstance(named, list) else []
+        for path in paths:
+            if not path.is_file():
+                self._tell("damaged_bag", path.name, "metadata.yaml names this file, but it is not there")
+        others = sorted(path for path in self.path.iterdir() if is_storage(path) and path not in paths)
+        if paths:
+            for path in others:
+                self._tell("unlisted_file", path.name, "metadata.yaml does not name this file; it is not read")
+        return [path for path in paths if is_storage(path) or holds_storage(path)] or others
+
+
+def _with_times(indexed: Mapping[str, IndexedTopic]) -> dict[str, IndexedTopic]:
+    """The topics, messages that were logged at time 0 put to the first other time, as `_timed` does."""
+    stamps = [found.places.stamp_ns for found in indexed.values()]
+    later = [int(stamp_ns[stamp_ns > 0][0]) for stamp_ns in stamps if stamp_ns[-1] > 0]
+    start_ns = min(later, default=0)
+    if start_ns <= LEAST_WALL_NS or all(stamp_ns[0] > 0 for stamp_ns in stamps):
+        return dict(indexed)
+
+    def at_start(places: MessageOffsets) -> MessageOffsets:
+        return replace(places, stamp_ns=np.where(places.stamp_ns > 0, places.stamp_ns, start_ns))
+
+    return {name: replace(found, places=at_start(found.places)) for name, found in indexed.items()}
+
+
+def _batch(topic: Topic, is_cdr: bool, queue: _Waiting) -> Batch:
+    stamp_ns = np.array(queue.stamps, np.int64)
+    return batch_of_messages(topic, stamp_ns, parts_of_lengths(stamp_ns, queue.messages) if is_cdr else [])

@@ -1,0 +1,335 @@
+"""What a bag gives, whatever its form: topics, each in spans whose messages are read when they are asked for."""
+
+import struct
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
+
+from fieldplay.bags.compression import UNPACK_LIMIT
+from fieldplay.bags.message_definitions import MessageFiles
+from fieldplay.bags.storage import MessageOffsets, StoredTopic
+from fieldplay.core.errors import (
+    ArchiveError,
+    DamagedMessageError,
+    Defect,
+    Report,
+    counted,
+)
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import CDR_BIG_ENDIAN, MessageKind
+from fieldplay.streams.stream import Span
+
+STAMPS = {"<": struct.Struct("<II"), ">": struct.Struct(">II")}
+STAMP_PLACE = 4  # behind `seq` in ROS 1, behind CDR's header in ROS 2
+MSG_FORMS, IDL_FORMS = {"ros1msg", "ros2msg"}, {"ros2idl", "omgidl"}
+IDL_BEGIN = "=" * 80 + "\n"
+
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagReading:
+    """How a bag is read: definitions of types that it lacks, and how many bytes a chunk or message may unpack to."""
+
+    message_files: MessageFiles | None = None
+    unpack_limit: int = UNPACK_LIMIT
+
+
+AS_USUAL = BagReading()
+
+
+class TopicReader(Protocol):
+    """A topic's messages in the order of their times, span by span; safe to call from several threads."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> MessageKind: ...
+    @property
+    def spans(self) -> Sequence[Span]: ...
+
+    def stamps(self, index: int) -> NDArray[np.int64]:
+        """The times (n,) of the messages of a span."""
+
+    def messages(self, index: int) -> list[bytes | None]:
+        """The messages of a span, None where one cannot be read, which is reported."""
+
+    def message(self, index: int, row: int) -> bytes:
+        """One message of a span, or ArchiveError."""
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedTopic:
+    """What a topic is, and where its messages lie; `stored` is what a file says of it.
+
+    `convert` makes messages of `kind` of what lies there, where that is of an older ROS 2.
+    """
+
+    kind: MessageKind
+    places: MessageOffsets
+    stored: StoredTopic | None = None
+    convert: Callable[[bytes], bytes] | None = None
+
+
+def mixed_types(file: str, name: str, topic: IndexedTopic, first: IndexedTopic) -> Defect:
+    """Describe messages of a topic that are not read because an earlier publisher has another type."""
+    count, msgtype, expected = len(topic.places.stamp_ns), topic.kind.msgtype, first.kind.msgtype
+    got = f"{counted(count, 'message')} of {msgtype}" + (" with other fields" if msgtype == expected else "")
+    return Defect(file=file, kind="mixed_types", message=f"{name}: expected {expected}, got {got}, which are left out")
+
+
+class Bag(ABC):
+    """An open bag of which it is known where each message lies. What is damaged is reported once."""
+
+    title = "a bag of ROS 2"  # what it is, for people
+
+    def __init__(self, name: str, report: Report) -> None:
+        self.name = name
+        self.report = report
+        self._damaged: set[int] = set()
+        self._damaged_messages: set[Defect] = set()
+        self._lock = threading.Lock()
+
+    @property
+    @abstractmethod
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        """The topics that have messages, as the bag calls them."""
+
+    @abstractmethod
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """Messages of a block, in the order of their places there; ArchiveError at the first that is damaged."""
+
+    def read_topic(self, name: str, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """The same of a topic, in the layout of its kind; DamagedMessageError at a message that is none of it."""
+        convert = self.indexed[name].convert
+        messages = self.read(block, offsets)
+        return messages if convert is None else map(convert, messages)
+
+    def tell_damaged_message(self, name: str, stamp_ns: int, error: ArchiveError) -> None:
+        """Report a message that cannot be read, once."""
+        seconds, rest = divmod(stamp_ns, NS_PER_S)
+        message = f"{name}: the message logged at {seconds}.{rest:09d} s: {error}; it is left out"
+        issue = Defect(file=self.name, kind="damaged_message", stream=name, message=message)
+        with self._lock:
+            is_new = issue not in self._damaged_messages
+            self._damaged_messages.add(issue)
+        if is_new:
+            self.report(issue)
+
+    @abstractmethod
+    def tell_damaged(self, block: int, message: str) -> None:
+        """Report what is wrong with a block."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        """How topics were offered, as far as the metadata beside its files say it."""
+        return {}
+
+    @property
+    def custom_data(self) -> Mapping[str, str]:
+        """What its writer says of it: texts by their keys."""
+        return {}
+
+    @property
+    def kinds(self) -> Mapping[str, MessageKind]:
+        """The type of each topic."""
+        return {name: found.kind for name, found in self.indexed.items()}
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The messages of each topic."""
+        return {name: len(found.places.stamp_ns) for name, found in self.indexed.items()}
+
+    def topic(self, name: str, rows_per_span: int) -> "BagTopic":
+        """One topic, in spans of so many messages."""
+        return BagTopic(self, name, rows_per_span)
+
+    def is_newly_damaged(self, block: int) -> bool:
+        """Whether nobody has told of a damaged block before."""
+        with self._lock:
+            is_new = block not in self._damaged
+            self._damaged.add(block)
+        return is_new
+
+
+class BagTopic:
+    """One topic of a bag; see TopicReader."""
+
+    def __init__(self, bag: Bag, name: str, rows_per_span: int) -> None:
+        self.name = name
+        self.kind = bag.indexed[name].kind
+        self._bag = bag
+        self._places = bag.indexed[name].places
+        self._rows = rows_per_span
+
+    @cached_property
+    def spans(self) -> Sequence[Span]:
+        return _spans(self._places.stamp_ns, self._rows)
+
+    def stamps(self, index: int) -> NDArray[np.int64]:
+        return self._places.stamp_ns[_part(index, self._rows)]
+
+    def messages(self, index: int, chosen: slice = ALL) -> list[bytes | None]:
+        """Of a span, or of some rows of it."""
+        part = _part(index, self._rows)
+        blocks, offsets = self._places.block[part][chosen], self._places.offset[part][chosen]
+        stamp_ns = self._places.stamp_ns[part][chosen]
+        found: list[bytes | None] = [None] * len(blocks)
+        order = np.argsort(blocks, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1) if len(blocks) else ():
+            block = int(blocks[rows[0]])
+            try:
+                for row, message in self._read(block, rows.tolist(), offsets, stamp_ns):
+                    found[row] = message
+            except ArchiveError as error:
+                if self._bag.is_newly_damaged(block):
+                    self._bag.tell_damaged(block, f"{error}; its messages are left out")
+        return found
+
+    def _read(
+        self, block: int, rows: Sequence[int], offsets: NDArray[np.int64], stamp_ns: NDArray[np.int64]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Messages of one block by their rows; one that is none of its type is reported, and the next ones read."""
+        done = 0
+        while done < len(rows):
+            left = rows[done:]
+            try:
+                for row, message in zip(
+                    left, self._bag.read_topic(self.name, block, offsets[left].tolist()), strict=True
+                ):
+                    yield row, message
+                    done += 1
+            except DamagedMessageError as error:
+                self._bag.tell_damaged_message(self.name, int(stamp_ns[rows[done]]), error)
+                done += 1
+
+    def message(self, index: int, row: int) -> bytes:
+        at = index * self._rows + row
+        place, offsets = int(self._places.block[at]), [int(self._places.offset[at])]
+        (message,) = self._bag.read_topic(self.name, place, offsets)
+        return message
+
+    def block(self, index: int, row: int) -> int:
+        """In which block of the bag a message lies."""
+        return int(self._places.block[index * self._rows + row])
+
+
+def _part(index: int, rows: int) -> slice:
+    return slice(index * rows, (index + 1) * rows)
+
+
+def _spans(stamp_ns: NDArray[np.int64], rows: int) -> Sequence[Span]:
+    parts = (stamp_ns[begin : begin + rows] for begin in range(0, len(stamp_ns), rows))
+    return [Span(int(part[0]), int(part[-1]), len(part)) for part in parts]
+
+
+class HeaderTimeTopic:
+    """A topic whose messages are ordered and timed by their headers; see TopicReader.
+
+    All of them are read once for that. Only times and places are kept.
+    """
+
+    def __init__(self, base: TopicReader, rows_per_span: int) -> None:
+        self.name, self.kind = base.name, base.kind
+        self._base = base
+        found: list[tuple[int, int, int]] = []
+        for index in range(len(base.spans)):
+            for row, message in enumerate(base.messages(index)):
+                if message is not None and len(message) >= 12:
+                    found.append((header_stamp_ns(message, base.kind), index, row))
+        self._places = np.array(sorted(found), np.int64).reshape(-1, 3)
+        self._rows = rows_per_span
+        self.spans: Sequence[Span] = _spans(self._places[:, 0], rows_per_span)
+
+    def stamps(self, index: int) -> NDArray[np.int64]:
+        return self._places[_part(index, self._rows), 0]
+
+    def messages(self, index: int) -> list[bytes | None]:
+        places = self._places[_part(index, self._rows)]
+        loaded = {span: self._base.messages(span) for span in np.unique(places[:, 1]).tolist()}
+        return [loaded[span][row] for _, span, row in places.tolist()]
+
+    def message(self, index: int, row: int) -> bytes:
+        _, span, at = self._places[index * self._rows + row].tolist()
+        return self._base.message(span, at)
+
+
+def topic_in_time(bag: Bag, name: str, rows_per_span: int, note: Callable[[str], None]) -> TopicReader:
+    """A topic whose messages have headers, by the bag's times if the first and the last have the same in theirs."""
+    topic = bag.topic(name, rows_per_span)
+    if all(_agrees(topic, index, row) for index, row in _ends(topic)):
+        return topic
+    note(f"{bag.name}: the times of {name} in the bag are not those in its headers, which count; all of it was read")
+    return HeaderTimeTopic(topic, rows_per_span)
+
+
+def _ends(topic: TopicReader) -> list[tuple[int, int]]:
+    last = len(topic.spans) - 1
+    return [(0, 0), (last, -1)] if last >= 0 else []
+
+
+def _agrees(topic: TopicReader, index: int, row: int) -> bool:
+    """Whether a message has the bag's time in its header; one that cannot be read says nothing."""
+    stamps = topic.stamps(index)
+    if not len(stamps):
+        return True
+    row %= len(stamps)
+    try:
+        message = topic.message(index, row)
+    except ArchiveError:
+        return True
+    return len(message) < 12 or header_stamp_ns(message, topic.kind) == stamps[row]
+
+
+def header_stamp_ns(message: bytes, kind: MessageKind) -> int:
+    """The time in the header with which a message begins."""
+    order = ">" if kind.is_cdr and message[:2] == CDR_BIG_ENDIAN[:2] else "<"
+    seconds, nanoseconds = STAMPS[order].unpack_from(message, STAMP_PLACE)
+    return int(seconds) * NS_PER_S + int(nanoseconds)
+
+
+def named_as_in_ros(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Definitions with the names of ROS for parts of services and actions: package/srv/Name_Event."""
+
+    def named(part: Any) -> Any:
+        if isinstance(part, str):
+            return part.replace("/srv/msg/", "/srv/").replace("/action/msg/", "/action/")
+        return tuple(map(named, part)) if isinstance(part, tuple) else part
+
+    return {
+        named(name): (constants, [(member, named(description)) for member, description in fields])
+        for name, (constants, fields) in definitions.items()
+    }
+
+
+def kind_of_definition(
+    msgtype: str, definition: str, form: str, *, is_cdr: bool, given: MessageFiles | None = None
+) -> MessageKind:
+    """A topic's type by its definition in the bag, else by files that the user gives, else by the distributions."""
+    store = get_typestore(Stores.ROS2_JAZZY if is_cdr else Stores.ROS1_NOETIC)
+    known: dict[str, Any] = dict(store.fielddefs)
+    if given is not None and not definition:
+        known |= given.definitions_of(msgtype)
+    definitions = dict(known)
+    if not definition.strip() and msgtype in known:  # an empty text tells less than what is known
+        return MessageKind(msgtype=msgtype, definitions=known, is_cdr=is_cdr)
+    try:
+        if form in MSG_FORMS:
+            definitions |= named_as_in_ros(get_types_from_msg(definition, msgtype))
+        elif form in IDL_FORMS:
+            for part in definition.split(IDL_BEGIN)[1:] or [definition]:
+                definitions |= get_types_from_idl(part.partition("\n")[2] if part.startswith("IDL: ") else part)
+    except TypesysError:
+        definitions = known
+    return MessageKind(msgtype=msgtype, definitions=definitions, is_cdr=is_cdr)

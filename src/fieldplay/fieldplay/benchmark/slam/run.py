@@ -1,0 +1,227 @@
+"""One method on one archive: its bag, its files, its run, its poses, and how these compare with the truth."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fieldplay.benchmark.slam.environments import environment_of, provide
+from fieldplay.benchmark.slam.methods import Method, filled
+from fieldplay.benchmark.slam.processes import Place, run_programs
+from fieldplay.benchmark.slam.results import (
+    DONE,
+    FAILED,
+    SKIPPED,
+    Outcome,
+    as_json,
+)
+from fieldplay.benchmark.slam.sensors import Sensor, add_rectified_frames
+from fieldplay.core.atomic_output import Partial
+from fieldplay.core.errors import ArchiveError, UserError
+from fieldplay.core.progress import Progress, no_progress
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.evaluation.pose_files import PoseForms
+from fieldplay.evaluation.trajectory_pair import (
+    Compared,
+    PoseFiles,
+    TrajectoryPair,
+    compared,
+    load_trajectories,
+)
+from fieldplay.recording.bag_data import BagData
+from fieldplay.recording.bag_source import BagSource
+from fieldplay.recording.field_data import STATIC, FieldData
+from fieldplay.topics.selection import Selection
+from fieldplay.trajectories.evaluation import EvaluationSettings
+from fieldplay.trajectories.pose_topics import TopicTrajectory
+from fieldplay.trajectories.trajectory import tum_lines
+from fieldplay.trajectories.trajectory_errors import FusionError
+
+LOG, TRAJECTORY, RESULT, WORK, BAG = "log.txt", "trajectory.tum", "result.json", "work", "bag"
+LEAST_LIMIT_S, LIMIT_PER_S = 600.0, 60.0  # of a method, at least and for each second of data
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """A method with what feeds it, and the words that its command and files are told."""
+
+    method: Method
+    sensors: Mapping[str, Sensor]
+    words: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What part of an archive is taken, how long a method may take, and how it is judged."""
+
+    start_s: float = 0.0
+    duration_s: float | None = None
+    limit_s: float | None = None
+    truth_max_std_m: float = 0.0
+    settings: EvaluationSettings = field(default_factory=EvaluationSettings)
+    offset_s: float | str | None = None  # None: as the method's description says
+    keeps_work: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """An archive, its truth, and the folder where what comes of each method goes."""
+
+    data: FieldData
+    truth: TrajectoryPair
+    out: Path
+    part: Part
+    tell: Callable[[str], None]
+    progress: Progress = no_progress
+
+    def of(self, fitting: RunConfig) -> Outcome:
+        """Run a method and judge it; what goes wrong is in the outcome, and its log is kept."""
+        partial = Partial(self.out / fitting.method.name, is_folder=True)
+        try:
+            folder = partial.path
+            (folder / LOG).touch()
+            outcome = self._tried(fitting, folder)
+            (folder / RESULT).write_text(json.dumps(as_json(outcome), indent=1) + "\n")
+            partial.commit()
+        except BaseException:  # an interrupt leaves nothing behind either
+            partial.remove()
+            raise
+        return outcome
+
+    def _tried(self, fitting: RunConfig, folder: Path) -> Outcome:
+        method, work = fitting.method, folder / WORK
+        work.mkdir()
+        try:
+            provide(method, tell=self.tell)
+            bag = self._bag(fitting, work / BAG)
+            outcome = self._run(fitting, folder, bag)
+        except UserError as error:
+            outcome = Outcome(name=method.name, version=method.version, status=FAILED, error=str(error))
+        if not self.part.keeps_work:
+            shutil.rmtree(work, ignore_errors=True)
+        return outcome
+
+    def _bag(self, fitting: RunConfig, path: Path) -> Path:
+        """A bag of the topics that the method needs, and of no other."""
+        names = [name for sensor in fitting.sensors.values() for name in (sensor.topic, sensor.info) if name]
+        wanted = "|".join(map(re.escape, dict.fromkeys([STATIC, *names])))
+        is_raw = any(need.raw for need in fitting.method.needs.values())
+        selection = Selection(
+            start_s=self.part.start_s,
+            duration_s=self.part.duration_s,
+            topics=f"^({wanted})$",
+            images="raw" if is_raw else None,
+            rectify=any(sensor.is_made for sensor in fitting.sensors.values()),
+        )
+        self.data.to_bag(path, selection, progress=self.progress)
+        return path
+
+    def _run(self, fitting: RunConfig, folder: Path, bag: Path) -> Outcome:
+        method, work = fitting.method, folder / WORK
+        scans, data_s = _scans_of(bag, fitting.sensors[method.scans].topic)
+        words = {**fitting.words, "work": str(work.resolve()), "bag": str(bag.resolve())}
+        for name, text in method.files.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(filled(text, words))
+        own = {name: filled(text, words) for name, text in method.environment.items()}
+        place = Place(folder=work, variables={**environment_of(method), **own}, log=folder / LOG)
+        command = [filled(word, words) for word in method.command]
+        beside = [[filled(word, words) for word in each] for each in method.background]
+        usual_s = max(LEAST_LIMIT_S, LIMIT_PER_S * data_s)
+        limit_s = usual_s if self.part.limit_s is None else self.part.limit_s
+        self.tell(f"{method.name}: runs on {scans} messages of {fitting.sensors[method.scans].topic}, {data_s:.1f} s")
+        ended = run_programs(command, beside, place, limit_s=limit_s)
+        outcome = Outcome(
+            name=method.name, version=method.version, status=DONE, scans=scans, data_s=data_s, cost=ended.cost
+        )
+        if ended.fault:
+            last = _last_line(folder / LOG)
+            return replace(outcome, status=FAILED, error=f"{ended.fault}{f': {last}' if last else ''}")
+        return self._judged(outcome, fitting, folder)
+
+    def _judged(self, outcome: Outcome, fitting: RunConfig, folder: Path) -> Outcome:
+        """The outcome with the method's poses and their errors."""
+        notes: list[str] = []
+        method = fitting.method
+        try:
+            way = _way(method, fitting.words, folder / WORK, notes.append)
+            (folder / TRAJECTORY).write_text("".join(tum_lines(way.trajectory)))
+            poses = len(way.trajectory)
+            if poses < outcome.scans:
+                notes.append(f"{poses} poses for {outcome.scans} scans")
+            outcome = replace(outcome, poses=poses, notes=tuple(notes))
+            ways = replace(
+                self.truth, estimate=replace(way, child=filled(method.frame, fitting.words), topic=method.name)
+            )
+            add_rectified_frames(ways.frames, fitting.sensors)
+            found = self._compared(ways, method, notes.append)
+        except UserError as error:
+            return replace(outcome, status=FAILED, error=str(error), notes=tuple(notes))
+        return replace(outcome, found=found, notes=tuple(notes))
+
+    def _compared(self, ways: TrajectoryPair, method: Method, tell: Callable[[str], None]) -> Compared:
+        """The method's poses beside the truth, by the offset asked for, else by its own as far as that can be found."""
+        ways = ways.believed(self.part.truth_max_std_m)
+        offset = method.offset if self.part.offset_s is None else self.part.offset_s
+        if isinstance(offset, str):
+            try:
+                return compared(ways, self.part.settings, lever=None, tell=tell, finds_offset=True)
+            except FusionError as error:
+                if self.part.offset_s is not None:
+                    raise
+                tell(f"{error}; its times are taken as they are")
+                offset = 0.0
+        settings = replace(self.part.settings, offset_s=offset)
+        return compared(ways, settings, lever=None, tell=tell)
+
+
+def skipped(method: Method, error: str) -> Outcome:
+    """Of a method that does not fit."""
+    return Outcome(name=method.name, version=method.version, status=SKIPPED, error=error)
+
+
+def _scans_of(bag: Path, topic: str) -> tuple[int, float]:
+    """How many messages a topic of a bag has, and over how many seconds."""
+    with closing(BagData(bag)) as data:
+        info = data.topics[topic]
+        if info.first_ns is None or info.last_ns is None:
+            raise ArchiveError(f"{topic}: expected messages in the part that is taken, got none")
+        return info.count, (info.last_ns - info.first_ns) / NS_PER_S
+
+
+def _way(method: Method, words: Mapping[str, str], work: Path, tell: Callable[[str], None]) -> TopicTrajectory:
+    """The poses that a method has written."""
+    place = method.trajectory
+    paths = {path.resolve() for path in work.glob(place.path)}
+    if len(paths) != 1:
+        told = " and ".join(sorted(path.name for path in paths)) or "none"
+        raise ArchiveError(f"expected one file {place.path} of poses, got {told}")
+    (path,) = paths
+    try:
+        if place.form:
+            files = PoseFiles(forms=PoseForms(of_all=place.form), tell=lambda text: tell(_without(path, text)))
+            return files.way(path)
+        topic = filled(place.topic, words)
+        with closing(BagSource(path)) as source:
+            (ways,) = load_trajectories(source, [topic], topic, progress=no_progress)
+        return ways.estimate
+    except UserError as error:
+        raise ArchiveError(_without(path, str(error))) from None
+
+
+def _without(path: Path, text: str) -> str:
+    """A text with the name of a file alone: its folder is gone when anybody reads this."""
+    return text.replace(str(path), path.name)
+
+
+def _last_line(log: Path) -> str:
+    """The last line that a program wrote, to tell what went wrong."""
+    with log.open("rb") as lines:
+        lines.seek(max(os.fstat(lines.fileno()).st_size - 4096, 0))
+        texts = [line.strip() for line in re.split(r"[\r\n]", lines.read().decode("utf-8", "replace"))]
+    texts = [text for text in texts if text and not text.startswith("$ ")]
+    return texts[-1][:200] if texts else ""

@@ -1,0 +1,355 @@
+"""Two ways of an archive, a bag or files, brought to one frame of the robot and compared."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from fieldplay.core.errors import UsageError
+from fieldplay.core.progress import Progress
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.evaluation.pose_files import PoseForms, is_pose_file, way_of_file
+from fieldplay.geometry.frames import Frames
+from fieldplay.geometry.transforms import Array, quaternion_from_rotation
+from fieldplay.messages.message_batches import Topic
+from fieldplay.messages.record_decoder import PATH, FramedRecord
+from fieldplay.recording.record_source import RecordBatch, RecordSource
+from fieldplay.recording.transform_source import TF, FrameReader
+from fieldplay.trajectories.alignment import NONE
+from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
+from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
+from fieldplay.trajectories.time_offset import found_offset
+from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory_errors import FusionError
+
+LEAST_POSES = 2  # of the truth
+TF_WORD = "tf:"  # tf:map.base_link, as evo has it
+ODOMETRY = "nav_msgs/msg/Odometry"
+TRUTHS = ("ground_?truth|truth|reference|vicon|mocap", "d?gps|d?gnss|rtk|ins|nav|novatel|total_?station")  # first wins
+STATIC_TOPIC, TF_TOPIC = "/tf_static", "/tf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseFiles:
+    """How files of poses are read, and who hears of rows that are none."""
+
+    forms: PoseForms = field(default_factory=PoseForms)
+    tell: Callable[[str], None] = lambda text: None
+
+    def way(self, path: Path) -> TopicTrajectory:
+        """All poses of a file."""
+        return way_of_file(path, self.forms, tell=self.tell)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TruthUncertainty:
+    """How good the truth says it is: standard deviations along the worst axis in m, None where it says nothing.
+
+    Poses of more than `max_std_m` were left out; 0 believes all.
+    """
+
+    poses: int
+    median_m: float | None
+    most_m: float | None
+    max_std_m: float = 0.0
+    left_out: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrajectoryPair:
+    """The estimate and the truth as they were read, the tf tree, and when the data begin."""
+
+    estimate: TopicTrajectory
+    truth: TopicTrajectory
+    frames: Frames = field(default_factory=Frames)
+    begin_ns: int | None = None
+    claims: TruthUncertainty | None = None
+
+    def window(self, start_s: float, duration_s: float | None) -> "TrajectoryPair":
+        """What lies between two times, in seconds from the begin of the data; the times are those of the stamps."""
+        if not start_s and duration_s is None:
+            return self
+        begin_ns = self.begin_ns
+        if begin_ns is None:
+            begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (self.estimate, self.truth))
+        first_ns = begin_ns + round(start_s * NS_PER_S)
+        last_ns = None if duration_s is None else first_ns + round(duration_s * NS_PER_S)
+        earliest_ns = first_ns if start_s else None
+        estimate, truth = (way.trajectory.between(earliest_ns, last_ns) for way in (self.estimate, self.truth))
+        return replace(
+            self,
+            estimate=replace(self.estimate, trajectory=estimate),
+            truth=replace(self.truth, trajectory=truth),
+        )
+
+    def believed(self, max_std_m: float) -> "TrajectoryPair":
+        """Without poses of the truth that claim less than this themselves; 0 believes all."""
+        trajectory = self.truth.trajectory
+        std_m = np.full(len(trajectory), np.nan) if trajectory.std_m is None else trajectory.std_m
+        told = std_m[~np.isnan(std_m)]
+        is_bad = std_m > max_std_m if max_std_m > 0 else np.zeros(len(trajectory), bool)
+        claims = TruthUncertainty(
+            poses=len(trajectory),
+            median_m=float(np.median(told)) if len(told) else None,
+            most_m=float(told.max()) if len(told) else None,
+            max_std_m=max_std_m,
+            left_out=int(is_bad.sum()),
+        )
+        if claims.left_out and claims.poses - claims.left_out < LEAST_POSES:
+            raise FusionError(
+                f"{self.truth.topic}: {claims.left_out} of {claims.poses} poses claim a standard deviation of more "
+                f"than {max_std_m:g} m, {claims.median_m:.3g} m in the median: --truth-max-std S believes more, 0 all"
+            )
+        return replace(self, truth=replace(self.truth, trajectory=trajectory.only(~is_bad)), claims=claims)
+
+
+def chosen_topic(word: str, topics: Sequence[Topic], *, hint: Callable[[str], str] = lambda word: "") -> str:
+    """The topic of poses that a word names: all of its name, or how it ends; tf:PARENT.CHILD stays as it is.
+
+    Of several that end so it is the one with the fewest parts: `odom` is /robot/odom, not /robot/gnss/odom. Where
+    there is none, `hint` tells why, if it knows.
+    """
+    if word.startswith(TF_WORD):
+        frames_of_word(word)
+        return word
+    if is_pose_file(word):
+        return word
+    names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype in TYPES))
+    if word in names:
+        return word
+    found = [name for name in names if name.endswith("/" + word.strip("/"))]
+    fewest = min((name.count("/") for name in found), default=0)
+    found = [name for name in found if name.count("/") == fewest]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"'{word}' may be {' or '.join(found)}: give all of its name")
+    there = ", ".join(names) or "none"
+    raise UsageError(f"no topic '{word}' that tells poses; there are: {there}; or tf:PARENT.CHILD{hint(word)}")
+
+
+def truth_of_names(names: list[str]) -> str | None:
+    """The first topic whose name tells that it is a truth; satellites only where nothing is called a truth."""
+    for words in TRUTHS:
+        expression = re.compile(rf"(?:^|[/_])(?:{words})(?:[/_]|$)")
+        for name in names:
+            if expression.search(name):
+                return name
+    return None
+
+
+def odometries_and_truth(topics: Sequence[Topic], spec: DatasetSpec | None) -> list[str]:
+    """All odometry, and the truth last: the dataset's own, else the one whose name says so; nothing without both."""
+    names = list(dict.fromkeys(topic.name for topic in topics if topic.msgtype == ODOMETRY))
+    truth = truth_of_names(names)
+    own = [stream.topic for stream in spec.streams if stream.id == spec.truth] if spec else []
+    truth = next((name for name in names for topic in own if name.endswith("/" + topic.strip("/"))), truth)
+    estimates = [name for name in names if name != truth]
+    return [*estimates, truth] if truth is not None and estimates else []
+
+
+def frames_of_word(word: str) -> tuple[str, str]:
+    """Parent and child of tf:PARENT.CHILD."""
+    parent, dot, child = word.removeprefix(TF_WORD).partition(".")
+    if not (parent and dot and child):
+        raise UsageError(f"expected tf:PARENT.CHILD, such as tf:map.base_link, got '{word}'")
+    return parent, child
+
+
+def wanted_topics(names: Sequence[str], *, moving: bool = False) -> list[str]:
+    """The topics that must be read for these, which are topics or tf:PARENT.CHILD; with tf where frames may move."""
+    uses_tf = moving or any(name.startswith(TF_WORD) for name in names)
+    return [*(name for name in names if not name.startswith(TF_WORD)), STATIC_TOPIC, *([TF_TOPIC] if uses_tf else [])]
+
+
+def load_trajectories(
+    source: RecordSource,
+    estimates: Sequence[str],
+    truth: str,
+    *,
+    progress: Progress,
+    files: PoseFiles | None = None,
+    moving: bool = False,
+) -> list[TrajectoryPair]:
+    """Read a source once, for each estimate beside the truth; they are topics, tf:PARENT.CHILD, or files.
+
+    With `moving` tf is read too, for frames that move in each other.
+    """
+    wanted = wanted_topics((*estimates, truth), moving=moving)
+    frames = Frames()
+    tree = FrameReader(frames)
+    rows: dict[str, PoseRows] = {}
+    delays_ns: dict[str, int] = {}
+    for batch in source.batches(progress, wanted):
+        if batch.topic.name not in delays_ns and batch.topic.name != STATIC_TOPIC:
+            delays_ns.update((batch.topic.name, delay) for delay in _log_delays_ns(batch))
+        if batch.is_readable and batch.topic.msgtype == TF:
+            tree.add(batch)
+        elif batch.is_readable and batch.topic.msgtype in TYPES:
+            kept = rows.setdefault(batch.topic.name, PoseRows(batch.topic.name))
+            for framed in records_of_poses(batch):
+                kept.add(*framed)
+    *found, true = (_chosen_way(name, rows, frames, files or PoseFiles()) for name in (*estimates, truth))
+    begin_ns = source.begin_ns
+    if begin_ns is not None:
+        begin_ns -= min(delays_ns.values(), key=abs, default=0)
+    return [TrajectoryPair(estimate=way, truth=true, frames=frames, begin_ns=begin_ns) for way in found]
+
+
+def _log_delays_ns(batch: RecordBatch) -> Iterator[int]:
+    """How much later than its stamp the first message of a batch was logged, if it tells of one time."""
+    for record, *_ in batch.records[:1] if batch.is_readable and batch.topic.msgtype != PATH else ():
+        if len(record):
+            yield int(record.leaves_ns[0] - record.stamp_ns[0])
+
+
+def ways_of_files(estimates: Sequence[Path], truth: Path, files: PoseFiles) -> list[TrajectoryPair]:
+    """Files of poses; the data begin with the first of them."""
+    *found, true = (files.way(path) for path in (*estimates, truth))
+    begin_ns = min(int(way.trajectory.stamp_ns[0]) for way in (*found, true))
+    return [TrajectoryPair(estimate=way, truth=true, begin_ns=begin_ns) for way in found]
+
+
+def _chosen_way(name: str, rows: dict[str, PoseRows], frames: Frames, files: PoseFiles) -> TopicTrajectory:
+    if name.startswith(TF_WORD):
+        return _way_of_tf(frames, name)
+    return files.way(Path(name)) if is_pose_file(name) else _way(rows, name)
+
+
+def records_of_poses(batch: RecordBatch) -> Sequence[FramedRecord]:
+    """The records of a batch; of paths, each of which tells all of it, the last alone."""
+    if batch.topic.msgtype != PATH:
+        return batch.records
+    *_, (_, last) = batch.single()
+    found = last()
+    return () if found is None else (found,)
+
+
+def _way(rows: dict[str, PoseRows], name: str) -> TopicTrajectory:
+    way = rows[name].way() if name in rows else None
+    if way is None or not len(way.trajectory):
+        raise UsageError(f"{name}: no pose in it")
+    return way
+
+
+def _way_of_tf(frames: Frames, word: str) -> TopicTrajectory:
+    parent, child = frames_of_word(word)
+    edges = frames.parents
+    path = [edges[name] for name in {*frames.path_to_root(child), *frames.path_to_root(parent)} if name in edges]
+    moving = [edge for edge in path if not edge.is_static]
+    often = max(moving, key=lambda edge: edge.rows.seen, default=None)
+    stamp_ns = np.zeros(0, np.int64) if often is None else often.rows.rows()[0]
+    found = frames.transform(parent, child, stamp_ns)
+    if found is None or not found[1].any():
+        known = ", ".join(frames.names) or "none"
+        raise UsageError(f"{word}: tf does not tell how {child} moves in {parent}; its frames are: {known}")
+    poses, there = found
+    turns = quaternion_from_rotation(poses[there][:, :3, :3])
+    trajectory = trajectory_from_rows(stamp_ns[there], poses[there][:, :3, 3], turns)
+    return TopicTrajectory(topic=word, parent=parent, child=child, trajectory=trajectory)
+
+
+def link_of_frames(frames: Frames, one: str, other: str, *, tell: Callable[[str], None]) -> Array:
+    """one_T_other (4, 4) by static transforms; the identity where they are one, and, said aloud, where tf is silent."""
+    if not one or not other or one == other:
+        return np.eye(4)
+    if frames.are_fixed(one, other):
+        found = frames.transform(one, other, np.zeros(1, np.int64))
+        if found is not None:
+            return np.asarray(found[0][0], np.float64)
+    tell(f"nothing fixed on tf joins {one} and {other}: they are taken for one frame")
+    return np.eye(4)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Placed:
+    """The estimate as poses of the truth's frame, where that sits (at first) in the estimate's (4, 4), if it moves."""
+
+    trajectory: Trajectory
+    lever: Array
+    is_moving: bool = False
+
+
+def _placed(
+    ways: TrajectoryPair,
+    settings: EvaluationSettings,
+    *,
+    lever: Array | None,
+    offset_s: float,
+    tell: Callable[[str], None],
+) -> _Placed:
+    """The estimate of the truth's frame, its poses being those of `offset_s` later than their times."""
+    estimate, truth = ways.estimate, ways.truth
+    placed = _moved_by_tf(ways, offset_s, tell) if lever is None else None
+    if placed is None:
+        lever = link_of_frames(ways.frames, estimate.child, truth.child, tell=tell) if lever is None else lever
+        placed = _Placed(trajectory=estimate.trajectory.of_frame(lever), lever=lever)
+    if settings.alignment != NONE:
+        return placed
+    parent = link_of_frames(ways.frames, truth.parent, estimate.parent, tell=tell)
+    return replace(placed, trajectory=replace(placed.trajectory, poses=parent @ placed.trajectory.poses))
+
+
+def _moved_by_tf(ways: TrajectoryPair, offset_s: float, tell: Callable[[str], None]) -> _Placed | None:
+    """By tf over time; None where the two frames are joined for good, or by nothing."""
+    one, other, trajectory = ways.estimate.child, ways.truth.child, ways.estimate.trajectory
+    if not one or not other or ways.frames.are_fixed(one, other):
+        return None
+    found = ways.frames.transform(one, other, trajectory.stamp_ns + round(offset_s * NS_PER_S))
+    if found is None or not found[1].any():
+        return None
+    levers, known = found
+    tell(f"{other} moves in {one}: tf tells where it was at {int(known.sum())} of {len(trajectory)} poses")
+    return _Placed(trajectory=trajectory.only(known).of_frame(levers[known]), lever=levers[known][0], is_moving=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """What was found of two ways, where the truth's frame sits in the estimate's (4, 4), and the estimate of it."""
+
+    ways: TrajectoryPair
+    lever: Array
+    moved: Trajectory
+    evaluation: Evaluation
+    is_offset_found: bool = False
+
+    @property
+    def aligned(self) -> Trajectory:
+        """All of the estimate, also what has no pair, as the truth's frame in the truth's parent."""
+        return replace(self.moved, poses=self.evaluation.alignment.of_poses(self.moved.poses))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Failed:
+    """Two ways that could not be compared, and why."""
+
+    ways: TrajectoryPair
+    reason: str
+
+
+def compared(
+    ways: TrajectoryPair,
+    settings: EvaluationSettings,
+    *,
+    lever: Array | None,
+    tell: Callable[[str], None],
+    finds_offset: bool = False,
+) -> Compared:
+    """Compare two ways; with a lever (4, 4) the truth's frame is there in the estimate's, whatever tf says.
+
+    With `finds_offset` the times of the estimate are shifted to where its motions are those of the truth.
+    """
+    placed = _placed(ways, settings, lever=lever, offset_s=settings.offset_s, tell=tell)
+    if finds_offset:
+        offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
+        if placed.is_moving:  # tf was asked about other times: once more
+            placed = _placed(ways, settings, lever=lever, offset_s=offset_s, tell=lambda text: None)
+            offset_s = found_offset(placed.trajectory, ways.truth.trajectory, within_s=settings.within_s)
+        settings = replace(settings, offset_s=offset_s)
+    evaluation = evaluated(settings, placed.trajectory, ways.truth.trajectory)
+    return Compared(
+        ways=ways, lever=placed.lever, moved=placed.trajectory, evaluation=evaluation, is_offset_found=finds_offset
+    )

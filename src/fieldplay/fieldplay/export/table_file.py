@@ -1,0 +1,147 @@
+"""Rows as a table in a file, block by block.
+
+The columns are those that are known beforehand, or of the first block. If a later row has another one, or a value that
+does not fit, the rest is gone through to find all columns, and the table is begun anew: common tables are read once,
+others twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import Defect, Report, UsageError
+from fieldplay.core.progress import Progress, no_progress
+from fieldplay.core.timestamps import NO_TIME
+from fieldplay.export.table_columns import (
+    TYPES,
+    Columns,
+    Values,
+    is_same_table,
+    joined,
+    series_of,
+)
+from fieldplay.export.writers import CSV, CsvWriter, ParquetWriter
+
+GROUP_BYTES, GROUP_ROWS = 4 << 20, 1 << 17  # of what is written, in a row group of Parquet
+MOST_COLUMNS = 20_000
+
+
+class Written(NamedTuple):
+    """What a table holds, and whether its rows were read twice for it."""
+
+    rows: int
+    columns: Columns  # without the time
+    time_name: str
+    passes: int
+
+
+class Block(NamedTuple):
+    """Some rows: their times (n,), what each column has, and of which kinds the columns must be."""
+
+    times_ns: NDArray[np.int64]
+    values: Values
+    columns: Columns
+
+
+class Rows(Protocol):
+    """What a table is made of; it can be gone through several times."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def time_name(self) -> str:
+        """The first column, of times in nanoseconds."""
+
+    @property
+    def row_bytes(self) -> float:
+        """About how many bytes a row has where it comes from."""
+
+    def blocks(self, progress: Progress, report: Report) -> Iterator[Block]:
+        """The rows, some after the others; a row that cannot be read is reported and has a time alone."""
+
+
+class TooManyColumnsError(UsageError):
+    """A table that has too many columns."""
+
+
+@dataclass
+class _OtherColumnsError(Exception):
+    """A block that the table cannot hold; with the columns as far as they are known."""
+
+    columns: Columns = field(default_factory=dict)
+
+
+def write_table(
+    rows: Rows, out: Path, *, progress: Progress, report: Report, facts: Mapping[str, str] | None = None
+) -> Written:
+    """Write rows into a file whose name ends in .csv or .parquet; `facts` are texts that Parquet keeps beside them."""
+    first = next(rows.blocks(no_progress, _unheard), None)
+    columns = first.columns if first else {}
+    passes = 1
+    while True:
+        defects: list[Defect] = []
+        try:
+            count, time_name = _write(rows, out, columns, progress=progress, defects=defects, facts=facts or {})
+        except _OtherColumnsError as found:
+            columns, passes = found.columns, passes + 1
+            out.unlink(missing_ok=True)  # so that nothing that still writes there can reach the new one
+            for block in rows.blocks(progress, _unheard):
+                columns = joined(columns, block.columns)
+            continue
+        for defect in defects:
+            report(defect)
+        return Written(count, columns, time_name, passes)
+
+
+def _unheard(_: Defect) -> None:
+    """What is wrong is told by the pass that writes."""
+
+
+def _write(
+    rows: Rows, out: Path, columns: Columns, *, progress: Progress, defects: list[Defect], facts: Mapping[str, str]
+) -> tuple[int, str]:
+    if len(columns) > MOST_COLUMNS:
+        raise TooManyColumnsError(
+            f"{rows.name}: {len(columns)} columns are more than the {MOST_COLUMNS} that a table may have here: "
+            "choose fewer --lists"
+        )
+    time_name = rows.time_name
+    while time_name in columns:
+        time_name += "_"
+    schema = {time_name: pl.Int64, **{name: TYPES[kind] for name, kind in columns.items()}}
+    group = max(1, min(GROUP_ROWS, int(GROUP_BYTES / max(rows.row_bytes, 1.0))))
+    with CsvWriter(out) if out.suffix.lower() == CSV else ParquetWriter(out, schema, group, facts) as writer:
+        known, count = columns, 0
+        for block in rows.blocks(progress, defects.append):
+            known = joined(known, block.columns)
+            if not is_same_table(known, columns):
+                raise _OtherColumnsError(known)
+            writer.write(_frame(block, time_name, columns))
+            count += len(block.times_ns)
+        if not count:
+            writer.write(_frame(Block(np.zeros(0, np.int64), {}, {}), time_name, columns))
+    return count, time_name
+
+
+def _frame(block: Block, time_name: str, columns: Columns) -> pl.DataFrame:
+    times = pl.Series(time_name, block.times_ns).set(pl.Series(block.times_ns == NO_TIME), None)
+    count = len(block.times_ns)
+    return pl.DataFrame(
+        [times, *(series_of(name, kind, block.values.get(name), count=count) for name, kind in columns.items())]
+    )
+
+
+def file_names(names: Sequence[str], suffix: str) -> list[str]:
+    """A file for each stream or topic, with _ in place of slashes; where two would have one name, with numbers."""
+    found: dict[str, Any] = {}
+    for name in names:
+        plain = "".join(sign if sign.isalnum() or sign in "._-" else "_" for sign in name.strip("/")) or "stream"
+        names_of_one = (f"{plain}{n}{suffix}" for n in ("", *(f"_{each}" for each in range(2, len(names) + 2))))
+        found[next(each for each in names_of_one if each not in found)] = None
+    return list(found)

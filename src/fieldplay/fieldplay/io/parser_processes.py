@@ -1,0 +1,140 @@
+"""Processes that parse the text of tables beside the one that keeps the rows.
+
+They are begun before the parser's own threads are: a process that has these cannot be divided any more.
+"""
+
+import copyreg
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from contextvars import ContextVar
+from multiprocessing import get_context, parent_process
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.row_cache import ParsedRows
+from fieldplay.io.table_worker import has_threads
+
+AHEAD = 2  # groups of blocks for each process, those that wait among them
+
+Text = TypeVar("Text")
+Form = TypeVar("Form", covariant=True)
+
+
+class RowsOf(Protocol):
+    """What a form of rows does; see RowsFormat."""
+
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]: ...
+
+
+class FormOf(Protocol[Form]):
+    """What is known of a file of rows; see RowsSpec."""
+
+    def format_from_head(self, head: bytes) -> Form: ...
+
+
+class Parsers:
+    """So many processes; each gets groups of blocks of text and gives their rows."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = ProcessPoolExecutor(count, get_context("fork"), _begin)
+
+    def start(self) -> None:
+        """Begin all processes now."""
+        for done in [self._pool.submit(_nothing) for _ in range(self._count)]:
+            done.result()
+
+    def stop(self) -> None:
+        """End them, whatever they do."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def form(self, spec: FormOf[Form], head: bytes) -> Form:
+        """The form of a file by its beginning."""
+        if not _is_sendable(spec):
+            return spec.format_from_head(head)
+        return self._result(self._pool.submit(spec.format_from_head, head))
+
+    def rows(self, groups: Iterator[tuple[Text, list[bytes]]], form: RowsOf) -> Iterator[tuple[Text, list[ParsedRows]]]:
+        """Groups of blocks and their rows, in order."""
+        if not _is_sendable(form):
+            yield from ((group, form.rows_of(texts)) for group, texts in groups)
+            return
+        waiting: deque[tuple[Text, Future[list[ParsedRows]]]] = deque()
+        for group, texts in groups:
+            waiting.append((group, self._pool.submit(form.rows_of, texts)))
+            while len(waiting) > self._count * AHEAD:
+                first, done = waiting.popleft()
+                yield first, self._result(done)
+        for first, done in waiting:
+            yield first, self._result(done)
+
+    @staticmethod
+    def _result(done: "Future[Form]") -> Form:
+        try:
+            return done.result()
+        except BrokenProcessPool:
+            raise ArchiveError("a process that parsed tables has ended before its time") from None
+
+
+_parsers: ContextVar[Parsers | None] = ContextVar("parsers", default=None)
+
+
+def parsers() -> Parsers | None:
+    """Those that there are, if there are any."""
+    return _parsers.get()
+
+
+@contextmanager
+def parsers_started(count: int) -> Iterator[None]:
+    """Within it, tables are parsed by so many processes; with fewer than two, or too late, by this one."""
+    if count < 2 or has_threads():
+        yield
+        return
+    copyreg.pickle(MappingProxyType, _as_sent)
+    found = Parsers(count)
+    token = _parsers.set(found)
+    try:
+        found.start()
+        yield
+    finally:
+        _parsers.reset(token)
+        found.stop()
+
+
+def _begin() -> None:
+    """Who began the process ends it; what a terminal sends to all of them is for that one. It ends with that one."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed gives no more work, and the pool's own processes would wait for it for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _nothing() -> None:
+    """What a process does to be there."""
+
+
+def _as_sent(mapping: "MappingProxyType[object, object]") -> tuple[type, tuple[dict[object, object]]]:
+    return MappingProxyType, (dict(mapping),)
+
+
+def _is_sendable(value: object) -> bool:
+    try:
+        pickle.dumps(value)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True

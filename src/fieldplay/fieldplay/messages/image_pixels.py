@@ -1,0 +1,134 @@
+"""Pictures of any encoding as pixels that can be shown (h, w, 3), in BGR."""
+
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from fieldplay.core.colour_map import colour_map
+from fieldplay.core.errors import ArchiveError
+from fieldplay.messages.image_headers import has_whole_chunks, image_from_bytes
+
+Pixels = NDArray[np.uint8]
+
+SHAPES = {  # encoding: number type, channels
+    "mono8": ("u1", 1), "mono16": ("u2", 1), "bgr8": ("u1", 3), "rgb8": ("u1", 3), "bgra8": ("u1", 4),
+    "rgba8": ("u1", 4), "bgr16": ("u2", 3), "rgb16": ("u2", 3), "8UC1": ("u1", 1), "8UC3": ("u1", 3),
+    "8UC4": ("u1", 4), "16UC1": ("u2", 1), "16SC1": ("i2", 1), "32SC1": ("i4", 1), "32FC1": ("f4", 1),
+    "64FC1": ("f8", 1), "yuv422": ("u1", 2), "uyvy": ("u1", 2), "yuv422_yuy2": ("u1", 2), "yuyv": ("u1", 2),
+}  # fmt: skip
+BAYER = {  # OpenCV names the pattern by its second row
+    "bayer_rggb": cv2.COLOR_BayerBG2BGR, "bayer_bggr": cv2.COLOR_BayerRG2BGR,
+    "bayer_gbrg": cv2.COLOR_BayerGR2BGR, "bayer_grbg": cv2.COLOR_BayerGB2BGR,
+}  # fmt: skip
+YUV = {
+    "yuv422": cv2.COLOR_YUV2BGR_UYVY, "uyvy": cv2.COLOR_YUV2BGR_UYVY,
+    "yuv422_yuy2": cv2.COLOR_YUV2BGR_YUY2, "yuyv": cv2.COLOR_YUV2BGR_YUY2,
+}  # fmt: skip
+HEAD = 1 << 16  # bytes that say how large a picture is, if they do
+DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
+LARGEST_PIXELS = 1 << 27
+
+
+def pixels_from_image(message: Any) -> Pixels:
+    """A sensor_msgs/Image, or what has its fields; numbers that are no colours are shown from low to high."""
+    encoding = str(message.encoding)
+    kind, channels = _shape(encoding)
+    height, width, step = int(message.height), int(message.width), int(message.step)
+    base = np.dtype(kind).newbyteorder(">" if message.is_bigendian else "<")
+    used = width * channels * base.itemsize
+    data = np.frombuffer(message.data, np.uint8)
+    if not 0 < height * width <= LARGEST_PIXELS or step < used or len(data) < step * (height - 1) + used:
+        raise ArchiveError(
+            f"expected {width} x {height} pixels of {encoding} in steps of {step}, got {len(data)} bytes"
+        )
+    rows = as_strided(data, (height, used), (step, 1), writeable=False)  # which lies within the data, as was seen to
+    values = np.ascontiguousarray(rows).view(base).reshape(height, width, channels)
+    return _colours(values.astype(base.newbyteorder("=")), encoding)
+
+
+def pixels_from_compressed(message: Any) -> Pixels:
+    """A sensor_msgs/CompressedImage, JPEG and PNG above all; also a compressed depth image."""
+    data = memoryview(message.data)
+    return pixels_from_file(data[DEPTH_HEADER:] if "compressedDepth" in str(message.format) else data, message.format)
+
+
+def pixels_from_file(data: bytes | memoryview, kind: str = "") -> Pixels:
+    """The bytes of a file: JPEG, PNG, BMP and what else OpenCV reads."""
+    values = decoded(data)
+    if values is None:
+        raise ArchiveError(f"its {len(data)} bytes do not decode as a picture{f' ({kind})' if kind else ''}")
+    return shown(values)
+
+
+def reduced_pixels_from_file(data: bytes | memoryview) -> Pixels:
+    """The bytes of a file in BGR with a quarter of its width and height, which is quicker for JPEG."""
+    values = decoded(data, cv2.IMREAD_REDUCED_COLOR_4)
+    if values is None:
+        raise ArchiveError(f"its {len(data)} bytes do not decode as an image")
+    return shown(values)
+
+
+def decoded(data: bytes | memoryview, how: int = cv2.IMREAD_UNCHANGED) -> NDArray[Any] | None:
+    """The pixels of a file as OpenCV reads them; None where it does not, or where memory would not hold them."""
+    try:
+        said = image_from_bytes(bytes(data[:HEAD]))
+        if said.width * said.height > LARGEST_PIXELS:
+            return None
+    except ArchiveError:
+        pass  # another format, or a head that is longer
+    if not len(data) or not has_whole_chunks(data):  # for a chunk OpenCV takes as much memory as it claims
+        return None
+    try:
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), how)
+    except cv2.error:  # of sizes that cannot be
+        return None
+    return None if found is None else np.asarray(found)
+
+
+def shown(values: NDArray[Any]) -> Pixels:
+    """Any picture as BGR of 8 bits: (h, w), (h, w, 1), (h, w, 3) or (h, w, 4)."""
+    if values.ndim == 2:
+        values = values[:, :, None]
+    if values.shape[2] == 1:
+        grey = values[:, :, 0]
+        return np.repeat(grey[:, :, None], 3, axis=2) if grey.dtype == np.uint8 else _false_colours(grey)
+    colours = values[:, :, :3]
+    if colours.dtype == np.uint16:
+        colours = colours >> 8
+    return np.ascontiguousarray(colours.astype(np.uint8))
+
+
+def _shape(encoding: str) -> tuple[str, int]:
+    if encoding[:10] in BAYER:
+        return ("u2" if encoding.endswith("16") else "u1"), 1
+    if encoding not in SHAPES:
+        raise ArchiveError(f"its encoding '{encoding}' is not known here")
+    return SHAPES[encoding]
+
+
+def _colours(values: NDArray[Any], encoding: str) -> Pixels:
+    if encoding in YUV:
+        if values.shape[1] % 2:
+            raise ArchiveError(f"expected an even width of {encoding}, got {values.shape[1]}")
+        return np.asarray(cv2.cvtColor(values, YUV[encoding]), np.uint8)
+    if encoding[:10] in BAYER:
+        plain = values >> 8 if values.dtype == np.uint16 else values
+        return np.asarray(cv2.cvtColor(plain.astype(np.uint8), BAYER[encoding[:10]]), np.uint8)
+    if encoding.startswith("rgb"):
+        values = values[:, :, [2, 1, 0]]
+    return shown(values)
+
+
+def _false_colours(values: NDArray[Any]) -> Pixels:
+    """Numbers (h, w) as colours, from the 2nd to the 98th percentile of those that are there; others are black."""
+    numbers = values.astype(np.float64)
+    there = np.isfinite(numbers) & (numbers != 0)
+    if not there.any():
+        return np.zeros((*values.shape, 3), np.uint8)
+    low, high = np.percentile(numbers[there], (2, 98))
+    coloured = colour_map(np.where(there, (numbers - low) / max(high - low, 1e-12), 0.0))
+    coloured[~there] = 0
+    return coloured

@@ -1,0 +1,317 @@
+"""Pictures as messages: passed on as they are, or decoded; with the CameraInfo that belongs to each."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from threading import Lock
+from typing import Literal
+
+import cv2
+import numpy as np
+
+from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.messages.cdr_layout import Layout, layout_of, open_layout_of
+from fieldplay.messages.image_headers import whole_image
+from fieldplay.messages.image_pixels import decoded
+from fieldplay.messages.records import CameraInfos, Pictures, Pixels
+from fieldplay.messages.rectification import IMAGE_RECT, Rectification
+from fieldplay.messages.stream_spec import Camera, StreamSpec
+from fieldplay.streams.stream import Span, Stream
+from fieldplay.streams.topic_stream import (
+    Pieces,
+    SingleMessages,
+    SpanMessages,
+    TopicStream,
+)
+
+RAW, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+KEPT = 12  # pictures that several topics share, as the archive holds them
+KEPT_RECTIFIED = 3  # which are larger
+PACKABLE = {"mono8": 1, "bgr8": 3, "bgra8": 4, "mono16": 1}  # channels, as OpenCV writes them
+RED_FIRST = {"rgb8": 3, "rgba8": 4}  # it writes blue first
+MOSAICS = {f"bayer_{kind}8": 1 for kind in ("rggb", "bggr", "gbrg", "grbg")}  # beside a PNG the kind must be told
+
+CAMERA_INFO, CAMERA_INFO_RECT = "camera_info", "camera_info_rect"
+
+Images = Literal["raw", "compressed", "both"]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The pictures of one stream, each read and checked once though several topics want it."""
+
+    report: Report
+    stream: str
+    camera: Camera | None
+    kept: OrderedDict[tuple[int, str], bytes | Pixels | ArchiveError] = field(default_factory=OrderedDict)
+    reported: set[str] = field(default_factory=set)
+    lock: Lock = field(default_factory=Lock)
+    most: int = KEPT
+
+    def checked(self, record: Pictures, row: int) -> bytes | Pixels:
+        """A picture's file, or its pixels; ArchiveError where it is defective, which is reported once."""
+        key = (int(record.stamp_ns[row]), record.names[row])
+        with self.lock:
+            if key not in self.kept:
+                self.kept[key] = self._read(record, row)
+                if len(self.kept) > self.most:
+                    self.kept.popitem(last=False)
+            data = self.kept[key]
+        if isinstance(data, ArchiveError):
+            raise ArchiveError(*data.args)
+        return data
+
+    def _read(self, record: Pictures, row: int) -> bytes | Pixels | ArchiveError:
+        try:
+            data = record.load(row)
+            self._compare_size(_size_of(data), record.names[row])
+        except (ArchiveError, OSError) as error:
+            self.refuse(record.names[row], str(error))
+            return ArchiveError(str(error))
+        return data
+
+    def _compare_size(self, size: tuple[int, int], name: str) -> None:
+        """A picture of another size plays, but the camera's numbers are not for it."""
+        camera = self.camera
+        if camera is not None and size != (camera.width, camera.height):
+            expected, got = f"{camera.width} x {camera.height}", f"{size[0]} x {size[1]}"
+            message = f"expected {expected} pixels, for which its CameraInfo is, got {got}; it is kept"
+            self.report(Defect.at(name, kind="picture_size", stream=self.stream, message=message))
+
+    def refuse(self, name: str, fault: str) -> None:
+        """Report a picture, once."""
+        if name not in self.reported:
+            self.reported.add(name)
+            self.report(Defect.at(name, kind="damaged_picture", stream=self.stream, message=fault))
+
+
+Make = Callable[[_Shared, Pictures, int, str], Pieces | None]  # a message of a row, in a frame
+
+
+def _size_of(picture: bytes | Pixels) -> tuple[int, int]:
+    """Width and height of a picture; ArchiveError where it is not whole."""
+    if not isinstance(picture, Pixels):
+        header = whole_image(picture)
+        return header.width, header.height
+    if picture.height < 1 or picture.width < 1:
+        raise ArchiveError(f"expected a picture of at least 1 x 1 pixels, got {picture.width} x {picture.height}")
+    if len(picture.data) != picture.height * picture.step:
+        expected = f"{picture.height} rows of {picture.step} bytes"
+        raise ArchiveError(f"expected {expected}, got {len(picture.data)} bytes")
+    return picture.width, picture.height
+
+
+def natural_images(stream: Stream) -> Images:
+    """How pictures are sent where nobody says: as the archive holds them."""
+    record = stream.load(0) if len(stream.spans) else None
+    return "raw" if isinstance(record, Pictures) and not record.packed else "compressed"
+
+
+def images_of(stream: Stream, wanted: Images | None) -> Images:
+    """How pictures are sent: as wanted, as the archive holds them, or in the one way that there is."""
+    record = stream.load(0) if len(stream.spans) else None
+    if isinstance(record, Pictures) and not record.packable:
+        return "raw"
+    return wanted or natural_images(stream)
+
+
+def image_topic_streams(
+    stream: Stream,
+    spec: StreamSpec,
+    topic: str,
+    *,
+    camera: Camera | None,
+    images: Images,
+    report: Report,
+    ranks: tuple[int, int],
+    rectify: bool = False,
+) -> list[TopicStream]:
+    """The topics of a stream of pictures: its CameraInfo if there is a camera, compressed and raw as wanted.
+
+    With `rectify` the same again of rectified pictures, where there is a camera: `image_rect` and `camera_info_rect`
+    beside the topic, in a frame of their own where the rectification rotates them.
+    """
+    shared = _Shared(report, spec.id, camera)
+    topics = _ImageTopics(stream.spans, spec.id, images, ranks, shared)
+    beside = topic.rpartition("/")[0]
+
+    def records(index: int) -> Pictures:
+        record = stream.load(index)
+        if not isinstance(record, Pictures):
+            raise TypeError(f"stream {spec.id}: expected pictures, got {type(record).__name__}")
+        return replace(record, load=lambda row: shared.checked(record, row))
+
+    feeds = topics.feeds(topic, f"{beside}/{CAMERA_INFO}", records, camera=camera, frame=spec.frame)
+    if camera is None or not rectify:
+        return feeds
+    rectification = Rectification(camera)
+    of_rectified = replace(shared, camera=None, kept=OrderedDict(), lock=Lock(), most=KEPT_RECTIFIED)
+
+    def rectified(index: int) -> Pictures:
+        record = records(index)
+        if not rectification.is_needed:
+            return record
+        made = replace(record, load=lambda row: rectification.pixels(record.load(row)), packed=False)
+        return replace(made, load=lambda row: of_rectified.checked(made, row))
+
+    topics, frame = replace(topics, shared=of_rectified), rectification.frame(spec.frame)
+    names = f"{beside}/{IMAGE_RECT}", f"{beside}/{CAMERA_INFO_RECT}"
+    return [*feeds, *topics.feeds(*names, rectified, camera=rectification.rectified, frame=frame)]
+
+
+@dataclass(frozen=True)
+class _ImageTopics:
+    """Feeds of pictures on a topic, with CameraInfo on another."""
+
+    spans: Sequence[Span]
+    stream: str
+    images: Images
+    ranks: tuple[int, int]
+    shared: _Shared
+
+    def feeds(
+        self, topic: str, info: str, records: Callable[[int], Pictures], *, camera: Camera | None, frame: str
+    ) -> list[TopicStream]:
+        """CameraInfo first, then compressed and raw pictures as wanted."""
+        of_info, of_images = self.ranks
+        found = []
+        if camera is not None:
+            make = partial(_info, camera_info_rows(camera, frame))
+            feed = self._feed(info, INFO, records, make=make, frame=frame, rank=of_info)
+            found.append(replace(feed, records=lambda index: _infos(records(index), camera)))
+        if self.images in ("compressed", "both"):
+            name = f"{topic}/compressed"
+            found.append(self._feed(name, COMPRESSED, records, make=_compressed, frame=frame, rank=of_images))
+        if self.images in ("raw", "both"):
+            found.append(self._feed(topic, RAW, records, make=_raw, frame=frame, rank=of_images))
+        return found
+
+    def _feed(
+        self, topic: str, msgtype: str, records: Callable[[int], Pictures], *, make: Make, frame: str, rank: int
+    ) -> TopicStream:
+        def messages(record: Pictures) -> SpanMessages:
+            return SingleMessages(lambda row: make(self.shared, record, row, frame))
+
+        made = TopicStream(topic=topic, msgtype=msgtype, spans=self.spans, records=records, messages=messages)
+        return replace(made, frame=frame, rank=rank, stream=self.stream)
+
+
+def _infos(pictures: Pictures, camera: Camera) -> CameraInfos:
+    return CameraInfos(**{column.name: getattr(pictures, column.name) for column in fields(pictures)}, camera=camera)
+
+
+def camera_info_rows(camera: Camera, frame: str) -> Layout:
+    """CameraInfo of a camera as published; the stamp is left open."""
+    texts = {"header.frame_id": frame, "distortion_model": camera.distortion_model}
+    layout = layout_of(INFO, {**texts, "d": len(camera.distortion)})
+    data, rows = layout.rows(1)
+    intrinsics = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]])
+    rows["width"], rows["height"], rows["d"] = camera.width, camera.height, camera.distortion
+    rows["k"], rows["r"] = intrinsics.reshape(-1), camera.rectification or np.eye(3).reshape(-1)
+    rows["p"] = camera.projection or np.hstack([intrinsics, np.zeros((3, 1))]).reshape(-1)
+    return Layout(template=data[0], dtype=layout.dtype)
+
+
+def camera_info_message(layout: Layout, stamp_ns: int) -> bytes:
+    """A CameraInfo of a camera (`camera_info_rows`) with a stamp."""
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
+    return data.tobytes()
+
+
+def _data(record: Pictures, row: int) -> bytes | Pixels | None:
+    """A picture's file, or its pixels; None where it is defective."""
+    try:
+        return record.load(row)
+    except ArchiveError:
+        return None
+
+
+def _info(layout: Layout, shared: _Shared, record: Pictures, row: int, _: str) -> Pieces | None:
+    if _data(record, row) is None:
+        return None
+    return (camera_info_message(layout, int(record.stamp_ns[row])),)
+
+
+def _compressed(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = _data(record, row)
+    encoding = data.encoding if isinstance(data, Pixels) else ""
+    if isinstance(data, Pixels):
+        data = _packed(shared, data, record.names[row])
+    if data is None:
+        return None
+    kind = "png" if data.startswith(b"\x89PNG") else "jpeg"
+    if encoding in MOSAICS:
+        kind = f"{encoding}; png compressed "  # as image_transport writes it, whose reader takes the kind from here
+    return compressed_message(data, int(record.stamp_ns[row]), frame, kind)
+
+
+def compressed_message(data: bytes, stamp_ns: int, frame: str, kind: str) -> tuple[bytes, bytes, bytes]:
+    """A sensor_msgs/CompressedImage of a file's bytes, in pieces; `kind` is its format."""
+    return _head(COMPRESSED, stamp_ns, {"header.frame_id": frame, "format": kind}), _length(data), data
+
+
+def _packed(shared: _Shared, pixels: Pixels, name: str) -> bytes | None:
+    """Pixels as a PNG, without loss; those that no PNG holds are reported."""
+    try:
+        return png_of_pixels(pixels)
+    except ArchiveError as error:
+        shared.refuse(name, str(error))
+        return None
+
+
+def png_of_pixels(pixels: Pixels) -> bytes:
+    """Pixels as a PNG, without loss; ArchiveError where no PNG holds them."""
+    bits = 16 if pixels.encoding.endswith("16") else 8
+    channels = {**PACKABLE, **MOSAICS, **RED_FIRST}.get(pixels.encoding, 0)
+    row = pixels.width * channels * bits // 8
+    if not row or pixels.step < row:
+        known = ", ".join(PACKABLE)
+        got = f"{pixels.encoding} in rows of {pixels.step} bytes"
+        raise ArchiveError(f"expected pixels that a PNG can hold ({known}), got {got}")
+    rows = np.frombuffer(pixels.data, np.uint8).reshape(pixels.height, pixels.step)[:, :row]
+    kind = np.dtype(np.uint8 if bits == 8 else ">u2" if pixels.is_bigendian else "<u2")
+    image = np.ascontiguousarray(rows).view(kind).reshape(pixels.height, pixels.width, channels)
+    if pixels.encoding in RED_FIRST:
+        image = image[..., [2, 1, 0, 3][:channels]]
+    return cv2.imencode(".png", image.astype(kind.newbyteorder("=")))[1].tobytes()
+
+
+def _raw(shared: _Shared, record: Pictures, row: int, frame: str) -> Pieces | None:
+    data = _data(record, row)
+    if data is None:
+        return None
+    if isinstance(data, Pixels):
+        return image_message(data, int(record.stamp_ns[row]), frame)
+    pixels = decoded(data)
+    if pixels is None:
+        shared.refuse(record.names[row], "expected a picture, got what does not decode as one")
+        return None
+    encoding = {1: "mono", 3: "bgr", 4: "bgra"}[1 if pixels.ndim == 2 else pixels.shape[2]] + str(8 * pixels.itemsize)
+    sizes = {"height": pixels.shape[0], "width": pixels.shape[1], "step": pixels.strides[0]}
+    head = _head(RAW, int(record.stamp_ns[row]), {"header.frame_id": frame, "encoding": encoding}, sizes)
+    flat = np.ascontiguousarray(pixels).reshape(-1).view(np.uint8).data
+    return (head, _length(flat), flat)
+
+
+def image_message(pixels: Pixels, stamp_ns: int, frame: str) -> tuple[bytes, bytes, bytes]:
+    """A sensor_msgs/Image of pixels as they are, in pieces."""
+    numbers = {name: getattr(pixels, name) for name in ("height", "width", "step", "is_bigendian")}
+    head = _head(RAW, stamp_ns, {"header.frame_id": frame, "encoding": pixels.encoding}, numbers)
+    return head, _length(pixels.data), pixels.data
+
+
+def _head(msgtype: str, stamp_ns: int, texts: dict[str, str], numbers: dict[str, int] | None = None) -> bytes:
+    """What stands before the length of the list `data`."""
+    layout, _ = open_layout_of(msgtype, texts, "data")
+    data, rows = layout.rows(1)
+    rows["header.stamp.sec"], rows["header.stamp.nanosec"] = divmod(stamp_ns, NS_PER_S)
+    for name, value in (numbers or {}).items():
+        rows[name] = value
+    return data.tobytes()
+
+
+def _length(data: bytes | memoryview) -> bytes:
+    return len(data).to_bytes(4, "little")

@@ -1,0 +1,158 @@
+"""A feed is what becomes of a stream on one topic: spans of records, and their messages when they are asked for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.messages.encoders import encode, parts_of_one_size
+from fieldplay.messages.records import Paths, Record
+from fieldplay.messages.stream_spec import StreamSpec
+from fieldplay.streams.path_messages import path_messages
+from fieldplay.streams.payloads import (
+    BytesLike,
+    MergedPayloads,
+    Payloads,
+    PiecePayloads,
+    RowPayloads,
+)
+from fieldplay.streams.stream import Span, Stream
+
+Pieces = Sequence[BytesLike]
+DERIVED = "derived"  # the stream of what is computed
+
+
+class SpanMessages(Protocol):
+    """The messages of one span, in the order of their times."""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether each message is read on its own and may be large, as pictures are."""
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        """The bytes of some rows, and which of the rows (n,) they are: a defective row has no message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicStream:
+    """A topic: its rows, span by span, and the messages that they become; `frame` and `child_frame` are theirs.
+
+    Who wants rows asks `records`, who wants messages `load`. Rows that are read one by one, as pictures, are checked
+    when they are: a defective one is reported and raises ArchiveError.
+
+    Among feeds the lower rank goes first at equal times, then the earlier feed. What is latched is kept for those who
+    come late, and its last message before a begin counts there too, unless `is_carried` is False. What is standing
+    besides belongs to no time: it goes before everything, wherever one begins.
+    """
+
+    topic: str
+    msgtype: str
+    spans: Sequence[Span]
+    records: Callable[[int], Record]
+    messages: Callable[[Any], SpanMessages]
+    frame: str = ""
+    child_frame: str = ""
+    rank: int = 0
+    latched: bool = False
+    standing: bool = False
+    stream: str = ""
+    is_carried: bool = True
+
+    @property
+    def carries(self) -> bool:
+        """Whether its last message before a begin comes at that begin."""
+        return self.latched and self.is_carried
+
+    def load(self, index: int) -> tuple[NDArray[np.int64], SpanMessages]:
+        """The times (n,) at which the messages of a span leave, and the messages."""
+        record = self.records(index)
+        return record.leaves_ns, self.messages(record)
+
+
+@dataclass(frozen=True, eq=False)
+class RowMessages:
+    """SpanMessages of one size (n, size), encoded together."""
+
+    data: NDArray[np.uint8]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        contiguous = len(rows) and rows[-1] - rows[0] == len(rows) - 1
+        data = self.data[rows[0] : rows[-1] + 1] if contiguous else self.data[rows]
+        return RowPayloads(data), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SizedMessages:
+    """SpanMessages of several sizes: parts of one size each, and the rows (ascending) that each part has."""
+
+    parts: Sequence[tuple[RowMessages, NDArray[np.intp]]]
+    heavy: bool = False
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made: list[tuple[Payloads, NDArray[np.int64]]] = []
+        for messages, own in self.parts:
+            place = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+            wanted = np.flatnonzero(own[place] == rows)
+            if len(wanted):
+                made.append((messages.payloads(place[wanted])[0], wanted))
+        return MergedPayloads(made), np.ones(len(rows), bool)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleMessages:
+    """SpanMessages that are made one by one; a row that gives none is defective."""
+
+    make: Callable[[int], Pieces | None]
+    heavy: bool = True
+
+    def payloads(self, rows: NDArray[np.intp]) -> tuple[Payloads, NDArray[np.bool_]]:
+        made = [self.make(int(row)) for row in rows]
+        return PiecePayloads([pieces for pieces in made if pieces is not None]), np.array(
+            [pieces is not None for pieces in made], bool
+        )
+
+
+def feed_of_numbers(
+    stream: Stream, spec: StreamSpec, topic: str, *, rank: int, latched: bool = False, standing: bool = False
+) -> TopicStream:
+    """Records of numbers, a span at a time."""
+    return TopicStream(
+        topic=topic,
+        msgtype=spec.type,
+        spans=stream.spans,
+        records=stream.load,
+        messages=partial(messages_of_record, spec=spec),
+        frame=spec.frame,
+        child_frame=spec.child_frame,
+        rank=rank,
+        latched=latched,
+        standing=standing,
+        stream=spec.id,
+    )
+
+
+def messages_of_record(record: Record, spec: StreamSpec) -> SpanMessages:
+    """The messages of a record of numbers, of one size or of several."""
+    if isinstance(record, Paths):
+        return SingleMessages(path_messages(record, spec.frame).__getitem__, heavy=False)
+    parts = parts_of_one_size(record)
+    if len(parts) <= 1:
+        return RowMessages(encode(record, spec))
+    return SizedMessages([(RowMessages(encode(record.only(rows), spec)), rows) for rows in parts])
+
+
+def message_bytes(record: Record, spec: StreamSpec) -> list[bytes]:
+    """The messages of a record of numbers, one by one."""
+    if not len(record):
+        return []
+    if len(record) == 1 and not isinstance(record, Paths):
+        return [encode(record, spec).tobytes()]
+    payloads, _ = messages_of_record(record, spec).payloads(np.arange(len(record)))
+    ends = np.cumsum(payloads.size)
+    data = np.empty(int(ends[-1]), np.uint8)
+    payloads.place(data, ends - payloads.size)
+    return [part.tobytes() for part in np.split(data, ends[:-1])]

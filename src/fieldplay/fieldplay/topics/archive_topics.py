@@ -1,0 +1,183 @@
+"""All feeds of an archive, in the order that holds at equal times."""
+
+from dataclasses import replace
+
+from fieldplay.bags.channels import Channel, Qos, channel_of_type
+from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.origins import archive_of_origin
+from fieldplay.datasets.registry import robot_file
+from fieldplay.geometry.extrinsics import Edge
+from fieldplay.kinematics.computation import TF
+from fieldplay.messages.point_clouds import CLOUD
+from fieldplay.messages.stream_spec import StreamSpec
+from fieldplay.streams.cloud_topics import feed_of_clouds
+from fieldplay.streams.image_topics import RAW, image_topic_streams, images_of
+from fieldplay.streams.stream import Stream
+from fieldplay.streams.topic_batches import Window
+from fieldplay.streams.topic_stream import TopicStream, feed_of_numbers
+from fieldplay.topics.derived import Place, derived_topic_streams, feeds_of_joints
+from fieldplay.topics.dynamic_tf import (
+    ODOM_TF,
+    check_switches,
+    feed_of_moving_frame,
+    is_computed,
+    sends_odom_tf,
+    streams_on_tf,
+)
+from fieldplay.topics.plain_bag_topics import StoredFeed, feeds_of_bag, topic_in_namespace
+from fieldplay.topics.rectified_images import rectified_feeds
+from fieldplay.topics.selection import (
+    Selection,
+    chosen_topics,
+    matching_topics,
+    remapped,
+)
+from fieldplay.topics.static_tf import (
+    feed_of_static_frames,
+    map_edges,
+    rectified_edges,
+    static_edges,
+)
+
+STATIC, LATCHED, MOVING, INFO, DATA = range(5)  # what goes first at equal times
+FAST_HZ = 50.0
+DEPTH, FAST_DEPTH = 10, 200
+
+
+def window_of(archive: Archive, selection: Selection) -> Window:
+    """The wanted stretch of an archive's time."""
+    begin = min(span.first_ns for stream in archive.streams.values() for span in stream.spans)
+    first = begin + round(selection.start_s * NS_PER_S)
+    last = None if selection.duration_s is None else first + round(selection.duration_s * NS_PER_S)
+    return Window(begin, first, last)
+
+
+def archive_topic_streams(archive: Archive, selection: Selection) -> list[TopicStream]:
+    """What the archive's streams become, and the static tree, in the order that holds at equal times."""
+    check_switches(archive.spec, selection)
+    window = window_of(archive, selection)
+    if archive.bag is not None:
+        more = [*rectified_feeds(archive, selection, window.first_ns)] if selection.rectify else []
+        more += _derived_of_bag(archive, selection, window) if selection.derived else []
+        return feeds_of_bag(archive, archive.bag, selection, window.first_ns, more=more)
+    if selection.rectify and not any(spec.camera and spec.id in archive.streams for spec in archive.spec.streams):
+        raise UsageError(f"--rectify: expected images with a CameraInfo, {archive.root} has none")
+    feeds = []
+    edges = _standing_edges(archive, selection, window.first_ns)
+    if edges:
+        feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
+    on_tf = streams_on_tf(archive, selection, {edge.child for edge in edges})
+    for spec in archive.spec.streams:
+        if spec.id in archive.streams:
+            stream, spec = archive.streams[spec.id], _with_prefix(spec, selection.frame_prefix)
+            feeds += _feeds_of_stream(archive, stream, spec, selection)
+            if spec.id in on_tf:
+                feeds.append(feed_of_moving_frame(stream, spec, MOVING))
+    if selection.derived:
+        feeds += derived_topic_streams(archive, _place_of_derived(archive, selection, window))
+    elif selection.joints_tf:
+        place = _place_of_derived(archive, replace(selection, tf={**selection.tf, ODOM_TF: False}), window)
+        feeds += feeds_of_joints(archive, replace(place, first_ns=window.archive_ns))
+    names = {feed.topic for feed in feeds}
+    wanted = chosen_topics(selection, names)
+    wanted |= {feed.topic for feed in feeds if feed.standing} - matching_topics(selection.exclude_topics, names)
+    chosen = [feed for feed in feeds if feed.topic in wanted]
+    if not any(feed.stream for feed in chosen):
+        raise ArchiveError(f"no topic matches {selection.shown or 'what is wanted'}")
+    new = remapped(selection, {feed.topic: feed.msgtype for feed in chosen})
+    return sorted((replace(feed, topic=new[feed.topic]) for feed in chosen), key=lambda feed: feed.rank)
+
+
+def _derived_of_bag(archive: Archive, selection: Selection, window: Window) -> list[TopicStream]:
+    """What is computed of a bag of ours that it does not hold yet, with the map where the odometry is computed."""
+    if archive.origin is None:
+        return []
+    own = archive_of_origin(archive, archive.origin)
+    before = "/".join(filter(None, [(selection.namespace or "").strip("/"), archive.origin.namespace]))
+    asked = replace(selection, namespace=before)
+    has = {topic_in_namespace(name, selection.namespace) for name in archive.streams}
+    place = _place_of_derived(own, asked, window)
+    lacking = [spec for spec in own.spec.derived if full_topic(own, asked, spec.topic) not in has]
+    own.spec = replace(own.spec, derived=tuple(lacking))
+    computed = derived_topic_streams(own, place, of_joints=False)
+    feeds = [feed for feed in computed if feed.topic == TF or feed.topic not in has]
+    is_placed = bool(lacking) and (any(spec.odom_tf for spec in lacking) or not is_computed(archive.origin.spec))
+    edges = map_edges(own, window.first_ns) if is_placed else []
+    if edges:
+        feeds.append(feed_of_static_frames(edges, window.first_ns, selection.frame_prefix, STATIC))
+    return feeds
+
+
+def static_feed(archive: Archive, selection: Selection, stamp_ns: int, begin_ns: int) -> TopicStream | None:
+    """/tf_static with the time stamp_ns where the odometry begins at begin_ns; None where there is no static frame."""
+    edges = _standing_edges(archive, selection, begin_ns)
+    return feed_of_static_frames(edges, stamp_ns, selection.frame_prefix, STATIC) if edges else None
+
+
+def _standing_edges(archive: Archive, selection: Selection, begin_ns: int) -> list[Edge]:
+    has_map = selection.map_tf or selection.derived
+    edges = static_edges(archive.spec) + (map_edges(archive, begin_ns) if has_map else [])
+    return edges + (rectified_edges(archive) if selection.rectify else [])
+
+
+def _place_of_derived(archive: Archive, selection: Selection, window: Window) -> Place:
+    return Place(
+        topic=lambda name: full_topic(archive, selection, name),
+        frame_prefix=selection.frame_prefix,
+        tf_rank=MOVING,
+        rank=DATA,
+        first_ns=window.first_ns,
+        odom_tf=sends_odom_tf(archive.spec, selection),
+        static=static_edges(archive.spec),
+        urdf=robot_file(archive.spec.robot),
+    )
+
+
+def _feeds_of_stream(archive: Archive, stream: Stream, spec: StreamSpec, selection: Selection) -> list[TopicStream]:
+    topic = full_topic(archive, selection, spec.topic)
+    if spec.type == RAW:
+        camera = archive.spec.cameras.get(spec.camera)
+        images = images_of(stream, selection.images)
+        ranks = (INFO, DATA)
+        return image_topic_streams(
+            stream, spec, topic,
+            camera=camera, images=images, report=archive.defects, ranks=ranks, rectify=selection.rectify,
+        )  # fmt: skip
+    if spec.type == CLOUD:
+        return [feed_of_clouds(stream, spec, topic, report=archive.defects, rank=DATA, latched=spec.latched)]
+    return [feed_of_numbers(stream, spec, topic, rank=DATA, latched=spec.latched)]
+
+
+def _with_prefix(spec: StreamSpec, prefix: str) -> StreamSpec:
+    frames = {name: getattr(spec, name) for name in ("frame", "child_frame")}
+    return replace(spec, **{name: prefix + frame for name, frame in frames.items() if frame})
+
+
+def full_topic(archive: Archive, selection: Selection, name: str) -> str:
+    """A topic of the dataset with its namespace before it; one that begins with a slash has none, as /diagnostics."""
+    if name.startswith("/"):
+        return name
+    namespace = archive.spec.namespace if selection.namespace is None else selection.namespace
+    return "/" + "/".join(part.strip("/") for part in (namespace, name) if part.strip("/"))
+
+
+def channel_of_feed(feed: TopicStream) -> Channel:
+    """The topic with its type and quality of service."""
+    if isinstance(feed, StoredFeed):
+        return feed.channel
+    if feed.latched:
+        qos = Qos(durability="transient_local", depth=1)
+    else:
+        qos = Qos(depth=FAST_DEPTH if rate_hz(feed) > FAST_HZ else DEPTH)
+    return channel_of_type(feed.topic, feed.msgtype, qos)
+
+
+def rate_hz(feed: TopicStream) -> float:
+    """The mean rate of a feed, as far as its spans tell; 0 of one without any."""
+    if not feed.spans:
+        return 0.0
+    count = sum(span.count for span in feed.spans)
+    length = max(span.last_ns for span in feed.spans) - min(span.first_ns for span in feed.spans)
+    return (count - 1) * NS_PER_S / length if length > 0 else 0.0

@@ -1,0 +1,276 @@
+"""The map of an archive without true poses: east, north, up about its first good fix, and odom in it.
+
+Where the odometry starts, the antenna is at its fix. The heading of odom is the rotation between the paths of the
+antenna by the fixes and by the odometry in the first metres, backwards or round a bend as they may go; at the end of
+an archive, where no path is left, those of the last metres. The odometry is computed, or the archive's own.
+
+Positions of the same antenna that the archive has in axes of their own, as a ground truth, get a frame in that map:
+by the rotation and the translation that fit all of them best onto the fixes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.spec import DerivedSpec, MapOfFixes
+from fieldplay.geometry.extrinsics import Edge
+from fieldplay.geometry.geodesy import enu_from_geodetic
+from fieldplay.geometry.transforms import (
+    Array,
+    rotation_about_axis,
+    rotation_from_quaternion,
+    transform_from_rotation,
+)
+from fieldplay.messages import records
+from fieldplay.messages.stream_spec import StreamSpec
+from fieldplay.streams.stream import Span, Stream
+from fieldplay.streams.topic_stream import TopicStream
+from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
+from fieldplay.trajectories.association import relative_yaw
+
+ODOMETRY = "nav_msgs/msg/Odometry"
+WINDOWS_S = (10, 20, 40, 80, 160, 320, 640)  # how far is looked, while the robot stands
+FEWEST = 3  # fixes on the way
+LONGEST_STEP_NS = NS_PER_S  # between fixes, for positions between them
+LARGEST_RMS_M = 2.0  # of positions that belong to the fixes
+
+Stamps = NDArray[np.int64]
+Odometry = DerivedSpec | StreamSpec  # computed, or the archive's own
+
+
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """The antenna's places at times (n,): by the odometry from where it begins, and by the fixes; (n, 3) each."""
+
+    stamp_ns: Stamps
+    in_odom_m: Array
+    in_map_m: Array
+
+    @property
+    def length_m(self) -> float:
+        """How far it went: what both of them tell, so that neither noise nor a slip is taken for a way."""
+        if len(self.stamp_ns) < FEWEST:
+            return 0.0
+        return min(_extent_m(self.in_odom_m), _extent_m(self.in_map_m))
+
+    def near(self, begin_ns: int, within_m: float) -> "_Ways":
+        """What is told of the time around the begin in which the antenna is not further from it than that."""
+        nearest = self.in_odom_m[np.abs(self.stamp_ns - begin_ns).argmin()]
+        is_far = np.linalg.norm((self.in_odom_m - nearest)[:, :2], axis=1) > within_m
+        before, after = (self.stamp_ns[is_far & side] for side in (self.stamp_ns < begin_ns, self.stamp_ns >= begin_ns))
+        first_ns, last_ns = max(before, default=self.stamp_ns[0] - 1), min(after, default=self.stamp_ns[-1])
+        kept = (self.stamp_ns > first_ns) & (self.stamp_ns <= last_ns)
+        return _Ways(self.stamp_ns[kept], self.in_odom_m[kept], self.in_map_m[kept])
+
+
+def _extent_m(places: Array) -> float:
+    """How large the ground is on which places (n, 3) lie."""
+    return float(np.linalg.norm(np.ptp(places[:, :2], axis=0))) if len(places) else 0.0
+
+
+def streams_of_odometry(odometry: Odometry) -> tuple[str, ...]:
+    """The streams that an odometry is computed of; its own where it is the archive's."""
+    return odometry.streams if isinstance(odometry, DerivedSpec) else (odometry.id,)
+
+
+def edge_from_fixes(
+    archive: Archive, told: MapOfFixes, odometry: Odometry, begin_ns: int, base_T_antenna: Array
+) -> Edge | str:
+    """A level map -> odom, the antenna being at its fix at begin_ns; or why there is none.
+
+    A computed odometry starts at zero at that time.
+    """
+    name = next(stream.topic for stream in archive.spec.streams if stream.id == told.stream)
+    if told.stream not in archive.streams:
+        return f"there is no {name}"
+    fixes = archive.streams[told.stream]
+    origin = _origin(fixes, told.least_status)
+    if origin is None:
+        return f"no fix of {name} is good enough: expected a status of {told.least_status} or above"
+    best = _Ways(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros((0, 3)))
+    for first_ns, last_ns in _windows(archive, (*streams_of_odometry(odometry), told.stream), begin_ns):
+        poses = _poses(archive, odometry, begin_ns, first_ns=first_ns, last_ns=last_ns)
+        rows = _good_fixes(fixes, told.least_status, first_ns, last_ns)
+        ways = _ways(poses, rows, origin, base_T_antenna)
+        ways = ways.near(begin_ns, told.way_m) if len(ways.stamp_ns) else ways
+        best = max(best, ways, key=lambda found: found.length_m)
+        if best.length_m >= told.least_way_m and _extent_m(ways.in_odom_m) >= told.way_m:
+            break
+    if best.length_m < told.least_way_m:
+        source = "the wheels" if isinstance(odometry, DerivedSpec) else odometry.topic
+        return f"expected a way of {told.least_way_m} m on {name} and {source}, got {best.length_m:.2f} m"
+    return Edge(told.frame, odometry.frame, _map_T_odom(best, begin_ns))
+
+
+def edge_of_positions(archive: Archive, told: MapOfFixes) -> Edge | str | None:
+    """A level map -> the frame of the antenna's other positions, or why there is none; None where there are none."""
+    spec = next((stream for stream in archive.spec.streams if stream.id == told.positions), None)
+    if spec is None or spec.id not in archive.streams or told.stream not in archive.streams:
+        return None
+    fixes = archive.streams[told.stream]
+    origin, (first_ns, last_ns) = _origin(fixes, told.least_status), _times(archive.streams[spec.id])
+    if origin is None:
+        return "no fix is good enough"
+    margin_ns = LONGEST_STEP_NS
+    stamp_ns, geodetic = _good_fixes(fixes, told.least_status, first_ns - margin_ns, last_ns + margin_ns)
+    positions = _positions(archive.streams[spec.id])
+    if len(stamp_ns) < FEWEST:
+        return f"expected {FEWEST} good fixes at the times of {spec.topic}, got {len(stamp_ns)}"
+    geodetic[:, 2] = np.where(np.isnan(geodetic[:, 2]), origin[2], geodetic[:, 2])
+    kept = _have_fixes(stamp_ns, positions[0])
+    own_m, map_m = positions[1][kept], _at(stamp_ns, enu_from_geodetic(geodetic, origin), positions[0][kept])
+    if min(_extent_m(own_m), _extent_m(map_m)) < told.least_way_m:
+        return f"expected a path of {told.least_way_m} m on {spec.topic} and the fixes, got less"
+    rotation = rotation_about_axis(2, relative_yaw(own_m[:, :2], map_m[:, :2]))
+    translation = (map_m - own_m @ rotation.T).mean(axis=0)
+    rms_m = float(np.sqrt((((map_m - own_m @ rotation.T - translation)[:, :2]) ** 2).sum(axis=1).mean()))
+    if rms_m > LARGEST_RMS_M:
+        return f"{spec.topic} does not fit the fixes: {rms_m:.2f} m (rms) are left"
+    return Edge(told.frame, spec.frame, transform_from_rotation(rotation, translation))
+
+
+def _times(stream: Stream) -> tuple[int, int]:
+    """The first and the last time of a stream."""
+    return min(span.first_ns for span in stream.spans), max(span.last_ns for span in stream.spans)
+
+
+def _positions(stream: Stream) -> tuple[Stamps, Array]:
+    """Times (n,) and positions (n, 3) of an odometry, in the order of time."""
+    rows = [stream.load(index) for index in range(len(stream.spans))]
+    found = [row for row in rows if isinstance(row, records.Odometry)]
+    stamp_ns = np.concatenate([row.stamp_ns for row in found])
+    order = np.argsort(stamp_ns, kind="stable")
+    return stamp_ns[order], np.concatenate([row.position_m for row in found])[order]
+
+
+def _have_fixes(fix_ns: Stamps, stamp_ns: Stamps) -> NDArray[np.bool_]:
+    """At which times (n,) fixes are near before and after."""
+    after = np.clip(np.searchsorted(fix_ns, stamp_ns), 1, len(fix_ns) - 1)
+    is_inside = (stamp_ns >= fix_ns[0]) & (stamp_ns <= fix_ns[-1])
+    found: NDArray[np.bool_] = is_inside & (fix_ns[after] - fix_ns[after - 1] <= LONGEST_STEP_NS)
+    return found
+
+
+def _map_T_odom(ways: _Ways, begin_ns: int) -> Array:
+    """The turn of one way into the other, which heeds no scale, and the place where the antenna is on its fix."""
+    first, second = ((way - way.mean(axis=0))[:, :2] for way in (ways.in_odom_m, ways.in_map_m))
+    sine = (first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]).sum()
+    turn = rotation_about_axis(2, np.arctan2(sine, (first * second).sum()))
+    row = np.abs(ways.stamp_ns - begin_ns).argmin()
+    return transform_from_rotation(turn, ways.in_map_m[row] - turn @ ways.in_odom_m[row])
+
+
+def _windows(archive: Archive, names: tuple[str, ...], begin_ns: int) -> Iterator[tuple[int, int]]:
+    """Longer and longer stretches of time after the begin, to the archive's end, and then around it."""
+    spans = [span for name in names for span in archive.streams[name].spans]
+    end_ns = max(span.last_ns for span in spans)
+    for length_s in WINDOWS_S:
+        yield begin_ns, begin_ns + length_s * NS_PER_S
+        if begin_ns + length_s * NS_PER_S >= end_ns:
+            break
+    for length_s in WINDOWS_S:
+        yield begin_ns - length_s * NS_PER_S, begin_ns + length_s * NS_PER_S
+
+
+def _origin(fixes: Stream, least_status: int) -> Array | None:
+    """Latitude and longitude (rad) and altitude (m) of the first good fix; height 0 where it has none."""
+    for index in sorted(range(len(fixes.spans)), key=lambda index: fixes.spans[index].first_ns):
+        found = _geodetic(fixes, index, least_status)
+        if len(found[0]):
+            place: Array = np.nan_to_num(found[1][0])
+            return place
+    return None
+
+
+def _geodetic(fixes: Stream, index: int, least_status: int) -> tuple[Stamps, Array]:
+    """Times (n,) and places (n, 3) of a span's good fixes; the height of one in the plane is NaN."""
+    rows = fixes.load(index)
+    if not isinstance(rows, records.Fix):
+        raise TypeError(f"expected fixes, got {type(rows).__name__}")
+    places = np.stack([np.radians(rows.latitude_deg), np.radians(rows.longitude_deg), rows.altitude_m], axis=1)
+    is_good = (rows.status >= least_status) & np.isfinite(places[:, :2]).all(axis=1)
+    return rows.stamp_ns[is_good], places[is_good]
+
+
+def _good_fixes(fixes: Stream, least_status: int, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
+    """The same of a stretch of time, in its order."""
+    parts = [_geodetic(fixes, index, least_status) for index in _within(fixes.spans, first_ns, last_ns)]
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros((0, 3))
+    stamp_ns, places = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    kept = np.flatnonzero((stamp_ns >= first_ns) & (stamp_ns <= last_ns))
+    kept = kept[np.argsort(stamp_ns[kept], kind="stable")]
+    return stamp_ns[kept], places[kept]
+
+
+def _poses(archive: Archive, odometry: Odometry, begin_ns: int, *, first_ns: int, last_ns: int) -> tuple[Stamps, Array]:
+    """The odometry's poses x, y, yaw (n, 3) of a stretch of time; a computed one as seen from where it is at begin."""
+    spans, load = _rows_of(archive, odometry, first_ns)
+    parts = [load(index) for index in _within(spans, first_ns, last_ns)]
+    rows = [part for part in parts if isinstance(part, records.Odometry) and len(part)]
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros((0, 3))
+    stamp_ns = np.concatenate([part.stamp_ns for part in rows])
+    turns = np.concatenate([rotation_from_quaternion(part.orientation_xyzw) for part in rows])
+    found = np.concatenate([part.position_m for part in rows])
+    found[:, 2] = np.unwrap(np.arctan2(turns[:, 1, 0], turns[:, 0, 0]))
+    if isinstance(odometry, StreamSpec):
+        return stamp_ns, found
+    start = _at(stamp_ns, found, np.array([begin_ns]))[0]
+    back = rotation_about_axis(2, -start[2])[:2, :2]
+    return stamp_ns, np.column_stack([(found - start)[:, :2] @ back.T, found[:, 2] - start[2]])
+
+
+def _rows_of(
+    archive: Archive, odometry: Odometry, first_ns: int
+) -> tuple[Sequence[Span], Callable[[int], records.Record]]:
+    """The spans of an odometry, and what loads one of them; of a computed one what is computed from a time on."""
+    if isinstance(odometry, StreamSpec):
+        stream = archive.streams[odometry.id]
+        return stream.spans, stream.load
+    place = Place(topic=str, frame_prefix="", tf_rank=0, rank=0, first_ns=first_ns, odom_tf=False)
+    sources = [FedStream(archive.streams[name]) for name in odometry.streams]
+    feed = _odometry_feed(feeds_of_computation(odometry.with_parameters(archive.parameters), sources, place))
+    return feed.spans, feed.records
+
+
+def _odometry_feed(feeds: list[TopicStream]) -> TopicStream:
+    return next(feed for feed in feeds if feed.msgtype == ODOMETRY)
+
+
+def _ways(poses: tuple[Stamps, Array], fixes: tuple[Stamps, Array], origin: Array, base_T_antenna: Array) -> _Ways:
+    """The antenna's places at the times of those fixes that lie within the odometry's time."""
+    stamp_ns, places = fixes
+    kept = (stamp_ns >= poses[0][0]) & (stamp_ns <= poses[0][-1]) if len(poses[0]) else np.zeros(len(stamp_ns), bool)
+    stamp_ns, places = stamp_ns[kept], places[kept]
+    if not len(stamp_ns):
+        return _Ways(stamp_ns, np.zeros((0, 3)), np.zeros((0, 3)))
+    places[:, 2] = np.where(np.isnan(places[:, 2]), origin[2], places[:, 2])
+    found = _at(*poses, stamp_ns)
+    cos, sin = np.cos(found[:, 2]), np.sin(found[:, 2])
+    lever = base_T_antenna[:3, 3]
+    in_odom = np.column_stack(
+        [
+            found[:, 0] + cos * lever[0] - sin * lever[1],
+            found[:, 1] + sin * lever[0] + cos * lever[1],
+            np.full(len(found), lever[2]),
+        ]
+    )
+    return _Ways(stamp_ns, in_odom, enu_from_geodetic(places, origin))
+
+
+def _at(stamp_ns: Stamps, values: Array, wanted_ns: Stamps) -> Array:
+    """Columns (n, k) of numbers at other times (m,)."""
+    since = stamp_ns[0]
+    times = (wanted_ns - since).astype(float)
+    return np.column_stack([np.interp(times, (stamp_ns - since).astype(float), column) for column in values.T])
+
+
+def _within(spans: Sequence[Span], first_ns: int, last_ns: int) -> list[int]:
+    """The spans of a stretch of time, in its order."""
+    found = [index for index, span in enumerate(spans) if span.last_ns >= first_ns and span.first_ns <= last_ns]
+    return sorted(found, key=lambda index: spans[index].first_ns)

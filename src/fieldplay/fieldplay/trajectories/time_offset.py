@@ -1,0 +1,76 @@
+"""By how much the times of an estimate and of the truth are apart."""
+
+import numpy as np
+
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.transforms import Array, inverse_from_transform
+from fieldplay.trajectories.trajectory import Stamps, Trajectory, poses_between
+from fieldplay.trajectories.trajectory_errors import FusionError
+
+REACH_S, COARSE, FINE = 1.0, 100, 20  # how far is looked, in how many steps to each side, and then around the best
+MOST_STEPS = 2000
+STEP_S = 2.0  # over which motions are compared: over shorter ones the noise of the poses outweighs them
+LEAST_STEPS = 20
+LEAST_ANGLE_RAD, LEAST_WAY_M = 1e-9, 1e-9
+LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says nothing
+
+
+def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:
+    """The seconds to be added to the estimate's times that make its motions the truth's; both of one frame.
+
+    Motions over two seconds are compared, so neither an alignment nor drift matters: lengths of the ways, and where
+    both have an orientation angles of turn. Looked at are offsets up to reach_s to each side.
+    """
+    is_fewer = len(estimate) < len(truth)
+    fewer, more = (estimate, truth) if is_fewer else (truth, estimate)
+    begins, ends = _steps(fewer.stamp_ns)
+    if len(begins) < LEAST_STEPS:
+        raise FusionError(f"--offset auto: expected {LEAST_STEPS} motions to compare, got {len(begins)}")
+    known = _motions(fewer.poses[begins], fewer.poses[ends])
+    turned = estimate.has_orientation and truth.has_orientation
+
+    def cost(offset_s: float) -> float:
+        shift_ns = round((offset_s if is_fewer else -offset_s) * NS_PER_S)
+        low, is_low = poses_between(more, fewer.stamp_ns[begins] + shift_ns, longest_gap_ns=2 * within_s * NS_PER_S)
+        high, is_high = poses_between(more, fewer.stamp_ns[ends] + shift_ns, longest_gap_ns=2 * within_s * NS_PER_S)
+        there = is_low & is_high
+        if there.sum() < max(LEAST_STEPS, len(begins) / 3):
+            return np.inf
+        apart = np.abs(_motions(low, high) - known)[there].mean(axis=0)
+        way, angle = np.log(apart + np.array([LEAST_WAY_M, LEAST_ANGLE_RAD]))
+        return float(way + angle if turned else way)
+
+    coarse = np.linspace(-reach_s, reach_s, 2 * COARSE + 1)
+    costs = np.array([cost(float(offset)) for offset in coarse])
+    if not np.isfinite(costs).any():
+        raise FusionError(f"--offset auto: estimate and truth are at no times within {reach_s:g} s of each other")
+    best = int(np.argmin(costs))
+    finite = costs[np.isfinite(costs)]
+    if finite.max() - finite.min() < LEAST_GAIN or best in (0, len(coarse) - 1):
+        raise FusionError(f"--offset auto: no offset within {reach_s:g} s fits better than the others; give --offset S")
+    step = reach_s / COARSE
+    fine = coarse[best] + np.linspace(-step, step, 2 * FINE + 1)
+    return round(float(fine[np.argmin([cost(float(offset)) for offset in fine])]), 6)
+
+
+def _steps(stamp_ns: Stamps) -> tuple[Stamps, Stamps]:
+    """Rows at which motions begin and end, so far apart or the next row that is farther."""
+    ends = np.searchsorted(stamp_ns, stamp_ns + round(STEP_S * NS_PER_S))
+    begins = np.flatnonzero(ends < len(stamp_ns))
+    begins = begins[:: max(1, len(begins) // MOST_STEPS)]
+    ends = ends[begins]
+    near = stamp_ns[ends] - stamp_ns[begins] < 4 * STEP_S * NS_PER_S
+    return begins[near], ends[near]
+
+
+def _motions(begin: Array, end: Array) -> Array:
+    """Ways in m and angles in rad from poses to others (n, 2)."""
+    moved = inverse_from_transform(begin) @ end
+    sine = np.stack([moved[:, 2, 1] - moved[:, 1, 2], moved[:, 0, 2] - moved[:, 2, 0], moved[:, 1, 0] - moved[:, 0, 1]])
+    angle = np.arctan2(np.linalg.norm(sine, axis=0), np.trace(moved[:, :3, :3], axis1=1, axis2=2) - 1.0)
+    return np.stack([np.linalg.norm(moved[:, :3, 3], axis=1), angle], axis=1)
+
+
+def usual_period_s(trajectory: Trajectory) -> float:
+    """The median time from pose to pose; 0 of a single one."""
+    return float(np.median(np.diff(trajectory.stamp_ns))) / NS_PER_S if len(trajectory) > 1 else 0.0

@@ -1,0 +1,173 @@
+"""Trajectories: where a frame was in another over time, how far it went, and where it was between two times.
+
+Poses are parent_T_child (n, 4, 4), times are nanoseconds that grow from row to row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.transforms import (
+    Array,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+    transform_from_rotation,
+)
+
+Stamps = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+SHORTEST_QUATERNION = 0.5  # a shorter one tells no rotation; none at all is 0
+LEAST_ANGLE = 1e-6  # between two quaternions: below it straight and round are one
+FIRST_REACH = 64  # poses looked at together on the way to the next place
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trajectory:
+    """Poses (n, 4, 4) at times (n,); without orientation the rotations are identities that say nothing.
+
+    std_m (n,) is what each pose claims of its position: the standard deviation along the worst axis, NaN where unknown.
+    """
+
+    stamp_ns: Stamps
+    poses: Array
+    has_orientation: bool = True
+    std_m: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.poses.shape != (len(self.stamp_ns), 4, 4):
+            raise ValueError(f"expected poses ({len(self.stamp_ns)}, 4, 4), got {self.poses.shape}")
+        if (np.diff(self.stamp_ns) <= 0).any():
+            raise ValueError("expected times that grow")
+
+    def __len__(self) -> int:
+        return len(self.stamp_ns)
+
+    @property
+    def positions_m(self) -> Array:
+        """Positions (n, 3)."""
+        return self.poses[:, :3, 3]
+
+    def only(self, which: Flags | NDArray[np.intp] | slice) -> "Trajectory":
+        """Some of the poses."""
+        std_m = None if self.std_m is None else self.std_m[which]
+        return replace(self, stamp_ns=self.stamp_ns[which], poses=self.poses[which], std_m=std_m)
+
+    def between(self, first_ns: int | None, last_ns: int | None) -> "Trajectory":
+        """The poses from one time to another; None sets no limit."""
+        is_in = np.ones(len(self.stamp_ns), bool) if first_ns is None else self.stamp_ns >= first_ns
+        return self.only(is_in if last_ns is None else is_in & (self.stamp_ns <= last_ns))
+
+    def of_frame(self, child_t_other: Array) -> "Trajectory":
+        """Where another frame was that sits on the child, by child_T_other (4, 4), or that moves there (n, 4, 4)."""
+        return replace(self, poses=self.poses @ child_t_other)
+
+
+def trajectory_from_rows(
+    stamp_ns: Stamps, position_m: Array, quaternion: Array | None, *, std_m: Array | None = None
+) -> Trajectory:
+    """A trajectory from positions (n, 3) and quaternions x y z w (n, 4), where there are any, in any order of time.
+
+    Left out are rows that are not numbers, and all but the first of one time. Where no row has a rotation the whole
+    trajectory has none; where some have, only those count.
+    """
+    kept = np.isfinite(position_m).all(axis=1)
+    turned: Flags = np.zeros(len(stamp_ns), bool)
+    if quaternion is not None:
+        turned = tells_rotation(quaternion)
+    has_orientation = bool((turned & kept).any())
+    if has_orientation:
+        kept &= turned
+    stamps, first = np.unique(stamp_ns[kept], return_index=True)
+    rotation = np.eye(3)
+    if quaternion is not None and has_orientation:
+        rotation = rotation_from_quaternion(quaternion[kept][first])
+    poses = transform_from_rotation(rotation, position_m[kept][first])
+    claims = None if std_m is None else std_m[kept][first]
+    return Trajectory(stamp_ns=stamps.astype(np.int64), poses=poses, has_orientation=has_orientation, std_m=claims)
+
+
+def tells_rotation(quaternion: Array) -> Flags:
+    """Which quaternions (n, 4) are long enough, and of numbers, and not too long to be brought to length 1."""
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(np.nan_to_num(quaternion), axis=1)
+    told: Flags = (length >= SHORTEST_QUATERNION) & np.isfinite(length) & np.isfinite(quaternion).all(axis=1)
+    return told
+
+
+def places_along(positions_m: Array, step_m: float) -> NDArray[np.intp]:
+    """Indices of the first of positions (n, 3), and of each that is the first so far from the last place."""
+    places, begin, reach = [0], 0, FIRST_REACH
+    while begin + 1 < len(positions_m):
+        away = np.linalg.norm(positions_m[begin : begin + reach] - positions_m[begin], axis=1)
+        beyond = np.flatnonzero(away >= step_m)
+        if len(beyond):
+            begin += int(beyond[0])
+            places.append(begin)
+            reach = FIRST_REACH
+        elif begin + reach >= len(positions_m):
+            break
+        else:
+            reach *= 2
+    return np.array(places if len(positions_m) else [], np.intp)
+
+
+def travelled_from_positions(positions_m: Array, step_m: float = 0.0) -> Array:
+    """How far it was to each of the positions (n, 3), as (n,) metres that never fall.
+
+    With a step, only places that lie so far from the last place count, and the way between them is straight: what
+    trembles while it stands, or is measured often and with noise, does not make the way longer.
+    """
+    if not step_m > 0:
+        steps = np.linalg.norm(np.diff(positions_m, axis=0), axis=1)
+        return np.concatenate([np.zeros(min(1, len(positions_m))), np.cumsum(steps)])
+    places = places_along(positions_m, step_m)
+    number = np.searchsorted(places, np.arange(len(positions_m)), side="right") - 1
+    before = travelled_from_positions(positions_m[places])[number]
+    away = np.linalg.norm(positions_m - positions_m[places][number], axis=1)
+    return np.asarray(np.maximum.accumulate(before + away), np.float64)
+
+
+def poses_between(trajectory: Trajectory, stamp_ns: Stamps, *, longest_gap_ns: float) -> tuple[Array, Flags]:
+    """Poses (m, 4, 4) at times (m,), and which of them lie within the trajectory and in no longer gap of it.
+
+    Positions move on a straight line and rotations about one axis from each pose to the next.
+    """
+    if not len(trajectory):
+        return np.tile(np.eye(4), (len(stamp_ns), 1, 1)), np.zeros(len(stamp_ns), bool)
+    after = np.clip(np.searchsorted(trajectory.stamp_ns, stamp_ns), 0, len(trajectory) - 1)
+    hit = trajectory.stamp_ns[after] == stamp_ns
+    before = np.where(hit, after, np.maximum(after - 1, 0))
+    gap_ns = trajectory.stamp_ns[after] - trajectory.stamp_ns[before]
+    inside = (stamp_ns >= trajectory.stamp_ns[0]) & (stamp_ns <= trajectory.stamp_ns[-1])
+    share = np.clip((stamp_ns - trajectory.stamp_ns[before]) / np.maximum(gap_ns, 1), 0.0, 1.0)
+    low, high = trajectory.poses[before], trajectory.poses[after]
+    position = low[:, :3, 3] + share[:, None] * (high[:, :3, 3] - low[:, :3, 3])
+    turns = quaternion_from_rotation(low[:, :3, :3]), quaternion_from_rotation(high[:, :3, :3])
+    quaternion = mixed_quaternions(turns[0], turns[1], share)
+    return transform_from_rotation(rotation_from_quaternion(quaternion), position), inside & (gap_ns <= longest_gap_ns)
+
+
+def mixed_quaternions(low: Array, high: Array, share: Array) -> Array:
+    """Unit quaternions on the shorter way between two (n, 4), at shares (n,) of it from 0 to 1."""
+    cosine = (low * high).sum(axis=1)
+    high = np.where(cosine[:, None] < 0, -high, high)
+    angle = np.arctan2(np.linalg.norm(high - low, axis=1) / 2, np.linalg.norm(high + low, axis=1) / 2) * 2
+    is_small = angle < LEAST_ANGLE
+    sine = np.where(is_small, 1.0, np.sin(angle))
+    of_low = np.where(is_small, 1 - share, np.sin((1 - share) * angle) / sine)
+    of_high = np.where(is_small, share, np.sin(share * angle) / sine)
+    return np.asarray(of_low[:, None] * low + of_high[:, None] * high, np.float64)
+
+
+def tum_lines(trajectory: Trajectory) -> Iterator[str]:
+    """Lines `t x y z qx qy qz qw`, times as seconds with all nanoseconds; the identity where no rotation is known."""
+    quaternions = quaternion_from_rotation(trajectory.poses[:, :3, :3])
+    rows = zip(trajectory.stamp_ns.tolist(), trajectory.positions_m.tolist(), quaternions.tolist(), strict=True)
+    for stamp_ns, position, quaternion in rows:
+        seconds, nanoseconds = divmod(stamp_ns, NS_PER_S)
+        numbers = " ".join(f"{value:.9f}" for value in (*position, *quaternion))
+        yield f"{seconds}.{nanoseconds:09d} {numbers}\n"

@@ -1,0 +1,49 @@
+"""What is kept of streams of any length: thinned rows and picks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.core.decimation import Decimator, RowDecimator, middle_of
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=20))
+def test_thinned_rows_are_even_bounded_and_keep_the_first_and_the_last(sizes: list[int]) -> None:
+    rows, count = RowDecimator(1, limit=8), 0
+    for size in sizes:
+        values = np.arange(count, count + size)
+        rows.add(values.astype(np.int64), values[:, None].astype(float))
+        count += size
+    stamp_ns, values = rows.rows()
+    assert values[:, 0].tolist() == stamp_ns.tolist()
+    assert (stamp_ns[0], stamp_ns[-1]) == (0, count - 1)
+    assert min(count, 8) <= len(stamp_ns) <= 17
+    assert len(set(np.diff(stamp_ns[:-1]).tolist())) <= 1
+
+
+def test_picks_make_only_what_they_keep_and_the_last() -> None:
+    made: list[int] = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        return number
+
+    picks: Decimator[int] = Decimator(4)
+    for number in range(1001):
+        picks.offer(lambda number=number: make(number))
+    assert picks.items() == [*range(0, 1000, 128), 1000]
+    assert len(made) < 40
+    assert picks.seen == 1001
+
+
+def test_a_pick_that_is_of_no_use_is_left_out() -> None:
+    picks: Decimator[int] = Decimator(4)
+    for number in (None, 1, None):
+        picks.offer(lambda number=number: number)
+    assert picks.items() == [1]
+
+
+@pytest.mark.parametrize(("stamps", "place"), [([7], 0), ([0, 10], 0), ([0, 1, 2, 100], 2), ([0, 25, 51, 60], 1)])
+def test_the_middle_is_that_of_time(stamps: list[int], place: int) -> None:
+    assert middle_of(stamps) == place

@@ -1,0 +1,144 @@
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fieldplay.io import table
+from fieldplay.io.containers import open_files
+from fieldplay.io.table import Table
+from fieldplay.io.table_format import TableSpec
+from fieldplay.io.table_streams import Tables, TableStream
+from fieldplay.messages.records import Temperature
+from fieldplay.streams.stream import (
+    EvenStream,
+    HeldStream,
+    JoinedStream,
+    UntilStream,
+)
+
+START = 1656931512
+S = 10**9
+MS = 10**6
+
+Made = Callable[..., Tables]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """Makes tables of the given times in ms, in blocks of some ten rows; each row holds its own time."""
+    monkeypatch.setattr(table, "BLOCK_SIZE", 200)
+    with ExitStack() as stack:
+
+        def make(*times_ms: list[int]) -> Tables:
+            for index, times in enumerate(times_ms):
+                text = "".join(f"{START + ms // 1000}.{ms % 1000:03},{ms}\n" for ms in times)
+                (tmp_path / f"{index}.csv").write_text(text)
+            files = stack.enter_context(open_files(tmp_path, [].append))
+            spec = TableSpec(layouts=[["time", "ms"]])
+            plausible = (0, 2**62)
+            opened = [Table(files, name, spec, [].append, plausible_ns=plausible) for name in files.names]
+            return Tables(opened)
+
+        yield make
+
+
+def at(*times_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return START * S + np.array(times_ms, np.int64) * MS
+
+
+def test_several_tables_are_one_in_the_order_of_time(made: Made) -> None:
+    tables = made([0, 20, 40], [10, 30, 50])
+    assert tables.count == 6
+    assert tables.rows_between(int(at(10)[0]), int(at(40)[0]))["ms"].tolist() == [10, 20, 30, 40]
+
+
+def test_the_nearest_row_is_found_on_either_side_and_only_within_reach(made: Made) -> None:
+    tables = made(list(range(0, 1000, 10)))
+    rows, near = tables.nearest(at(-3, 4, 6, 994, 1100), 5 * MS)
+    assert near.tolist() == [True, True, True, True, False]
+    assert rows["ms"][near].tolist() == [0, 0, 10, 990]
+
+
+def test_the_nearest_row_is_the_one_that_comparing_all_would_give(made: Made) -> None:
+    draw = np.random.default_rng(4)
+    times = np.sort(draw.choice(5000, 300, replace=False))
+    asked = np.sort(draw.choice(np.arange(-200, 5200), 200, replace=False))
+    rows, near = made(times[::2].tolist(), times[1::2].tolist()).nearest(at(*asked.tolist()), 20 * MS)
+    distance = np.abs(asked[:, None] - times[None, :]).min(axis=1)
+    assert near.tolist() == (distance <= 20).tolist()
+    assert np.abs(rows["ms"] - asked)[near].tolist() == distance[near].tolist()
+
+
+def test_where_nothing_is_near_no_row_counts(made: Made) -> None:
+    rows, near = made([0, 10]).nearest(at(5000, 6000), 5 * MS)
+    assert (len(rows), near.tolist()) == (2, [False, False])
+
+
+def test_a_stream_has_a_span_for_each_block_and_converts_it_when_asked(made: Made) -> None:
+    tables = made(list(range(0, 1000, 10)))
+    stream = TableStream(tables, lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
+    assert len(stream.spans) > 5
+    assert sum(span.count for span in stream.spans) == 100
+    for index in reversed(range(len(stream.spans))):
+        record, span = stream.load(index), stream.spans[index]
+        assert isinstance(record, Temperature)
+        assert (record.stamp_ns[0], record.stamp_ns[-1], len(record)) == (span.first_ns, span.last_ns, span.count)
+        assert (record.stamp_ns == at(*record.temperature_deg_c.astype(int).tolist())).all()
+
+
+def numbered(made: Made, *times: list[int]) -> TableStream:
+    """A stream of several tables whose values are their times in ms."""
+    return TableStream(made(*times), lambda rows: Temperature(stamp_ns=rows.stamp_ns, temperature_deg_c=rows["ms"]))
+
+
+def test_a_stream_can_end_at_a_time(made: Made) -> None:
+    whole = numbered(made, list(range(0, 1000, 10)))
+    for last in (0, 455, 460, 5000):
+        stream = UntilStream(whole, int(at(last)[0]))
+        records = [stream.load(index) for index in range(len(stream.spans))]
+        found = np.concatenate([record.stamp_ns for record in records])
+        assert found.tolist() == at(*range(0, min(last, 990) + 1, 10)).tolist()
+        assert max(span.last_ns for span in stream.spans) <= at(last)[0]
+
+
+def test_times_can_be_spread_evenly_over_all_spans(made: Made) -> None:
+    batched = [index // 5 * 50 for index in range(300)]
+    stream = EvenStream(numbered(made, batched))
+    assert len(stream.spans) > 3
+    first, last = at(0)[0], at(batched[-1])[0]
+    place = 0
+    for index, span in enumerate(stream.spans):
+        record = stream.load(index)
+        assert isinstance(record, Temperature)
+        expected = [int(first + (int(last) - int(first)) * k // 299) for k in range(place, place + len(record))]
+        assert record.stamp_ns.tolist() == expected
+        assert (span.first_ns, span.last_ns, span.count) == (expected[0], expected[-1], len(expected))
+        assert record.temperature_deg_c.tolist() == batched[place : place + len(record)]
+        place += len(record)
+    assert place == 300
+
+
+def test_days_of_rows_are_spread_without_running_over(made: Made) -> None:
+    stream = EvenStream(numbered(made, [0, 1, 2, 90_000_000]))
+    stamps = stream.load(0).stamp_ns
+    assert (stamps - at(0)[0]).tolist() == [0, 30_000_000 * MS, 60_000_000 * MS, 90_000_000 * MS]
+
+
+def test_a_stream_that_is_held_has_one_span_or_none() -> None:
+    record = Temperature(stamp_ns=np.array([3, 5, 9]) * S, temperature_deg_c=np.zeros(3))
+    held = HeldStream(record)
+    assert [(span.first_ns, span.last_ns, span.count) for span in held.spans] == [(3 * S, 9 * S, 3)]
+    assert held.load(0) is record
+    assert HeldStream(record.only(np.zeros(3, bool))).spans == []
+
+
+def test_joined_streams_load_each_its_own_spans(made: Made) -> None:
+    whole = numbered(made, list(range(0, 200, 10)))
+    streams = [whole, UntilStream(whole, START * S + 50 * MS)]
+    joined = JoinedStream(streams)
+    assert len(joined.spans) == sum(len(stream.spans) for stream in streams) > 2
+    for index, span in enumerate(joined.spans):
+        stamps = joined.load(index).stamp_ns
+        assert stamps[0] == span.first_ns and stamps[-1] <= span.last_ns

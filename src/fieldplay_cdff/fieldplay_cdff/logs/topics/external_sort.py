@@ -1,0 +1,121 @@
+"""Rows of whole numbers in the order of their first: few are held in memory, many in a file that has no name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.io.spill_file import ScratchFile, scratch_folder
+
+Numbers = NDArray[np.int64]
+
+AT_ONCE = 1 << 18  # rows that are sorted in memory
+LEAST_READ = 1 << 10  # rows of a run that are read at once
+
+
+class RowsInOrder(Protocol):
+    """Rows (n, k) that were sorted; safe to read from several threads."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def rows(self, begin: int, end: int) -> Numbers:
+        """Those of begin <= index < end."""
+
+
+def in_order(blocks: Iterable[Numbers], width: int) -> RowsInOrder:
+    """Rows (n, width) that come in blocks, by their first number; those with the same stay as they came."""
+    runs = (run[np.argsort(run[:, 0], kind="stable")] for run in _runs(blocks))
+    first, second = next(runs, np.zeros((0, width), np.int64)), next(runs, None)
+    if second is None:
+        return _Held(first)
+    unmerged = _Filed(width)
+    ends = [unmerged.append(run) for run in chain((first, second), runs)]
+    merged = _Filed(width)
+    for rows in _merged(unmerged, [0, *ends]):
+        merged.append(rows)
+    return merged
+
+
+class _Held:
+    def __init__(self, rows: Numbers) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, begin: int, end: int) -> Numbers:
+        return self._rows[begin:end]
+
+
+class _Filed:
+    """Rows in a file that is gone when they are let go."""
+
+    def __init__(self, width: int) -> None:
+        self._row_bytes, self._width = 8 * width, width
+        with _no_place():
+            self._file = ScratchFile()
+
+    def __len__(self) -> int:
+        return self._file.size // self._row_bytes
+
+    def append(self, rows: Numbers) -> int:
+        """Add rows behind the others; how many there are."""
+        with _no_place():
+            self._file.append(rows.tobytes())
+        return len(self)
+
+    def rows(self, begin: int, end: int) -> Numbers:
+        count = max(min(end, len(self)) - begin, 0)
+        data = self._file.read(begin * self._row_bytes, count * self._row_bytes)
+        return np.frombuffer(data, np.int64).reshape(-1, self._width)
+
+
+@contextmanager
+def _no_place() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ArchiveError(f"times cannot be sorted in {scratch_folder()}: {error}") from None
+
+
+def _runs(blocks: Iterable[Numbers]) -> Iterator[Numbers]:
+    """The same rows in larger blocks."""
+    waiting: list[Numbers] = []
+    for block in blocks:
+        waiting.append(block)
+        if sum(map(len, waiting)) >= AT_ONCE:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _merged(rows: _Filed, borders: Sequence[int]) -> Iterator[Numbers]:
+    """The rows of sorted runs in one order, of each run a part in memory.
+
+    What may leave is what is less than the last of every part whose run goes on; of the same, that of earlier runs.
+    """
+    places, ends = list(borders[:-1]), borders[1:]
+    at_once = max(AT_ONCE // len(ends), LEAST_READ)
+    parts = [rows.rows(0, 0) for _ in ends]
+    while True:
+        for run, part in enumerate(parts):
+            if not len(part) and places[run] < ends[run]:
+                parts[run] = rows.rows(places[run], min(places[run] + at_once, ends[run]))
+                places[run] += len(parts[run])
+        lasts = [(int(part[-1, 0]), run) for run, part in enumerate(parts) if places[run] < ends[run]]
+        limit, its_run = min(lasts, default=(np.iinfo(np.int64).max, len(parts)))
+        cuts = [
+            int(np.searchsorted(part[:, 0], limit, side="right" if run <= its_run else "left"))
+            for run, part in enumerate(parts)
+        ]
+        leaving = np.concatenate([part[:cut] for part, cut in zip(parts, cuts, strict=True)])
+        if not len(leaving):
+            return
+        yield leaving[np.argsort(leaving[:, 0], kind="stable")]
+        parts = [part[cut:] for part, cut in zip(parts, cuts, strict=True)]

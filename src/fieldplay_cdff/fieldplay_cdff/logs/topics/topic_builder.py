@@ -1,0 +1,271 @@
+"""Each stream of a log as a stream of messages, of the type that belongs to its own."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.datasets.archive import Archive, plausible_ns
+from fieldplay.messages.records import Pixels, Record
+from fieldplay.messages.stream_spec import StreamSpec
+from fieldplay.streams.stream import Stream
+from fieldplay_cdff.logs.asn1_uper.samples import UNALIGNED_PER
+from fieldplay_cdff.logs.streams import LogStream
+from fieldplay_cdff.logs.topics.records import (
+    CloudStream,
+    Convert,
+    ImageStream,
+    RecordStream,
+)
+from fieldplay_cdff.logs.topics.times import (
+    RowTimes,
+    StreamDefects,
+    tell_broken_times,
+    times_of,
+)
+from fieldplay_cdff.logs.topics.topics import (
+    StreamTopics,
+    frame_name,
+    plain_topic,
+    task_of,
+)
+from fieldplay_cdff.logs.types import depths, pictures, table
+from fieldplay_cdff.logs.types.rows import field
+from fieldplay_cdff.logs.types.table import TYPES, SampleType
+
+CUT = ("truncated_log", "corrupt_log")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MadeStream:
+    """A stream with its description, the log's stream that it is of, and of a pair which side."""
+
+    spec: StreamSpec
+    stream: Stream
+    log: LogStream
+    first: Any
+    side: str = ""
+
+
+class FirstSample(NamedTuple):
+    """A sample, its row, and where none is sound the reason why the very first one is not."""
+
+    row: int
+    sample: Any
+    fault: str = ""
+
+
+class TopicBuilder:
+    """Makes streams of those of a log; `w_first` are the names of those whose quaternions have w first."""
+
+    def __init__(self, archive: Archive, *, w_first: Collection[str]) -> None:
+        self._archive = archive
+        self._w_first = w_first
+        self._frames: Mapping[str, str] = archive.spec.constants["frame_names"]
+
+    def made(
+        self, log: LogStream, known: StreamSpec | None, topics: StreamTopics, *, second: bool = False
+    ) -> list[MadeStream]:
+        """The streams of one of a log; none where its kind has no message, which is noted.
+
+        One that is known, but `second`, has the frames that it is known by, and a topic of its own name.
+        """
+        first = first_sound(log)
+        self._tell_missing(log)
+        own = TYPES.get(log.kind)
+        if not len(log) or own is None or not own.message:
+            self._archive.notes.append(_why_not(log, first.sample))
+            return []
+        if known is not None and known.type != own.message:
+            note = f"{log.name}: expected samples for {known.type}, got {log.kind}; it keeps its own name"
+            self._archive.notes.append(note)
+            known = None
+        if own.sides:
+            return self._sides(log, own, topics)
+        own_id, topic = topics.own(plain_topic(log.name), own.message)
+        spec = known or self._spec(log, first.sample, own_id, topic)
+        if known is not None and second:
+            spec = replace(known, id=own_id, topic=topic, tf="")
+        if own.picture and not self._has_image(log, first, spec):
+            return []
+        self._compare_frames(log, first.sample, spec)
+        stream = self._stream(log, first, spec, self._times(log, spec))
+        return [MadeStream(spec=spec, stream=stream, log=log, first=first.sample)] if len(stream.spans) else []
+
+    def _tell_missing(self, log: LogStream) -> None:
+        """Report times without samples, and samples without times and type where the log is not cut off."""
+        counted = sum(part.logged.count for _, part in log.parts)
+        if counted and not len(log):
+            message = f"{log.name}: expected a list of samples for its {counted} times, got none"
+            self._archive.defects(Defect(file=log.parts[0].file, kind="no_samples", message=message))
+        for file, part in log.parts:
+            is_cut = any((file, kind) in self._archive.defects.counts for kind in CUT)
+            if len(part) and not part.has_meta and not is_cut:
+                message = f"{log.name}.meta: expected times and a type for {len(part)} samples, got none"
+                self._archive.defects(Defect(file=file, kind="no_meta", message=message))
+
+    def _has_image(self, log: LogStream, first: FirstSample, spec: StreamSpec) -> bool:
+        """Whether there is a picture among a stream's samples; that there is none is reported."""
+        if first.fault:
+            message = f"{log.name}: none of {len(log)} samples is a picture, the first: {first.fault}"
+            StreamDefects(report=self._archive.defects, stream=spec.id)(log.parts[0].file, "damaged_sample", message)
+        return not first.fault
+
+    def _times(self, log: LogStream, spec: StreamSpec) -> RowTimes:
+        archive = self._archive
+        by_log, tell = archive.parameters["order"] == "log", StreamDefects(report=archive.defects, stream=spec.id)
+        tell_broken_times(log, tell)
+        return times_of(log, by_log=by_log, plausible_ns=plausible_ns(archive.spec), tell=tell)
+
+    def _stream(self, log: LogStream, first: FirstSample, spec: StreamSpec, times: RowTimes) -> Stream:
+        own = TYPES[log.kind]
+        if own.picture:
+            return _pictures(log, times, own.picture, first.sample)
+        if own.points:
+            return self._clouds(log, own, first, times)
+        assert own.record is not None
+        convert = self._with_options(log, own, own.record)
+        tell = StreamDefects(report=self._archive.defects, stream=spec.id, notes=self._archive.notes)
+        return RecordStream(log, times, convert, tell)
+
+    def _with_options(self, log: LogStream, own: SampleType, convert: Callable[..., Record]) -> Convert:
+        """The function that converts samples, told what it wants to know of their stream."""
+        if own.has_limits:
+            return partial(convert, limits=table.range_of(log.type if log.kind != table.TRUTH_VALUE else log.kind))
+        return partial(convert, w_first=log.name in self._w_first) if own.has_quaternions else convert
+
+    def _clouds(self, log: LogStream, own: SampleType, first: FirstSample, times: RowTimes) -> Stream:
+        """Points; where their times begin before the sample's, that is the scan's end, and is moved back."""
+        assert own.points is not None
+        points, unit_ns = own.points, _unit_ns(log)
+        if own.earliest_ns:
+            times = self._moved(log, first, times, own.earliest_ns)
+        else:
+            self._note_far(log, first.sample)
+        return CloudStream(log, times, lambda sample, stamp_ns: points(sample, stamp_ns, unit_ns))
+
+    def _moved(
+        self, log: LogStream, first: FirstSample, times: RowTimes, earliest_ns: Callable[[Any, int, int], int]
+    ) -> RowTimes:
+        """The times of samples whose points have their own, from the first of these on."""
+        own_ns = int(log.own_ns(first.row, first.row + 1)[0])
+        is_known = not first.fault and len(times) and own_ns > 0
+        offset = earliest_ns(first.sample, own_ns, _unit_ns(log)) if is_known else 0
+        if offset >= 0:
+            return times
+        note = f"{log.name}: its points were measured from {offset / 1e9:+.6f} s on; the stamps are moved there"
+        self._archive.notes.append(note)
+        return times.moved(offset)
+
+    def _note_far(self, log: LogStream, first: Any) -> None:
+        try:
+            if depths.is_far(depths.points_from_cloud(first)):
+                text = f"{log.name}: points lie beyond {depths.FAR_M:g} m, where float32 does not hold millimetres"
+                self._archive.notes.append(text)
+        except ArchiveError:
+            return  # it is reported when the cloud is made
+
+    def _sides(self, log: LogStream, own: SampleType, topics: StreamTopics) -> list[MadeStream]:
+        assert own.picture is not None
+        found = []
+        for side in own.sides:
+            own_id, topic = topics.own(plain_topic(log.name, side), own.message)
+            first = first_sound(log, side=side)
+            picture = field(first.sample, side)
+            spec = StreamSpec(id=own_id, topic=topic, type=own.message, frame=self._frame(log, picture, side))
+            if not self._has_image(log, first, spec):
+                continue
+            stream = _pictures(log, self._times(log, spec), own.picture, picture, side=side)
+            if len(stream.spans):
+                found.append(MadeStream(spec=spec, stream=stream, log=log, first=first.sample, side=side))
+        return found
+
+    def _spec(self, log: LogStream, first: Any, own_id: str, topic: str) -> StreamSpec:
+        own, frame, child = TYPES[log.kind], "", ""
+        if own.frames == 2:
+            frame, child = self._frames_of_pose(log, first)
+        elif own.frames:
+            frame = self._frame(log, first)
+        return StreamSpec(id=own_id, topic=topic, type=own.message, frame=frame, child_frame=child)
+
+    def _frames_of_pose(self, log: LogStream, first: Any) -> tuple[str, str]:
+        """The parent and the child: the target and the source of a state."""
+        names = [
+            field(first, *spellings, default="")
+            for spellings in (("targetframe", "metadata.parentframeid"), ("sourceframe", "metadata.childframeid"))
+        ]
+        parent, child = (frame_name(name, self._frames) if isinstance(name, str) else "" for name in names)
+        task = task_of(log.name)
+        return parent or f"{task}_target", child or f"{task}_source"
+
+    def _frame(self, log: LogStream, first: Any, side: str = "") -> str:
+        name = field(first, "metadata.frameid", "frameid", "intrinsic.sensorid", "metadata.sensorid", default="")
+        own = frame_name(name, self._frames) if isinstance(name, str) else ""
+        return own or "_".join(filter(None, (task_of(log.name), side)))
+
+    def _compare_frames(self, log: LogStream, first: Any, spec: StreamSpec) -> None:
+        """Say where a stream that is known has other frames than it is known by; those that are empty say nothing."""
+        for name, wanted in (("targetframe", spec.frame), ("sourceframe", spec.child_frame)):
+            text = field(first, name, default="")
+            if isinstance(text, str) and text and wanted not in ("map", frame_name(text, self._frames)):
+                note = f"{log.name}: its samples name the frame '{text}', which is taken for {wanted}"
+                self._archive.notes.append(note)
+
+
+def _unit_ns(log: LogStream) -> int:
+    return 1 if log.unit == "ns" else 1000
+
+
+def _pictures(
+    log: LogStream, times: RowTimes, convert: Callable[[Any], Pixels | bytes], first: Any, *, side: str = ""
+) -> Stream:
+    def picture(sample: Any) -> Pixels | bytes:
+        return convert(field(sample, side) if side else sample)
+
+    shape = pictures.frame_shape(first)
+    packable = shape.packed or pictures.encoding_of(shape) in pictures.PNG
+    return ImageStream(log, times, picture, packed=shape.packed, packable=packable)
+
+
+def _why_not(log: LogStream, first: Any) -> str:
+    """Why a stream does not play."""
+    kind = log.type or "a type that the log does not name"
+    if not len(log):
+        return f"{log.name} ({kind}) has no samples"
+    told = f"{log.name}: {len(log)} samples of {kind} are not played"
+    if log.kind == table.BITS:
+        data = field(first, "data", default=())
+        length = len(data) if isinstance(data, list | bytes | np.ndarray) else 0
+        method = field(first, "serializationmethod")
+        how = "" if method == UNALIGNED_PER else f" by the method {method}, not {UNALIGNED_PER} (unaligned PER)"
+        return f"{told}: packed bits of {field(first, 'type', default='?')}{how}, {length} bytes each"
+    return told if log.kind != table.MAP else f"{told}: maps are no measurement"
+
+
+def first_sound(log: LogStream, *, side: str = "") -> FirstSample:
+    """The first sample from which its kind can be told; the very first with its fault where there is none.
+
+    Of a pair, the first one whose picture of that side is sound.
+    """
+    fault = ""
+    for row in range(min(log.first_row, len(log)), len(log)):
+        try:
+            sample = log.sample(row, arrays=True)
+            _look_at(log, sample, row, side)
+        except ArchiveError as error:
+            fault = fault or f"{log.place(row).what}: {error}"
+            continue
+        return FirstSample(row, sample)
+    return FirstSample(0, None, fault or "no samples")
+
+
+def _look_at(log: LogStream, sample: Any, row: int, side: str) -> None:
+    """ArchiveError where a sample does not tell what its kind's samples are like."""
+    own = TYPES.get(log.kind)
+    if own is not None and own.picture and bool(side) == bool(own.sides):
+        pictures.frame_shape(field(sample, side) if side else sample)
+    elif own is not None and own.points:
+        own.points(sample, max(int(log.own_ns(row, row + 1)[0]), 0), 1)

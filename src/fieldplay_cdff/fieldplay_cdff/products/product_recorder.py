@@ -1,0 +1,207 @@
+"""Keeps what comes out of a pipeline where its description says so, offline and live alike."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.axes import diagonal
+from fieldplay.geometry.transforms import (
+    Array,
+    quaternion_from_rotation,
+    rotation_from_vector,
+    transform_from_rotation,
+)
+from fieldplay.kinematics.computation import TF
+from fieldplay_cdff.descriptors.model import ProductMark
+from fieldplay_cdff.io.outputs import VARIANCE, OutTopics
+from fieldplay_cdff.pipeline.graph import POSES, RunnableGraph
+from fieldplay_cdff.pipeline.run import PipelineOutput
+from fieldplay_cdff.products.product import (
+    Extent,
+    InputSpan,
+    Producer,
+    Product,
+    ProductMessage,
+    SensorPose,
+    StoreError,
+    digest_of,
+)
+from fieldplay_cdff.products.store import ProductStore
+from fieldplay_cdff.steps.values import (
+    Cloud,
+    ElevationGrid,
+    PoseEstimate,
+    State,
+)
+
+QUALITY = "quality"
+
+
+def producer_of(graph: RunnableGraph) -> Producer:
+    """What a pipeline says of itself in the records of its products."""
+    return Producer(
+        dfpc=graph.name,
+        implementation=graph.implementation,
+        configuration=graph.digest,
+        version=version("fieldplay_cdff"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSet:
+    """What came out at one stamp, by port; the pictures' frame, and when it is kept."""
+
+    stamp_ns: int
+    values: Mapping[str, Any]
+    camera: str
+    stored_ns: int
+
+
+class ProductKeeper:
+    """Puts the outputs that a pipeline's description marks into a store, each with its record.
+
+    `sources` are the topics of the inputs by port; `full_name` is that of a topic. What was held back for its period is
+    kept at the end.
+    """
+
+    def __init__(
+        self,
+        store: ProductStore,
+        graph: RunnableGraph,
+        outputs: OutTopics,
+        sources: Mapping[str, str],
+        full_name: Callable[[str], str] = str,
+    ) -> None:
+        if not graph.products:
+            raise StoreError(f"{graph.name} marks no output as a product, so there is nothing to keep")
+        self.kept = 0
+        self._store, self._marks, self._outputs = store, graph.products, outputs
+        self._producer, self._full_name = producer_of(graph), full_name
+        self._sources = {port: full_name(topic) for port, topic in sources.items()}
+        kinds = {name: kind for name, kind in graph.outputs.items() if name not in graph.bodies}
+        self._poses = [name for name, kind in kinds.items() if kind in POSES]  # of the sensor
+        self._spans: dict[str, dict[str, tuple[int, int]]] = {port: {} for port in self._marks}
+        self._last_ns: dict[str, int] = {}
+        self._held: dict[str, OutputSet] = {}
+
+    def hear(self, port: str, stamp_ns: int) -> None:
+        """Something went in at a port."""
+        for spans in self._spans.values():
+            first_ns, last_ns = spans.get(port, (stamp_ns, stamp_ns))
+            spans[port] = min(first_ns, stamp_ns), max(last_ns, stamp_ns)
+
+    def keep(self, outputs: Sequence[PipelineOutput], camera: str, now_ns: int | None = None) -> None:
+        """Keep what is marked of what came out; `now_ns` is the clock, without one it is that of the data."""
+        for stamp_ns, group in groupby(outputs, key=lambda each: each.stamp_ns):
+            values = {each.port: each.value for each in group}
+            found = OutputSet(
+                stamp_ns=stamp_ns, values=values, camera=camera, stored_ns=stamp_ns if now_ns is None else now_ns
+            )
+            for port, mark in self._marks.items():
+                if port in values:
+                    self._take(port, mark, found)
+
+    def _take(self, port: str, mark: ProductMark, found: OutputSet) -> None:
+        since_ns = found.stamp_ns - self._last_ns.get(port, found.stamp_ns)
+        if port in self._last_ns and 0 <= since_ns < float(mark.period or 0) * NS_PER_S:
+            self._held[port] = found
+            return
+        self._put(port, found)
+
+    def finish(self) -> None:
+        """Keep what was held back: the last of each."""
+        for port, found in list(self._held.items()):
+            self._put(port, found)
+
+    def _put(self, port: str, found: OutputSet) -> None:
+        value, mark = found.values[port], self._marks[port]
+        out = self._outputs.messages(port, value, found.stamp_ns, found.camera)
+        types = self._outputs.topics()
+        own = [(each, types[each.topic]) for each in out if each.topic != TF]
+        messages = [ProductMessage(self._full_name(each.topic), msgtype, each.data) for each, msgtype in own]
+        if not messages:
+            raise StoreError(f"{port} is a {self._outputs.ports.get(port)}, which no message holds: it cannot be kept")
+        pose = next((pose for name in self._poses if (pose := _pose_of(found.values.get(name)))), None)
+        quality = found.values.get(QUALITY)
+        product = Product(
+            kind=mark.kind,
+            stamp_ns=found.stamp_ns,
+            stored_ns=found.stored_ns,
+            frame=found.camera if self._outputs.ports[port] == "Frame" else self._outputs.scene,
+            messages=tuple((each.topic, each.msgtype) for each in messages),
+            size=sum(len(each.data) for each in messages),
+            digest=digest_of(messages),
+            producer=self._producer,
+            inputs={
+                name: InputSpan(
+                    topic=self._sources.get(name, ""), first_ns=first_ns, last_ns=min(last_ns, found.stamp_ns)
+                )
+                for name, (first_ns, last_ns) in self._spans[port].items()
+            },
+            pose=pose,
+            extent=_extent_of(value, pose),
+            quality=float(quality) if isinstance(quality, int | float) and np.isfinite(quality) else None,
+        )
+        self._store.add(product, messages)
+        self._held.pop(port, None)
+        self._last_ns[port] = found.stamp_ns
+        self._spans[port] = {  # of what is there already of the next
+            name: (last_ns, last_ns) for name, (_, last_ns) in self._spans[port].items() if last_ns > found.stamp_ns
+        }
+        self.kept += 1
+
+
+def _transform(value: Any) -> tuple[Array, Array] | None:
+    """The pose (4, 4) and its covariance (6, 6) of what a port of poses gives."""
+    if isinstance(value, PoseEstimate):
+        return value.pose, value.covariance
+    if isinstance(value, State):
+        order = [3, 4, 5, 0, 1, 2]
+        pose = transform_from_rotation(rotation_from_vector(value.values[:3]), value.values[3:6])
+        return pose, value.covariance[:6, :6][np.ix_(order, order)]
+    return (value, diagonal(VARIANCE)) if isinstance(value, np.ndarray) and value.shape == (4, 4) else None
+
+
+def _pose_of(value: Any) -> SensorPose | None:
+    found = _transform(value)
+    if found is None:
+        return None
+    pose, covariance = found
+    return SensorPose(
+        position=tuple(pose[:3, 3].tolist()),
+        orientation=tuple(quaternion_from_rotation(pose[:3, :3]).reshape(4).tolist()),
+        covariance=tuple(covariance.reshape(36).tolist()),
+    )
+
+
+def _extent_of(value: Any, pose: SensorPose | None) -> Extent | None:
+    """The box about a cloud's points or a map's cells; of what has no extent where it, or its sensor, is."""
+    points: Array | None = None
+    if isinstance(value, Cloud):
+        points = value.points[np.isfinite(value.points).all(axis=1)]
+    elif isinstance(value, ElevationGrid):
+        points = _corners(value)
+    elif (own := _transform(value)) is not None:
+        points = own[0][None, :3, 3]
+    elif pose is not None:
+        points = np.array(pose.position)[None]
+    if points is None or not len(points):
+        return None
+    (x, y, z), (to_x, to_y, to_z) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    return Extent((x, y, z), (to_x, to_y, to_z))
+
+
+def _corners(grid: ElevationGrid) -> Array:
+    """Two opposite corners of all that a map has."""
+    known = grid.count > 0
+    if not known.any():
+        return np.zeros((0, 3))
+    rows, columns = grid.mean.shape
+    first = (grid.x_m, grid.y_m, grid.lowest[known].min())
+    return np.array([first, (first[0] + columns * grid.resolution_m, first[1] + rows * grid.resolution_m,
+                             grid.highest[known].max())])  # fmt: skip

@@ -1,0 +1,258 @@
+"""A body of known shape followed by its edges: where it is expected, they are looked for in pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from fieldplay.geometry.transforms import vector_from_rotation
+from fieldplay_cdff.steps.cad_model import Body, EdgePoints, read_body
+from fieldplay_cdff.steps.intrinsics import camera_of, grey_of
+from fieldplay_cdff.steps.rigid import moved, transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Frame, State
+
+NEAREST_M = 0.05  # before a camera
+TUKEY, TO_DEVIATION = 4.685, 1.4826  # of residuals, and from their median
+LEAST_DEVIATION_PX = 0.3
+MEASURED = 6
+
+
+class View(NamedTuple):
+    """A picture in which a body is looked for, its edges and how it changes to the right and downwards.
+
+    `shift` (3,) leads from the left camera's frame to that of the picture.
+    """
+
+    picture: NDArray[np.uint8]
+    edges: NDArray[np.uint8]
+    right: NDArray[np.uint8]
+    down: NDArray[np.uint8]
+    matrix: Array
+    shift: Array
+
+
+class Residuals(NamedTuple):
+    """Signed distances (n,) in pixels from where edges are expected; NaN where none was found; their rows (n, 6)."""
+
+    distances: Array
+    rows: Array
+
+
+@dataclass(eq=False)
+class Contour:
+    """The points of a body's edges that were seen in a view, and from where."""
+
+    points: EdgePoints
+    pose: Array
+
+
+def jacobian(matrix: Array, points: Array, shift: Array, normals: Array) -> Array:
+    """How far pixels go along normals (n, 2) for a small turn and shift (n, 6) of points (n, 3) in the left camera."""
+    x, y, z = (points + shift).T
+    fx, fy = matrix[0, 0], matrix[1, 1]
+    of_point = np.stack(
+        [normals[:, 0] * fx / z, normals[:, 1] * fy / z, -(normals[:, 0] * fx * x + normals[:, 1] * fy * y) / z**2],
+        axis=1,
+    )
+    return np.hstack([np.cross(points, of_point), of_point])
+
+
+@implements("ModelContourTracking")
+class EdgeModelContourMatching(Step):
+    """Where a body is by the edges of its picture, or of two; the state is that of the body in the left camera."""
+
+    keeps_state = True
+    files: ClassVar[Mapping[str, str]] = {"Model.File": "the shape of the body as a Wavefront OBJ"}
+    optional = ("rightImage", "rightEdges", "rightGradientX", "rightGradientY")
+
+    def configure(self) -> None:
+        own = self.settings["Model"]
+        self._body: Body | None = None
+        if own["File"]:
+            self._body = read_body(Path(own["File"]), scale=own["Scale"], may_be_open=own["MayBeOpen"])
+        self.reset()
+
+    def reset(self) -> None:
+        self._contours: dict[int, Contour] = {}
+
+    def process(
+        self,
+        *,
+        leftImage: Frame,
+        leftEdges: Frame,
+        leftGradientX: Frame,
+        leftGradientY: Frame,
+        predictedState: State,
+        rightImage: Frame | None = None,
+        rightEdges: Frame | None = None,
+        rightGradientX: Frame | None = None,
+        rightGradientY: Frame | None = None,
+    ) -> Ports:
+        assert self._body is not None
+        deviations = np.sqrt(np.diag(predictedState.covariance)[:MEASURED])
+        if not deviations.max() <= self.settings["Acceptance"]["MaximumDeviation"]:
+            return {"success": False, "quality": 0.0}
+        views = [_view(leftImage, leftEdges, leftGradientX, leftGradientY, "leftImage")]
+        if rightImage and rightEdges and rightGradientX and rightGradientY:
+            views.append(_view(rightImage, rightEdges, rightGradientX, rightGradientY, "rightImage"))
+        expected = transform_of_step(predictedState.values[:3], predictedState.values[3:MEASURED])
+        pose, share = self._followed(views, expected)
+        if pose is None:
+            return {"success": False, "quality": share}
+        values = np.concatenate([vector_from_rotation(pose[:3, :3]), pose[:3, 3], np.zeros(MEASURED)])
+        state = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=leftImage.stamp_ns)
+        return {"measurement": state, "success": True, "quality": share}
+
+    def _followed(self, views: Sequence[View], expected: Array) -> tuple[Array | None, float]:
+        """The pose that fits the edges best, and the share of points that agree with it; None where it got lost."""
+        own, accepted, pose = self.settings["Iterations"], self.settings["Acceptance"], expected
+        for _ in range(own["Maximum"]):
+            found = self._residuals(views, pose)
+            is_there = np.isfinite(found.distances)
+            share = float(is_there.mean()) if len(is_there) else 0.0
+            if is_there.sum() < accepted["MinimumPoints"] or share < accepted["MinimumShareMeanwhile"]:
+                return None, share
+            step = _robust_step(found.rows[is_there], found.distances[is_there])
+            pose = transform_of_step(step[:3], step[3:]) @ pose
+            pose[:3, :3] = _nearest_rotation(pose[:3, :3])
+            if _is_beyond(expected, pose, turn_deg=own["DivergedTurn"], shift_m=own["DivergedShift"]):
+                return None, share
+            if _is_within(step, pose, turn_deg=own["ConvergedTurn"], shift_m=own["ConvergedShift"]):
+                break
+        distances = self._residuals(views, pose).distances
+        near = np.abs(distances) <= accepted["MaximumResidual"]
+        quality = float(near.mean()) if len(near) else 0.0
+        is_sure = near.sum() >= accepted["MinimumShare"] * np.isfinite(distances).sum()
+        return pose if is_sure and quality >= accepted["MinimumShareMeanwhile"] else None, quality
+
+    def _residuals(self, views: Sequence[View], pose: Array) -> Residuals:
+        found = [self._residuals_of_view(number, view, pose) for number, view in enumerate(views)]
+        return Residuals(
+            np.concatenate([each.distances for each in found]), np.concatenate([each.rows for each in found])
+        )
+
+    def _residuals_of_view(self, number: int, view: View, pose: Array) -> Residuals:
+        contour = self._contour(number, view, pose)
+        points = moved(pose, contour.points.points)
+        pixels = _pixels(view, points)
+        along = _pixels(view, points + 1e-3 * contour.points.along @ pose[:3, :3].T) - pixels
+        normals = np.stack([-along[:, 1], along[:, 0]], axis=1)
+        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+        search = self.settings["Search"]
+        distances = edge_distances(view, pixels, normals, search["Range"], search["MaximumGradientAngle"])
+        return Residuals(distances, jacobian(view.matrix, points, view.shift, normals))
+
+    def _contour(self, number: int, view: View, pose: Array) -> Contour:
+        """What of the edges is seen, looked at anew after some motion."""
+        assert self._body is not None
+        own, kept = self.settings["Sampling"], self._contours.get(number)
+        turn, shift = own["VisibilityTurn"], own["VisibilityShift"]
+        if kept is None or _is_beyond(kept.pose, pose, turn_deg=turn, shift_m=shift):
+            kept = self._contours[number] = Contour(
+                seen_points(
+                    self._body, view, pose, crease_deg=self.settings["Model"]["CreaseAngle"],
+                    distance_px=own["Distance"], most=own["MaximumPoints"],
+                ), pose,
+            )  # fmt: skip
+        return kept
+
+
+def seen_points(body: Body, view: View, pose: Array, *, crease_deg: float, distance_px: float, most: int) -> EdgePoints:
+    """Points of a body's edges that a view shows, so far apart, at most so many of all edges."""
+    eye = pose[:3, :3].T @ (-view.shift - pose[:3, 3])
+    edges = body.seen_edges(eye, np.radians(crease_deg))
+    ends = moved(pose, body.corners)
+    ends[:, 2] = np.maximum(ends[:, 2], NEAREST_M)
+    pixels = _pixels(view, ends)
+    lengths = np.linalg.norm(pixels[edges[:, 0]] - pixels[edges[:, 1]], axis=1)
+    distance = max(distance_px, lengths.sum() / most)
+    is_long = lengths > distance
+    points = body.points_on_edges(edges[is_long], lengths[is_long] / distance)
+    before = moved(pose, points.points)
+    at = _pixels(view, before)
+    height, width = view.picture.shape
+    shown = (before[:, 2] > NEAREST_M) & (at >= 0).all(axis=1) & (at[:, 0] <= width - 1) & (at[:, 1] <= height - 1)
+    shown[shown] = ~body.is_hidden(points.points[shown], eye)
+    return EdgePoints(points.points[shown], points.along[shown])
+
+
+def edge_distances(view: View, pixels: Array, normals: Array, reach: int, angle_deg: float) -> Array:
+    """How far along normals (n, 2) the nearest edge of a picture is from pixels (n, 2); NaN where there is none.
+
+    An edge counts where the picture changes along the normal; where it changes most is between whole pixels.
+    """
+    offsets = np.arange(-reach - 1.0, reach + 2.0)
+    at = (pixels[:, None] + offsets[:, None] * normals[:, None]).astype(np.float32)
+    x, y = at[..., 0], at[..., 1]
+    edges = cv2.remap(view.edges, x, y, cv2.INTER_LINEAR, borderValue=0) > 0
+    right, down = (
+        cv2.remap(each, x, y, cv2.INTER_NEAREST, borderValue=0).astype(float) for each in (view.right, view.down)
+    )
+    across = right * np.abs(normals[:, :1]) + down * np.abs(normals[:, 1:])
+    agrees = across >= np.cos(np.radians(angle_deg)) * np.hypot(right, down)
+    is_edge = edges & agrees & (across > 0)
+    is_edge[:, [0, -1]] = False
+    grey = cv2.remap(view.picture.astype(np.float32), x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    change = np.abs(np.gradient(grey, axis=1))
+    found = np.argmin(np.where(is_edge, np.abs(offsets), np.inf), axis=1)
+    rows = np.arange(len(pixels))
+    best = np.clip(found[:, None] + [-1, 0, 1], 1, len(offsets) - 2)
+    best = np.take_along_axis(best, np.argmax(change[rows[:, None], best], axis=1)[:, None], axis=1)[:, 0]
+    before, middle, after = (change[rows, best + side] for side in (-1, 0, 1))
+    bend = before - 2 * middle + after
+    part = np.where(bend < 0, 0.5 * (before - after) / np.where(bend < 0, bend, -1.0), 0.0)
+    distances = offsets[best] + np.clip(part, -1.0, 1.0)
+    return np.where(is_edge.any(axis=1), distances, np.nan)
+
+
+def _view(picture: Frame, edges: Frame, right: Frame, down: Frame, port: str) -> View:
+    camera = camera_of(picture, port)
+    parts = {"edges": edges, "right": right, "down": down}
+    pixels = {name: np.asarray(frame.image, np.uint8) for name, frame in parts.items()}
+    if any(part.shape != picture.image.shape[:2] for part in pixels.values()):
+        shapes = ", ".join(str(part.shape) for part in pixels.values())
+        raise ValueError(f"{port}: expected edges of {picture.image.shape[:2]}, got {shapes}")
+    shift = np.array([-picture.baseline_m, 0.0, 0.0])
+    return View(grey_of(picture, port), **pixels, matrix=camera.matrix, shift=shift)
+
+
+def _pixels(view: View, points: Array) -> Array:
+    """Pixels (n, 2) of points (n, 3) before the left camera."""
+    before = points + view.shift
+    pixels: Array = (before[:, :2] / before[:, 2:]) * view.matrix[[0, 1], [0, 1]] + view.matrix[:2, 2]
+    return pixels
+
+
+def _robust_step(rows: Array, distances: Array) -> Array:
+    """The turn and shift (6,) that bring expected edges onto those that were found, most of them."""
+    step = np.zeros(MEASURED)
+    for _ in range(3):
+        left = distances - rows @ step
+        deviation = max(TO_DEVIATION * float(np.median(np.abs(left))), LEAST_DEVIATION_PX)
+        weights = np.clip(1 - (left / (TUKEY * deviation)) ** 2, 0, None) ** 2
+        products = (rows * weights[:, None]).T
+        held = np.eye(MEASURED) * 1e-9 * np.trace(products @ rows)
+        step = np.linalg.solve(products @ rows + held, products @ distances)
+    return step
+
+
+def _nearest_rotation(matrix: Array) -> Array:
+    left, _, right = np.linalg.svd(matrix)
+    rotation: Array = left @ right
+    return rotation
+
+
+def _is_beyond(one: Array, other: Array, *, turn_deg: float, shift_m: float) -> bool:
+    turn = np.degrees(np.linalg.norm(vector_from_rotation(one[:3, :3].T @ other[:3, :3])))
+    return bool(turn > turn_deg or np.linalg.norm(one[:3, 3] - other[:3, 3]) > shift_m)
+
+
+def _is_within(step: Array, pose: Array, *, turn_deg: float, shift_m: float) -> bool:
+    """Whether a step moves the body's origin and turns it by less."""
+    shift = np.cross(step[:3], pose[:3, 3]) + step[3:]
+    return bool(np.degrees(np.linalg.norm(step[:3])) < turn_deg and np.linalg.norm(shift) < shift_m)

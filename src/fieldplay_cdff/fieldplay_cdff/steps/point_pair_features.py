@@ -1,0 +1,242 @@
+"""Where a model stands in a scene by pairs of points with normals: a pair that is alike in both tells a whole pose.
+
+How normals are signed does not matter: a model is seen from outside, and so is a scene, but neither says so.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from fieldplay_cdff.steps.correspondences import DescribedMatch
+from fieldplay_cdff.steps.keypoints import Detector3D
+from fieldplay_cdff.steps.neighbours import (
+    Places,
+    cells_of,
+    finite,
+    surfaces_of,
+)
+from fieldplay_cdff.steps.rigid import moved, plane_step, transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import Array, Cloud, Features3D
+
+Mask = NDArray[np.bool_]
+THINNED = 1.5  # tolerances between points of which pairs are made
+LENGTHS = (0.25, 0.75)  # of the model's size, of pairs
+SLOTS = 16  # more than there are of a cosine
+FLAT_PAIR = 0.95  # cosine of normals of a pair that may be anywhere on a plane
+SAME_NORMAL = 0.85
+LEAST_WIDTH = 0.2  # of a normal across a pair, which tells how the pair is turned about itself
+STAGES = ((24, 3000), (120, 200))  # how many points of the model judge poses, how many of these are judged further
+REFINEMENTS = (2.0, 2.0, 1.0, 1.0, 1.0, 1.0)  # tolerances within which points are drawn to planes
+FINAL_POINT, FINAL_PLANE = 1.5, 0.3  # tolerances from a point and from its plane, in the end
+AT_ONCE = 400_000
+LEAST_POINTS = 30
+
+
+class Surface(NamedTuple):
+    """Points (n, 3) and their normals (n, 3), of either sign."""
+
+    points: Array
+    normals: Array
+
+    def taken(self, which: NDArray[np.generic]) -> "Surface":
+        return Surface(self.points[which], self.normals[which])
+
+
+class ExactTimeSync(NamedTuple):
+    """Places (n,) of two points each, and what is alike of pairs that are: the length and three cosines (n, 4)."""
+
+    first: Places
+    second: Places
+    features: Array
+
+
+@implements("FeaturesExtraction3D")
+class VoxelSampling3D(Detector3D):
+    """Points all over the surface, one of each cell."""
+
+    def found(self, points: Array) -> tuple[Places, Array]:
+        places = _one_of_each_cell(points, self.general["Resolution"])
+        return places, points[places]
+
+
+@implements("FeaturesDescription3D")
+class SurfaceNormals3D(Step):
+    """The normal of the surface about a point."""
+
+    optional = ("normals",)
+
+    def process(self, *, pointcloud: Cloud, features: Features3D, normals: Cloud | None = None) -> Ports:
+        own, cloud = self.general, finite(pointcloud, "pointcloud", least=3)
+        known = normals.normals if normals is not None else cloud.normals
+        if known is None or len(known) != len(cloud):
+            radius = own["SearchRadius"]
+            known, _ = surfaces_of(
+                cloud.points, nearest=0 if radius else own["NeighboursSetSize"], radius=radius, threads=self.threads
+            )
+        places = cKDTree(cloud.points).query(features.points)[1] if len(features) else np.zeros(0, np.intp)
+        found = Features3D(
+            points=features.points, references=features.references, descriptors=known[places].astype(np.float32)
+        )
+        return {"features": found}
+
+
+@implements("FeaturesMatching3D")
+class OrientedPairs(DescribedMatch):
+    """From pairs of points with normals, judged by how much of the model's surface lies on that of the scene."""
+
+    def matched(self, source: Features3D, sink: Features3D) -> Ports:
+        model, scene = (Surface(each.points, each.descriptors.astype(float)) for each in (source, sink))
+        if model.normals.shape[1] != 3:
+            raise ValueError(f"expected normals as descriptors, got {model.normals.shape[1]} numbers of each point")
+        size = float(np.linalg.norm(np.ptp(model.points, axis=0)))
+        self._reach = self.general["Tolerance"] * size
+        self._model = model.taken(_one_of_each_cell(model.points, THINNED * self._reach))
+        self._scene, self._tree = scene, cKDTree(scene.points)
+        self._random = np.random.default_rng(self.seed)
+        if min(len(self._model.points), len(scene.points)) < LEAST_POINTS:
+            return {"success": False}
+        poses = self._tried(size)
+        if not len(poses):
+            return {"success": False}
+        pose, share = self._best(poses)
+        if share < self.general["InlierFraction"]:
+            return {"success": False, "quality": share}
+        return {"transform": pose, "success": True, "quality": share}
+
+    def _tried(self, size: float) -> Array:
+        """Poses (n, 4, 4) by which a pair of the model is one of the scene."""
+        model, own = self._model, self.general
+        first, second = self._random.integers(len(model.points), size=(2, own["ModelPairs"]))
+        known = self._pairs(model, first, second, size)
+        keys = self._keys(known)
+        order = np.argsort(keys, kind="stable")
+        scene = self._scene.taken(_one_of_each_cell(self._scene.points, THINNED * self._reach))
+        asked = self._pairs(scene, *self._neighbours(scene.points, LENGTHS[1] * size), size)
+        cosines = asked.features[:, 1:]
+        on_plane = (cosines[:, :2] < own["Angle"]).all(axis=1) & (cosines[:, 2] > FLAT_PAIR)
+        asked = ExactTimeSync(*(part[~on_plane] for part in asked))
+        low, high = (np.searchsorted(keys[order], self._keys(asked), side) for side in ("left", "right"))
+        there = np.tile(np.flatnonzero(high > low), own["PairsOfModelForEach"])
+        picked = order[low[there] + (self._random.random(len(there)) * (high - low)[there]).astype(np.intp)]
+        return np.concatenate([
+            _poses(model, known, picked, scene, asked, there, sign) for sign in (1.0, -1.0)
+        ])  # fmt: skip
+
+    def _pairs(self, surface: Surface, first: Places, second: Places, size: float) -> ExactTimeSync:
+        way = surface.points[second] - surface.points[first]
+        length = np.linalg.norm(way, axis=1)
+        fits = (length > LENGTHS[0] * size) & (length < LENGTHS[1] * size)
+        first, second, length = first[fits], second[fits], length[fits]
+        along = way[fits] / length[:, None]
+        one, other = surface.normals[first], surface.normals[second]
+        cosines = [np.abs(np.einsum("ij,ij->i", *both)) for both in ((one, along), (other, along), (one, other))]
+        return ExactTimeSync(first, second, np.stack([length, *cosines], axis=1))
+
+    def _keys(self, pairs: ExactTimeSync) -> NDArray[np.int64]:
+        """Numbers that are the same for pairs that are alike."""
+        steps = np.array([self._reach, *[self.general["Angle"]] * 3])
+        slots = np.floor(pairs.features / steps).astype(np.int64)
+        keys: NDArray[np.int64] = ((slots[:, 0] * SLOTS + slots[:, 1]) * SLOTS + slots[:, 2]) * SLOTS + slots[:, 3]
+        return keys
+
+    def _neighbours(self, points: Array, radius: float) -> tuple[Places, Places]:
+        """Points picked at random, and for each one of those within a radius."""
+        own = self.general
+        chosen = self._random.permutation(len(points))[: own["References"]]
+        around = cKDTree(points).query_ball_point(points[chosen], radius, workers=self.threads, return_sorted=True)
+        counts = np.array([len(each) for each in around])
+        begins, flat = np.cumsum(counts) - counts, np.concatenate([np.array(each, np.intp) for each in around])
+        of = self._random.integers(len(chosen), size=own["ScenePairs"])
+        return chosen[of], flat[begins[of] + (self._random.random(len(of)) * counts[of]).astype(np.intp)]
+
+    def _best(self, poses: Array) -> tuple[Array, float]:
+        """The pose that brings most of the model onto the scene, and the share that then lies on it."""
+        stages = (*STAGES, (len(self._model.points), self.general["Refined"]))
+        for count, kept in stages:
+            judges = self._random.permutation(len(self._model.points))[:count]
+            poses = poses[np.argsort(-self._shares(poses, judges), kind="stable")[:kept]]
+        found = []
+        for pose in poses:
+            for reach in REFINEMENTS:
+                pose = self._nearer(pose, reach * self._reach)
+            found.append((self._final_share(pose), pose))
+        share, pose = max(found, key=lambda each: each[0])
+        return pose, share
+
+    def _shares(self, poses: Array, judges: Places) -> Array:
+        """Which share of points of the model has one of the scene with its normal nearby, by pose."""
+        step = max(1, AT_ONCE // len(judges))
+        parts = []
+        for begin in range(0, len(poses), step):
+            some = poses[begin : begin + step]
+            near, _, _ = self._met(some, judges, self._reach)
+            parts.append(near.mean(axis=1))
+        return np.concatenate(parts)
+
+    def _met(self, poses: Array, judges: Places, reach: float) -> tuple[Mask, Places, Array]:
+        """Which points of the model (poses, n) are met by the scene, by which of its points, and where they are."""
+        points = moved(poses, self._model.points[judges])
+        distances, near = self._tree.query(points, distance_upper_bound=reach, workers=self.threads)
+        is_met = np.isfinite(distances)
+        near = np.where(is_met, near, 0)
+        normals = self._model.normals[judges] @ np.swapaxes(poses[:, :3, :3], 1, 2)
+        is_met &= np.abs(np.einsum("pni,pni->pn", normals, self._scene.normals[near])) > SAME_NORMAL
+        return is_met, near, points
+
+    def _nearer(self, pose: Array, reach: float) -> Array:
+        """The pose after points were drawn to the planes that they are near to."""
+        is_met, near, points = (each[0] for each in self._met(pose[None], np.arange(len(self._model.points)), reach))
+        if is_met.sum() < LEAST_POINTS // 3:
+            return pose
+        sink, normals = self._scene.points[near[is_met]], self._scene.normals[near[is_met]]
+        found: Array = transform_of_step(*plane_step(points[is_met], sink, normals)) @ pose
+        return found
+
+    def _final_share(self, pose: Array) -> float:
+        every = np.arange(len(self._model.points))
+        is_met, near, points = (each[0] for each in self._met(pose[None], every, FINAL_POINT * self._reach))
+        off = np.einsum("ni,ni->n", points - self._scene.points[near], self._scene.normals[near])
+        return float((is_met & (np.abs(off) < FINAL_PLANE * self._reach)).mean())
+
+
+def _poses(
+    model: Surface,
+    known: ExactTimeSync,
+    picked: Places,
+    scene: Surface,
+    asked: ExactTimeSync,
+    there: Places,
+    sign: float,
+) -> Array:
+    """Poses (n, 4, 4) that bring pairs of the model onto those of the scene, its first normals with a sign."""
+    sides = []
+    for surface, pairs, which, turned in ((model, known, picked, sign), (scene, asked, there, 1.0)):
+        one, other = pairs.first[which], pairs.second[which]
+        axes, is_good = _axes(surface.points[other] - surface.points[one], turned * surface.normals[one])
+        middle = (surface.points[one] + surface.points[other]) / 2
+        sides.append((axes, is_good, middle, surface.normals[other]))
+    (own, first_good, own_middle, own_normal), (target, second_good, middle, normal) = sides
+    turns = target @ np.swapaxes(own, 1, 2)
+    alike = np.abs(np.einsum("nij,nj,ni->n", turns, own_normal, normal)) > SAME_NORMAL
+    good = first_good & second_good & alike
+    poses = np.tile(np.eye(4), (int(good.sum()), 1, 1))
+    poses[:, :3, :3] = turns[good]
+    poses[:, :3, 3] = middle[good] - np.einsum("nij,nj->ni", turns[good], own_middle[good])
+    return poses
+
+
+def _axes(way: Array, normal: Array) -> tuple[Array, Mask]:
+    """Axes (n, 3, 3): along ways, and as much across as normals are; whether they are enough."""
+    along = way / np.linalg.norm(way, axis=1, keepdims=True)
+    across = normal - np.einsum("ij,ij->i", normal, along)[:, None] * along
+    width = np.linalg.norm(across, axis=1)
+    across = across / np.maximum(width, 1e-12)[:, None]
+    return np.stack([along, across, np.cross(along, across)], axis=2), width > LEAST_WIDTH
+
+
+def _one_of_each_cell(points: Array, side_m: float) -> Places:
+    cells = cells_of(np.floor(points / side_m).astype(np.int64))
+    return np.sort(cells.order[cells.starts])

@@ -1,0 +1,290 @@
+"""Steps of our own that put steps of a way together, and clouds along it."""
+
+from collections import deque
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.transforms import inverse_from_transform, quaternion_from_rotation, vector_from_rotation
+from fieldplay_cdff.steps.rigid import transform_of_step
+from fieldplay_cdff.steps.step import Ports, Step, implements
+from fieldplay_cdff.steps.values import (
+    NO_TIME,
+    Array,
+    Cloud,
+    Frame,
+    State,
+)
+
+MOST_CELLS = 1 << 20  # to each side of the origin
+PART_S = 0.25  # of a motion, over which a turn changes no direction
+BITS = 21  # of each of three numbers of a cell
+
+
+@implements("PoseTrack")
+class ComposePose(Step):
+    """scene_T_left of the steps last_T_new, or of estimates of it; the first pair that has a basis is the scene.
+
+    What failed, or is not believed, leaves the pose as it is. `nextPose` is what is to be expected of the next pair
+    where none is lost; `motion` is where the last pair was, seen from the one that others are compared with, and how
+    it goes on, so that it can be told where it is at any time. Triggers without stamps count as one a second.
+    `accepted` tells whether others are to be compared with this one: not where it is still near the one that it was
+    compared with itself, so that a camera that stands does not drift.
+    """
+
+    keeps_state = True
+    optional = ("basis", "step", "estimate", "success", "quality")
+
+    def configure(self) -> None:
+        self._key: Array | None = None  # of the pair that others are compared with
+        self._last = np.eye(4)  # of the last pair that is known
+        self._step = np.eye(4)  # from pair to pair, as they came to begin with
+        self._period_ns = 0  # between these
+        self._last_ns = self._now_ns = 0
+        self._failed = 0
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(
+        self,
+        *,
+        trigger: Any,
+        basis: Any = None,
+        step: Array | None = None,
+        estimate: Array | None = None,
+        success: bool | None = None,
+        quality: float | None = None,
+    ) -> Ports:
+        stamp_ns = getattr(trigger, "stamp_ns", NO_TIME)
+        self._now_ns = self._now_ns + NS_PER_S if stamp_ns == NO_TIME else stamp_ns
+        if self._key is None:
+            if not self._is_enough(basis):
+                return {"success": False, "accepted": False}
+            self._key, self._last_ns = np.eye(4), self._now_ns
+            return {"pose": self._key, "success": True, "accepted": True, "quality": 1.0, **self._next()}
+        new = step if estimate is None else inverse_from_transform(self._key) @ estimate
+        if new is None or self._is_fault(self._key @ new, success, quality):
+            return self._refused(basis)
+        before, self._last = self._last, self._key @ new
+        self._period_ns = self._period_ns or self._now_ns - self._last_ns
+        self._step = _part(inverse_from_transform(before) @ self._last, 1 / self._pairs)
+        self._last_ns, self._failed = self._now_ns, 0
+        is_new = not self._is_near(new)
+        if is_new:
+            self._key = self._last
+        given = {} if quality is None else {"quality": float(quality)}
+        return {"pose": self._last, "success": True, "accepted": is_new, **given, **self._next()}
+
+    def _is_enough(self, basis: Any) -> bool:
+        """Whether later pairs can be compared with one that has this; of a cloud its points count."""
+        points, least = getattr(basis, "points", None), self.general["LeastBasis"]
+        if basis is None or points is None or not least:
+            return basis is not None
+        return bool(np.isfinite(points).all(axis=1).sum() >= least)
+
+    def _is_near(self, new: Array) -> bool:
+        own = self.general
+        return bool(np.linalg.norm(new[:3, 3]) < own["KeptWithin"] and _angle(new) < own["KeptWithinTurn"])
+
+    def _is_fault(self, pose: Array, success: bool | None, quality: float | None) -> bool:
+        """Whether a pose is not to be believed."""
+        if success is False or not np.isfinite(pose).all():
+            return True
+        own = self.general
+        off = inverse_from_transform(self._expected(self._pairs)) @ pose
+        limits = ((own["MaximumShift"], float(np.linalg.norm(off[:3, 3]))), (own["MaximumTurn"], _angle(off)))
+        is_far = any(limit > 0 and value > limit * max(self._pairs, 1) for limit, value in limits)
+        least: float = own["MinimumQuality"]
+        return bool(is_far) or (quality is not None and quality < least)
+
+    @property
+    def _pairs(self) -> float:
+        """How many periods ago the last pair was that is known."""
+        since_ns = self._now_ns - self._last_ns
+        return since_ns / self._period_ns if self._period_ns and since_ns > 0 else float(1 + self._failed)
+
+    def _expected(self, pairs: float) -> Array:
+        """Where it is so many periods after the last that is known, if it goes on as before; for some only."""
+        if self.general["Prediction"] != "Constant":
+            return self._last
+        pairs = min(pairs, self.general["PredictedPairs"])
+        return self._last @ _repeated(self._step, pairs)
+
+    def _refused(self, basis: Any) -> Ports:
+        self._failed += 1
+        after = self.general["RestartAfter"]
+        restarts = 0 < after <= self._failed and self._is_enough(basis)
+        if restarts:
+            self._key = self._last = self._expected(self._pairs)
+            self._last_ns, self._failed = self._now_ns, 0
+        return {"success": False, "accepted": restarts, "quality": 0.0, **self._next()}
+
+    def _next(self) -> Ports:
+        since = (self._now_ns - self._last_ns) / self._period_ns if self._period_ns else float(self._failed)
+        key = np.eye(4) if self._key is None else self._key
+        place, speed = inverse_from_transform(key) @ self._last, self._period_ns / NS_PER_S
+        values = np.concatenate([_vector(place), place[:3, 3], np.zeros(6)])
+        if speed and self.general["Prediction"] == "Constant":
+            values[6:] = np.concatenate([_vector(self._step), self._step[:3, 3]]) / speed
+        motion = State(values=values, covariance=np.zeros((12, 12)), stamp_ns=self._last_ns)
+        return {"nextPose": self._expected(since + 1), "motion": motion}
+
+
+@implements("MotionExpectation")
+class ConstantMotion(Step):
+    """Where it is by now, if it goes on as it did; for some seconds only."""
+
+    def process(self, *, trigger: Frame, motion: State) -> Ports:
+        seconds = max(0.0, min((trigger.stamp_ns - motion.stamp_ns) / NS_PER_S, self.general["MaximumTime"]))
+        place, step = (
+            transform_of_step(values[:3], values[3:]) for values in (motion.values[:6], motion.values[6:] * PART_S)
+        )
+        return {"pose": place @ _repeated(step, seconds / PART_S)}
+
+
+@implements("PoseHistory")
+class PoseHistory(Step):
+    """Where the last pairs were taken, seen from the newest, which is one step after the last: (n, 4, 4)."""
+
+    keeps_state = True
+
+    def configure(self) -> None:
+        self._poses: deque[Array] = deque(maxlen=self.general["NumberOfAdjustedStereoPairs"] - 1)
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(self, *, pose: Array, step: Array) -> Ports:
+        if not self._poses or self._poses[0] is not pose:  # after a failure it is the same again
+            self._poses.appendleft(pose)
+        new_t_scene = inverse_from_transform(pose @ step)
+        return {"posesSequence": np.stack([np.eye(4), *(new_t_scene @ each for each in self._poses)])}
+
+
+@implements("MergeGate")
+class MergeGate(Step):
+    """A cloud in the scene when it is to be merged: every so many pairs, after some way, or where little is known."""
+
+    keeps_state = True
+    optional = ("map",)
+
+    def configure(self) -> None:
+        self._pairs, self._pose = 0, np.eye(4)
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(self, *, pointCloud: Cloud, pose: Array, map: Cloud | None = None) -> Ports:
+        is_first = self._pairs == 0
+        self._pairs += 1
+        if not (is_first or self._is_time(pointCloud, pose, map)):
+            return {}
+        self._pairs, self._pose = 1, pose
+        return {"pointCloud": pointCloud}
+
+    def _is_time(self, cloud: Cloud, pose: Array, there: Cloud | None) -> bool:
+        own = self.general
+        if own["CloudUpdateType"] == "Time":
+            return bool(self._pairs > own["CloudUpdateTime"])
+        if own["CloudUpdateType"] == "Distance":
+            moved = inverse_from_transform(self._pose) @ pose
+            turned = 1 - abs(float(quaternion_from_rotation(moved[:3, :3])[3]))
+            is_far = np.linalg.norm(moved[:3, 3]) > own["CloudUpdateTranslationDistance"]
+            return bool(is_far or turned > own["CloudUpdateOrientationDistance"])
+        return _overlap(cloud, there, own["OverlapInlierDistance"]) < float(own["OverlapThreshold"])
+
+
+def _overlap(cloud: Cloud, there: Cloud | None, within: float) -> float:
+    """The share of a cloud's points that have one of another within a distance."""
+    if there is None or not len(there) or not len(cloud):
+        return 0.0
+    distances, _ = cKDTree(there.points).query(cloud.points, distance_upper_bound=within)
+    return float(np.isfinite(distances).mean())
+
+
+@implements("PointCloudAssembly")
+class CloudMap(Step):
+    """All clouds that came, as the means of the points of each cell, in the order of the cells."""
+
+    keeps_state = True
+    optional = ("secondPointCloud", "viewCenter", "viewRadius")
+
+    def configure(self) -> None:
+        self._cells: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._sums = np.zeros((0, 4))  # of x, y, z, intensity
+        self._counts = np.zeros(0)
+        self._has_intensity = True
+        self._clouds = 0
+
+    def reset(self) -> None:
+        self.configure()
+
+    def process(
+        self,
+        *,
+        firstPointCloud: Cloud,
+        secondPointCloud: Cloud | None = None,
+        viewCenter: Array | None = None,
+        viewRadius: float | None = None,
+    ) -> Ports:
+        for cloud in (firstPointCloud, *([] if secondPointCloud is None else [secondPointCloud])):
+            self._merge(cloud)
+        self._clouds += 1
+        if (self._clouds - 1) % self.general["OutputEvery"]:
+            return {}
+        radius = self.general["ViewRadius"] if viewRadius is None else viewRadius
+        return {"assembledCloud": self._seen(firstPointCloud.stamp_ns, viewCenter, radius)}
+
+    def _merge(self, cloud: Cloud) -> None:
+        size = self.general["VoxelResolution"]
+        inside = np.abs(cloud.points) < MOST_CELLS * size  # which NaN is not
+        number: NDArray[np.bool_] = np.asarray(inside.all(axis=1), np.bool_)
+        points = cloud.points[number]
+        cells = np.floor(points / size).astype(np.int64) + MOST_CELLS
+        keys = (cells[:, 0] << 2 * BITS) | (cells[:, 1] << BITS) | cells[:, 2]
+        self._has_intensity &= cloud.intensity is not None or not len(points)
+        intensity = np.zeros(len(points)) if cloud.intensity is None else cloud.intensity[number]
+        sums = np.concatenate([self._sums, np.column_stack([points, intensity])])
+        counts = np.concatenate([self._counts, np.ones(len(points))])
+        self._cells, place = np.unique(np.concatenate([self._cells, keys]), return_inverse=True)
+        place = place.ravel()
+        self._sums = np.column_stack([np.bincount(place, column, len(self._cells)) for column in sums.T])
+        self._counts = np.asarray(np.bincount(place, counts, len(self._cells)), np.float64)
+
+    def _seen(self, stamp_ns: int, center: Array | None, radius: float) -> Cloud:
+        which = self._counts >= self.general["MinimumObservations"]
+        means = self._sums[which] / self._counts[which, None]
+        intensity = means[:, 3].astype(np.float32) if self._has_intensity and len(means) else None
+        cloud = Cloud(points=means[:, :3], intensity=intensity, counts=self._counts[which], stamp_ns=stamp_ns)
+        if radius <= 0 or center is None:
+            return cloud
+        return cloud.taken(np.linalg.norm(cloud.points - center[:3, 3], axis=1) <= radius)
+
+
+def _angle(pose: Array) -> float:
+    """By how much a pose turns, rad."""
+    return 2 * float(np.arccos(min(1.0, abs(float(quaternion_from_rotation(pose[:3, :3])[3])))))
+
+
+def _vector(pose: Array) -> Array:
+    found: Array = vector_from_rotation(pose[:3, :3])
+    return found
+
+
+def _repeated(step: Array, times: float) -> Array:
+    """A step so often, which need not be whole."""
+    whole = max(1, ceil(times))
+    found: Array = np.linalg.matrix_power(_part(step, times / whole), whole)
+    return found
+
+
+def _part(step: Array, share: float) -> Array:
+    """A step of several pairs as one of one pair: of shift and turn a share."""
+    if share == 1:
+        return step
+    return transform_of_step(_vector(step) * share, step[:3, 3] * share)

@@ -1,0 +1,256 @@
+"""The node that hosts computations: parameters are their settings, and messages go in and out as the bytes they are."""
+
+from collections import deque
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.clock import JumpHandle, JumpThreshold, TimeJump
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.time import Time as AnyTime
+
+from fieldplay.core.errors import ArchiveError
+from fieldplay.geometry.transforms import Array, rotation_from_quaternion, transform_from_rotation
+from fieldplay.kinematics.computation import (
+    JUMPED_BACK,
+    TF,
+    Computation,
+    FrameNames,
+    Input,
+    Output,
+)
+from fieldplay.messages.message_batches import Part
+from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
+from fieldplay.streams.topic_stream import message_bytes
+from tf2_ros import Buffer, TransformException, TransformListener
+
+NEWS_NS = 500_000_000  # news of a jump may come so late: /clock and the data come by different ways
+JUMPED = "the player jumped: starting anew"
+NEW_CLOCK = "the source of time changed: starting anew"
+JUMP = "player/jump"  # where the player beside it tells that its play head has jumped
+QUIET_S = 5.0  # between two warnings of one kind
+SENT = "source_timestamp"
+SENSOR, ON_TF = QoSProfile(depth=200), QoSProfile(depth=100)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STATES = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # changes that late messages may ask for
+
+
+class ComputationNode(Node):
+    """Feeds computations with the messages of their topics, one at a time, and publishes what they make of them.
+
+    States have no stamps: they are told from before and after other messages by when each was sent. A message of which
+    nothing can be made is left out, with a warning. When time jumps back what came after is forgotten. The player tells
+    of each jump, forward too: what remembers starts anew with the first message that was sent after it.
+    """
+
+    def __init__(self, name: str, *kinds: type[Computation], **options: Any) -> None:
+        super().__init__(name, **options)
+        settings: dict[str, Any] = {}
+        for setting in {setting.name: setting for kind in kinds for setting in kind.settings}.values():
+            settings[setting.name] = given(self, setting.name, setting.default_among(settings), setting.meaning)
+        self.computations = [one for kind in kinds for one in kind.several(settings)]
+        outputs = {output.topic: output for one in self.computations for output in one.outputs}
+        self._outlets = {topic: self._outlet(output) for topic, output in outputs.items()}
+        self.links = TfLookup(self) if any(kind.asks_links for kind in kinds) else None
+        for one in self.computations:
+            one.warn = self._warn
+            one.link = self.links or one.link
+        self._jumps = jump_handle(self, self._forget) if any(kind.remembers for kind in kinds) else None
+        self._told_ns: deque[int] = deque()  # when jumps were told of that no message has come after yet
+        self._since_ns = 0  # what was sent before is of another place
+        self._taken_ns = self._anew_ns = 0  # when the last message was sent, and the last that jumped back
+        if self._jumps is not None:
+            self._hears_of_jumps = self.create_subscription(
+                Time, JUMP, self._hear_of_jump, QoSProfile(depth=10), raw=True
+            )
+        heard: dict[tuple[str, str], list[tuple[Computation, Input]]] = {}
+        for one in self.computations:
+            for entry in one.inputs:
+                heard.setdefault((entry.topic, entry.msgtype), []).append((one, entry))
+        self._has_states = any(entry.latched for readers in heard.values() for _, entry in readers)
+        self._waiting: deque[Sent] = deque()
+        self._next_round = self.create_guard_condition(self._take_up)
+        self._heard = [self._subscribed(InputSubscription(msgtype, readers)) for (_, msgtype), readers in heard.items()]
+
+    def _outlet(self, output: Output) -> Publisher:
+        profile = LATCHED if output.latched else ON_TF if output.topic == TF else SENSOR
+        return self.create_publisher(message_class(output.type), output.topic, profile)
+
+    def _subscribed(self, inlet: "InputSubscription") -> Any:
+        entry = inlet.readers[0][1]
+        overriding = QoSOverridingOptions.with_default_policies() if entry.overridable else None
+        is_later = (self._has_states or self._jumps is not None) and not entry.latched
+
+        def callback(data: bytes, info: Any) -> None:
+            sent_ns = info[SENT]
+            if is_later:
+                self._waiting.append((inlet, data, sent_ns))
+                self._next_round.trigger()
+            else:
+                self._take(inlet, data, sent_ns)
+
+        return self.create_subscription(
+            message_class(entry.msgtype), entry.topic, callback, STATES if entry.latched else SENSOR, raw=True,
+            qos_overriding_options=overriding,
+        )  # fmt: skip
+
+    def _take_up(self) -> None:
+        """Take messages one round of the executor later, in their order: what was said before them is heard by then.
+
+        An executor asks one topic after the other for news. A state that comes in right then is missed for that round,
+        while the message that follows it is not.
+        """
+        while self._waiting:
+            if self._told_ns and self._waiting[0][2] >= self._told_ns[0]:
+                if older := [one for one in self._waiting if one[2] < self._told_ns[0]]:
+                    self._wait_for_more(older)
+                    return
+                self._start_anew(self._told_ns.popleft())
+            else:
+                self._take(*self._waiting.popleft())
+
+    def _wait_for_more(self, older: "list[Sent]") -> None:
+        """Take what was sent before a jump; there may be more of it, by a topic that lags behind another."""
+        self._waiting = deque(one for one in self._waiting if one[2] >= self._told_ns[0])
+        for one in older:
+            self._take(*one)
+        self._next_round.trigger()
+
+    def _take(self, inlet: "InputSubscription", data: bytes, sent_ns: int) -> None:
+        if sent_ns < self._since_ns and not inlet.readers[0][1].latched:
+            return
+        self._taken_ns = sent_ns
+        try:
+            decoded = inlet.decoded(data, sent_ns if self._has_states else 0)
+        except ValueError as error:
+            self._leave_out(error)
+            return
+        for one, entry in inlet.readers:
+            one.frames[entry.name] = FrameNames(decoded.frame, decoded.child_frame)
+            try:
+                for output, record in one.step(entry.name, decoded.record):
+                    for message in message_bytes(record, output.framed(one.frames)):
+                        self._outlets[output.topic].publish(message)
+            except (ValueError, ArchiveError) as error:
+                self._leave_out(error)
+
+    def _leave_out(self, error: Exception) -> None:
+        self.get_logger().warning(f"a message is left out: {error}", throttle_duration_sec=QUIET_S)
+
+    def _warn(self, text: str) -> None:
+        if text == JUMPED_BACK:
+            self._anew_ns = self._taken_ns
+            self.get_logger().warning(text)
+        else:
+            self.get_logger().warning(text, throttle_duration_sec=QUIET_S)
+
+    def _hear_of_jump(self, _: bytes, info: Any) -> None:
+        if self._anew_ns < info[SENT]:  # else the messages told it themselves
+            self._told_ns.append(info[SENT])
+
+    def _start_anew(self, since_ns: int) -> None:
+        """The play head has jumped: nothing goes on from what came before."""
+        self._since_ns = since_ns
+        self.get_logger().info(JUMPED)
+        for one in self.computations:
+            if one.remembers:
+                one.reset()
+
+    def _forget(self) -> None:
+        """Forget what lies ahead; what came since the jump may have come before the clock's news of it."""
+        for one in self.computations:
+            one.forget(self.get_clock().now().nanoseconds + NEWS_NS)
+
+
+class InputSubscription:
+    """A topic that is subscribed: how its messages are read, and who takes them."""
+
+    def __init__(self, msgtype: str, readers: list[tuple[Computation, Input]]) -> None:
+        self.readers = readers
+        self._decoder = RecordDecoder(msgtype, strict=True)
+
+    def decoded(self, data: bytes, sent_ns: int) -> FramedRecord:
+        """A message as a record of one row."""
+        part = Part(np.array([sent_ns]), np.frombuffer(data, np.uint8)[None])
+        found = next(self._decoder.records([part]), None)
+        if found is None:
+            raise ValueError("its bytes cannot be read")
+        return found
+
+
+Sent = tuple[InputSubscription, bytes, int]  # a message of a topic, and when it was sent
+
+
+class TfLookup:
+    """Where one frame is in another by tf, as soon as it is known."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self.buffer = Buffer(node=node)
+        self._listener = TransformListener(self.buffer, node)
+
+    def __call__(self, parent: str, child: str) -> Array | None:
+        """parent_T_child (4, 4) at the latest time that is known."""
+        try:
+            found = self.buffer.lookup_transform(parent, child, AnyTime()).transform
+        except TransformException as error:
+            self._node.get_logger().info(f"messages wait for tf: {error}", throttle_duration_sec=QUIET_S)
+            return None
+        return array_of(found)
+
+
+def array_of(transform: Any) -> Array:
+    """A geometry_msgs/Transform as (4, 4)."""
+    turn, place = transform.rotation, transform.translation
+    rotation = rotation_from_quaternion([turn.x, turn.y, turn.z, turn.w])
+    return transform_from_rotation(rotation, [place.x, place.y, place.z])
+
+
+def jump_handle(node: Node, reset: Callable[[], None]) -> JumpHandle:
+    """Call `reset`, and say so in the log, when the node's clock goes back or changes between system and simulation.
+
+    The node must keep what it gets: rclpy holds on to the handle by its address alone.
+    """
+
+    def jumped(jump: TimeJump) -> None:
+        back_s = -jump.delta.nanoseconds / 1e9
+        node.get_logger().warning(f"time jumped back by {back_s:.3f} s: starting anew" if back_s > 0 else NEW_CLOCK)
+        reset()
+
+    threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=True)
+    return node.get_clock().create_jump_callback(threshold, post_callback=jumped)
+
+
+def given(node: Node, name: str, default: Any, meaning: str) -> Any:
+    """Declare a parameter; its value."""
+    return node.declare_parameter(name, default, ParameterDescriptor(description=meaning, read_only=True)).value
+
+
+def careful(node: Node, act: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A callback that warns of a message that it can make nothing of, and goes on with the next."""
+
+    def callback(message: Any) -> None:
+        try:
+            act(message)
+        except ValueError as error:
+            node.get_logger().warning(f"a message is left out: {error}", throttle_duration_sec=QUIET_S)
+
+    return callback
+
+
+def ns_of(stamp: Time) -> int:
+    """A time in nanoseconds."""
+    return int(stamp.sec * 1_000_000_000 + stamp.nanosec)
+
+
+def message_class(msgtype: str) -> Any:
+    """The class of a message type such as "sensor_msgs/msg/Imu"."""
+    package, _, name = msgtype.split("/")
+    return getattr(import_module(f"{package}.msg"), name)
