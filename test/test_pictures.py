@@ -11,7 +11,7 @@ from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
 
 
-def test_a_image_of_another_size_than_its_camera_plays_and_is_reported_once(tiny_ameds: Any, tmp_path: Path) -> None:
+def test_an_image_of_another_size_than_its_camera_plays_and_is_reported_once(tiny_ameds: Any, tmp_path: Path) -> None:
     name = "MainCam_1656931512.033333.jpg"
     small = cv2.imencode(".jpg", np.zeros((480, 640, 3), np.uint8))[1]
     (tiny_ameds.root / name).write_bytes(small.tobytes())

@@ -204,7 +204,7 @@ def test_wrong_usage_ends_with_2_and_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]
 
 
-def test_a_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
+def test_an_image_is_not_spread_over_too_many_columns(run: Run, tmp_path: Path) -> None:
     log = write_log(tmp_path / "a.msg", {"/a.image": ("Frame", [(BEGIN_US, {"data": [1] * 20_001})])})
     code, _, err = run("export", log, "/a.image", tmp_path / "out.csv", "--lists", "all")
     assert (code, "20001 columns are more than the 20000" in err) == (2, True)

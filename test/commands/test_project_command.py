@@ -146,7 +146,7 @@ def test_more_scans_are_those_nearest_to_the_image(sampled_ameds: Sampled) -> No
     assert len(found.ranges_m) == sum(len(scan.points) for scan in found.scans)
 
 
-def test_of_a_image_that_is_damaged_the_next_one_is_taken(
+def test_of_an_image_that_is_damaged_the_next_one_is_taken(
     tiny_ameds: TinyAmeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tiny_ameds.root / f"MainCam_{START}.500000.jpg"

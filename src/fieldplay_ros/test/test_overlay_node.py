@@ -143,7 +143,7 @@ def test_a_row_of_its_own_is_used_in_place_of_tf(stage: Stage) -> None:
     assert is_marked(stage.heard[0], column_of(0, 4))
 
 
-def test_a_image_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
+def test_an_image_waits_for_its_camera_and_for_tf_of_its_time(stage: Stage) -> None:
     node = stage.start()
     stage.scan(0, 4.0)
     stage.show(0)

@@ -113,7 +113,7 @@ def small(archive: TinyAcfr, count: int = 4) -> None:
     places.write_video(archive, "VideoIR", {f"{n}.bmp": bmp_of(colours(640, 480)) for n in range(count)})
 
 
-def test_a_image_that_is_cut_off_is_told_with_its_file_and_the_others_play(archive: TinyAcfr) -> None:
+def test_an_image_that_is_cut_off_is_told_with_its_file_and_the_others_play(archive: TinyAcfr) -> None:
     small(archive)
     path = archive.root / "VideoIR" / "Images" / "1.bmp"
     path.write_bytes(path.read_bytes()[:5000])
@@ -122,14 +122,14 @@ def test_a_image_that_is_cut_off_is_told_with_its_file_and_the_others_play(archi
     assert [len(found[topic]) for topic in (IR, "ir_camera/camera_info")] == [3, 3]
 
 
-def test_a_image_that_is_not_there_is_told_by_its_line(archive: TinyAcfr) -> None:
+def test_an_image_that_is_not_there_is_told_by_its_line(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "2.bmp").unlink()
     assert defects_of(archive, "VideoIR") == [("VideoIR/VideoLogAscii.txt", 3, "missing_picture")]
     assert len(messages_of(archive.root, Selection(topics=IR))[IR]) == 3
 
 
-def test_a_image_that_the_log_does_not_name_is_told(archive: TinyAcfr) -> None:
+def test_an_image_that_the_log_does_not_name_is_told(archive: TinyAcfr) -> None:
     small(archive)
     (archive.root / "VideoIR" / "Images" / "Image1224198733-05.bmp").write_bytes(bmp_of(colours(640, 480)))
     expected = [("VideoIR/Images/Image1224198733-05.bmp", None, "picture_not_in_log")]
@@ -374,7 +374,7 @@ def test_line_n_of_the_calibration_s_log_is_the_time_of_image_n(ir_set: TinyAcfr
     assert noted(notes_of(ir_set.root), "12 pictures of the camera's calibration do not play")
 
 
-def test_a_image_of_the_calibration_that_is_gone_does_not_shift_the_others(ir_set: TinyAcfr) -> None:
+def test_an_image_of_the_calibration_that_is_gone_does_not_shift_the_others(ir_set: TinyAcfr) -> None:
     calibration(ir_set)
     (ir_set.root / "Calibration" / "Images" / "image2.bmp").unlink()
     found = messages_of(ir_set.root, Selection(topics=IR), pictures="calibration")[IR]

@@ -145,7 +145,7 @@ def spectra(turns: float, bins: int = 512) -> list[tuple[float, float, list[floa
     ]
 
 
-def test_spectra_of_a_revolution_are_a_image_and_points_across_the_blocks_of_the_file(archive: TinyAcfr) -> None:
+def test_spectra_of_a_revolution_are_an_image_and_points_across_the_blocks_of_the_file(archive: TinyAcfr) -> None:
     samples = spectra(6.5)
     places.write_spectrum(archive, samples)
     size = (archive.root / "RadarSpectrum" / "HSR_ScalarPoints1.txt").stat().st_size
@@ -168,7 +168,7 @@ def test_spectra_of_a_revolution_are_a_image_and_points_across_the_blocks_of_the
         np.testing.assert_allclose(points["time"][:, 0], np.arange(len(rows)) / 1000, atol=1e-6)
 
 
-def test_the_spectrum_stays_a_image_of_floats_whatever_images_are_sent_as(archive: TinyAcfr) -> None:
+def test_the_spectrum_stays_an_image_of_floats_whatever_images_are_sent_as(archive: TinyAcfr) -> None:
     places.write_spectrum(archive, spectra(1))
     for images in ("compressed", "both"):
         found = messages_of(archive.root, Selection(images=images))

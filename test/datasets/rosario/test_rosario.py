@@ -421,7 +421,7 @@ def test_a_tar_as_downloaded_plays_as_the_folder_does(copied: TinyRosario, tmp_p
     assert {topic: len(found) for topic, found in messages_of(download / "sequence01.tar.gz.01").items()} == expected
 
 
-def test_a_image_of_the_archive_decodes_as_it_was_written() -> None:
+def test_an_image_of_the_archive_decodes_as_it_was_written() -> None:
     decoded = cv2.imdecode(np.frombuffer(tiny.png_of("left", 3), np.uint8), cv2.IMREAD_UNCHANGED)
     assert (decoded == tiny.pixels("left", 3)).all()
 

@@ -242,7 +242,7 @@ def test_a_damaged_chunk_costs_what_it_holds(
     assert len(left["gps/fix"]) == 5 and len(left["stereo/left/image_raw"]) == 15
 
 
-def test_a_image_of_one_camera_alone_is_told_of_a_bag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_image_of_one_camera_alone_is_told_of_a_bag_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     TinyBag(seconds=1, compression="lz4", skipped=("right", 3)).write(tmp_path / "sequence01.bag")
     code, found = checked(capsys, tmp_path)
     assert (code, [(d["kind"], d["stream"]) for d in found["defects"]]) == (1, [("unpaired_picture", "left")])

@@ -87,13 +87,13 @@ def test_a_whole_image_has_no_fault(name: str) -> None:
 
 @EACH
 @given(fraction=st.floats(0, 1, exclude_max=True))
-def test_a_image_cut_off_anywhere_is_a_fault(name: str, fraction: float) -> None:
+def test_an_image_cut_off_anywhere_is_a_fault(name: str, fraction: float) -> None:
     data = SAMPLES[name].data
     assert "expected" in (fault_of_image(data[: int(fraction * len(data))]) or "")
 
 
 @EACH
-def test_a_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> None:
+def test_an_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> None:
     data = SAMPLES[name].data
     for cut in (*range(200), *range(len(data) - 200, len(data))):
         assert fault_of_image(data[:cut]) is not None
@@ -101,12 +101,12 @@ def test_a_image_cut_off_in_its_first_or_last_bytes_is_a_fault(name: str) -> Non
 
 @EACH
 @pytest.mark.parametrize("junk", [b"\0" * 5000, b"\xff" * 50, b"\xff\xd9", b"junk", b"\xff\xd8\xff\xe0"])
-def test_what_follows_the_end_of_a_image_is_no_fault(name: str, junk: bytes) -> None:
+def test_what_follows_the_end_of_an_image_is_no_fault(name: str, junk: bytes) -> None:
     assert fault_of_image(SAMPLES[name].data + junk) is None
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if not name.startswith("bmp")])
-def test_a_image_whose_second_half_is_zeros_is_a_fault(name: str) -> None:
+def test_an_image_whose_second_half_is_zeros_is_a_fault(name: str) -> None:
     data = SAMPLES[name].data
     half = len(data) // 2
     assert fault_of_image(data[:half] + bytes(len(data) - half)) is not None
@@ -194,7 +194,7 @@ def test_any_changed_byte_of_a_png_is_a_fault(place: int, change: int) -> None:
 
 
 @given(name=st.sampled_from(sorted(SAMPLES)), data=st.data())
-def test_any_changed_bytes_are_a_image_or_a_fault_and_never_a_crash(name: str, data: st.DataObject) -> None:
+def test_any_changed_bytes_are_an_image_or_a_fault_and_never_a_crash(name: str, data: st.DataObject) -> None:
     changed = bytearray(SAMPLES[name].data)
     for place in data.draw(st.lists(st.integers(0, 800), max_size=5)):
         changed[min(place, len(changed) - 1)] = data.draw(st.integers(0, 255))
@@ -241,7 +241,7 @@ def resized_png(width: int, height: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [(100_000, 100_000), (1 << 30, 1), (20_000, 20_000), (1, 1 << 20)])
-def test_a_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
+def test_an_image_that_claims_an_impossible_size_has_no_pixels(size: tuple[int, int]) -> None:
     assert decoded(resized_png(*size)) is None
     with pytest.raises(ArchiveError, match="do not decode as a picture"):
         pixels_from_file(resized_png(*size))

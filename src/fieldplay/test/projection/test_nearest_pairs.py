@@ -9,7 +9,7 @@ def pairs() -> NearestPairs[str, str]:
     return NearestPairs(100 * MS)
 
 
-def test_a_image_waits_until_no_scan_can_be_nearer() -> None:
+def test_an_image_waits_until_no_scan_can_be_nearer() -> None:
     waiting = pairs()
     waiting.add_scan(0, "before")
     waiting.add_image(40 * MS, "picture")
@@ -28,7 +28,7 @@ def test_a_scan_before_may_be_the_nearest() -> None:
     assert waiting.first() == ImageAndScan("picture", "near")
 
 
-def test_a_image_without_a_scan_near_it_has_none() -> None:
+def test_an_image_without_a_scan_near_it_has_none() -> None:
     waiting = pairs()
     waiting.add_scan(0, "old")
     waiting.add_scan(400 * MS, "late")
@@ -36,7 +36,7 @@ def test_a_image_without_a_scan_near_it_has_none() -> None:
     assert waiting.first() == ImageAndScan("picture", None)
 
 
-def test_a_image_is_not_held_for_scans_that_do_not_come() -> None:
+def test_an_image_is_not_held_for_scans_that_do_not_come() -> None:
     waiting = pairs()
     waiting.add_scan(0, "last")
     waiting.add_image(10 * MS, "picture")

@@ -187,7 +187,7 @@ def test_a_smaller_image_shows_the_same_at_the_same_share_of_its_sides() -> None
     np.testing.assert_array_equal(large.is_visible, small.is_visible)
 
 
-def test_a_image_of_another_shape_has_no_camera() -> None:
+def test_an_image_of_another_shape_has_no_camera() -> None:
     assert camera_of_size(main_cam(), 1920, 1200) is None
     assert camera_of_size(main_cam(), 511, 398) is None
 

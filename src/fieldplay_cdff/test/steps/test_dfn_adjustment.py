@@ -144,7 +144,7 @@ def test_guessed_poses_are_first_t_k_and_lead_to_the_same() -> None:
         adjusted("CeresAdjustment", pixels, guess=poses[:2])
 
 
-def test_a_pixel_that_leads_to_two_of_a_image_is_no_track() -> None:
+def test_a_pixel_that_leads_to_two_of_an_image_is_no_track() -> None:
     one, other = np.array([[1.0, 1], [2, 2]]), np.array([[5.0, 5], [6, 6]])
     third = other + np.array([[10], [11]])
     maps = [

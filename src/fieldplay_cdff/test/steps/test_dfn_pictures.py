@@ -62,7 +62,7 @@ def test_depths_are_the_mean_about_them_with_a_mirrored_rim() -> None:
         smoothed(np.zeros((3, 3), np.uint8), "mono8")
 
 
-def test_half_a_image_keeps_its_principal_point_where_it_is() -> None:
+def test_half_an_image_keeps_its_principal_point_where_it_is() -> None:
     frame = Frame(image=np.arange(1032 * 772, dtype=np.float32).reshape(772, 1032), encoding="32FC1", camera=CAMERA)
     small: Frame = step_of("ImageDegradation", "ImageDegradation")().process(originalImage=frame)["degradedImage"]
     assert small.image.shape == (386, 516)
@@ -121,7 +121,7 @@ def test_depths_become_the_means_of_their_groups() -> None:
     assert not nothing.any()
 
 
-def test_normals_of_a_image_of_points_look_at_the_camera() -> None:
+def test_normals_of_an_image_of_points_look_at_the_camera() -> None:
     rows, columns = np.mgrid[:5, :6].astype(float)
     points = np.stack([columns * 0.1, rows * 0.1, 2 + columns * 0.1], axis=-1)
     points[4, 5] = np.nan

@@ -48,7 +48,7 @@ def test_pixels_come_from_where_the_lens_put_them() -> None:
         assert (columns[v, u], rows[v, u]) == pytest.approx((x, y), rel=1e-6)
 
 
-def test_a_image_is_undistorted_by_its_own_camera_or_by_the_settings() -> None:
+def test_an_image_is_undistorted_by_its_own_camera_or_by_the_settings() -> None:
     own = undistorted(ramp())
     assert own.image[700, 100] == pytest.approx(116.117612166, abs=1e-4 * 255)
     assert own.camera is not None
@@ -66,7 +66,7 @@ def test_a_image_is_undistorted_by_its_own_camera_or_by_the_settings() -> None:
         undistorted(ramp(), Distortion={"UseK4ToK6": True})
 
 
-def test_a_image_is_turned_and_resized(tmp_path: Path) -> None:
+def test_an_image_is_turned_and_resized(tmp_path: Path) -> None:
     turn = rotation_from_vector([0, 0.1, 0])
     matrix = {f"Element_{row}_{column}": float(turn[row, column]) for row in range(3) for column in range(3)}
     name = "ImageUndistortionRectification"
@@ -108,7 +108,7 @@ def rectified_alone(frame: Frame, **given: Any) -> Frame:
     return found
 
 
-def test_a_image_is_rectified_by_its_own_camera() -> None:
+def test_an_image_is_rectified_by_its_own_camera() -> None:
     assert np.array_equal(rectified_alone(ramp()).image, undistorted(ramp()).image)
     half = rectified_alone(ramp(), xratio=2, yratio=2).camera
     assert half is not None

@@ -47,7 +47,7 @@ def middle_of(mask: NDArray[np.bool_]) -> Array:
     return np.array([columns.mean(), rows.mean()])
 
 
-def test_a_image_has_the_cameras_full_size_whatever_it_is_shrunk_by(scene: Scene) -> None:
+def test_an_image_has_the_cameras_full_size_whatever_it_is_shrunk_by(scene: Scene) -> None:
     odd = camera_from_numbers(101, 67, (80.0, 80.0, 50.0, 33.0), CAMERA.distortion)
     for shrink in (1, 3, 4):
         picture = render(scene, odd, camera_at(scene, 0, 0, above_m=1.5), shrink=shrink)
@@ -68,7 +68,7 @@ def test_a_thing_is_shown_where_it_is_projected_to(scene: Scene, shrink: int) ->
     np.testing.assert_allclose(shown, seen_from(PINHOLE, pose, outline[None])[0], atol=0.5)
 
 
-def test_shrinking_blurs_a_image_but_does_not_move_it(scene: Scene) -> None:
+def test_shrinking_blurs_an_image_but_does_not_move_it(scene: Scene) -> None:
     pose = camera_at(scene, 0, 0, above_m=1.2, down=0.5)
     sharp, coarse = (render(scene, CAMERA, pose, shrink=shrink)[..., 1].astype(np.float32) for shrink in (1, 4))
     window = cv2.createHanningWindow((640, 360), cv2.CV_32F)

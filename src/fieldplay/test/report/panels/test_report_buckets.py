@@ -44,7 +44,7 @@ def test_months_without_rows_cost_no_buckets() -> None:
     assert np.ptp(buckets.span_ns, axis=1).max() < SECOND
 
 
-def test_buckets_are_as_wide_as_a_image_of_all_pieces_asks_for() -> None:
+def test_buckets_are_as_wide_as_an_image_of_all_pieces_asks_for() -> None:
     buckets = Buckets(1)
     stamp_ns = np.concatenate([np.arange(20) * SECOND, 100 * DAY + np.arange(20) * SECOND])
     buckets.add(stamp_ns, np.ones((40, 1)))

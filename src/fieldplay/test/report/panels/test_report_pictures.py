@@ -94,7 +94,7 @@ def test_depths_are_coloured_from_near_to_far_and_black_where_there_is_none() ->
         (make(IMAGE, height=2**31, width=2**31, encoding="mono8", step=9), "expected 2147483648 x"),
     ],
 )  # fmt: skip
-def test_a_image_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
+def test_an_image_that_cannot_be_shown_says_why(message: Any, fault: str) -> None:
     with pytest.raises(ArchiveError, match=fault):
         pixels_from_image(message)
 

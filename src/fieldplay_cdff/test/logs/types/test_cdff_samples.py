@@ -356,7 +356,7 @@ def test_the_depth_of_rocks_images_follows_from_the_size_of_a_row() -> None:
     [{"rows": 0}, {"rows": -1}, {"cols": 1 << 20}, {"rowSize": 2}, {"channels": 9}, {"depth": "depth_7U"},
      {"data": "x"}, {"data": [1]}, {"data": [1000] * 24}, {"data": None}, {"rows": "4"}, {"data": [[1, 2], [3]]}],
 )  # fmt: skip
-def test_a_image_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
+def test_an_image_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
         pictures.image_of_frame(tiny.frame(tiny.START_US, **fault))
 
