@@ -80,7 +80,7 @@ def by_split(path: Path) -> list[tuple[float, list[float]]]:
 
 
 def compare_parsing(count: int) -> None:
-    marked = spec_of_dataset("acfr").tables["laser_horizontal"].marked
+    marked = spec_of_dataset("acfr").tables["laser_horizontal"].tagged_lines
     assert marked is not None
     with scratch() as folder:
         for beams in (180, 721):

@@ -244,7 +244,7 @@ def _tables_of(archive: Archive, key: str, places: Sequence[tuple[Files, str, Ro
         except (ArchiveError, OSError) as error:
             archive.defects(Defect(file=name, kind="unreadable_table", message=str(error)))
             continue
-        if table.open_row is not None and archive.spec.tables[key].marked is not None:
+        if table.open_row is not None and archive.spec.tables[key].tagged_lines is not None:
             cut = "the file ends without a line end: its last number may be cut"
             archive.notes.append(f"warning: {name}:{table.open_row}: {cut}")
         if tables and _columns_of(table) != _columns_of(tables[0]):
@@ -284,12 +284,12 @@ def matching_files(archive: Archive, files: Files, key: str, wanted: TableFiles 
 def note_leftovers(archive: Archive, files: Files, *, read: Sequence[str] = ()) -> None:
     """Say which files are left aside, and why; `read` are those that the reader uses beside tables and rows."""
     spec = archive.spec
-    for pattern, why in spec.leftovers.items():
+    for pattern, why in spec.ignored_files.items():
         for name in files.matching(pattern):
             archive.notes.append(f"{name}: {why}")
     patterns = [(table.files, table.folder) for table in spec.tables.values()]
     patterns += [(rows.files, rows.folder) for rows in spec.rows.values()]
-    patterns += [(pattern, "") for pattern in spec.leftovers]
+    patterns += [(pattern, "") for pattern in spec.ignored_files]
     known = {*read, *(name for pattern, folder in patterns for name in files.matching(pattern, folder))}
     others = [name for name in files.names if name not in known]
     if others:

@@ -1,7 +1,8 @@
 """What a dataset is, as its YAML says: the shape that every description has, and how one is read."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,24 @@ ONE_OF = re.compile(r"\(([^()|]*)(?:\|[^()]*)?\)")
 LARGEST_WHOLE = 10**300  # of whole numbers that are taken for others
 ANYTHING = re.compile(r"(?:\.|\\[dwDWS])[*+]")
 T = TypeVar("T", bound="DataclassInstance")
+# Entries of descriptions by the names that they had before; they are read for one release.
+RENAMED = {
+    "blanks": "whitespace_delimited",
+    "called": "display_name",
+    "extract": "value_regex",
+    "leftovers": "ignored_files",
+    "map_of_fixes": "gnss_map_frame",
+    "marked": "tagged_lines",
+    "tf_instead": "tf_fallback",
+    "turning": "rotating_scanner",
+}
+MOVED = {  # what `reader` and `package` name
+    "fieldplay_archive.readers.sherpatt": "fieldplay_cdff.datasets.sherpatt",
+    "fieldplay_archive.readers": "fieldplay.datasets",
+    "fieldplay_kinematics": "fieldplay_ros",
+    "fieldplay_fusion": "fieldplay_ros",
+    "fieldplay_player": "fieldplay_ros",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,35 +80,35 @@ class Turning:
 class TableFiles:
     """The files of one table, by a regular expression of their name, and how it may be laid out, as TableSpec says.
 
-    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell. `called` is what a
-    message calls them, if not as the expressions do. `units` gives, for columns whose header may tell another unit, the
-    one expected, or the parameter that says it.
+    `folder` is one of a folder that they lie in, at any depth, where the name alone does not tell. `display_name` is
+    what messages call them, if not as the expressions do. `units` gives, for columns whose header may tell another
+    unit, the one expected, or the parameter that says it.
     """
 
     files: str
     folder: str = ""
-    called: str = ""
+    display_name: str = ""
     layouts: tuple[tuple[str, ...], ...] = ()
     nmea: bool = False  # no table but a log of NMEA sentences, which its reader knows
-    marked: MarkedLines | None = None  # no table but a log of marked lines
-    turning: Turning | None = None  # of a scanner whose bearings are a row each
+    tagged_lines: MarkedLines | None = None  # no table but a log of marked lines
+    rotating_scanner: Turning | None = None  # of a scanner whose bearings are a row each
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, float]] = field(
         default_factory=dict
     )  # rows beyond are none; unless most are, see table_defects
     optional: bool = False
-    blanks: bool = False
-    extract: Mapping[str, str] = field(default_factory=dict)
+    whitespace_delimited: bool = False
+    value_regex: Mapping[str, str] = field(default_factory=dict)
     repeated_times: bool = False
     units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require_patterns(files=[self.files], folder=[self.folder], extract=self.extract.values())
+        _require_patterns(files=[self.files], folder=[self.folder], value_regex=self.value_regex.values())
         _require_patterns(header=[pattern for patterns in self.header.values() for pattern in patterns])
-        if bool(self.layouts) + self.nmea + (self.marked is not None) != 1:
-            raise ValueError("expected one of layouts, nmea: true and marked")
-        layouts = [self.marked.columns] if self.marked else self.layouts
+        if bool(self.layouts) + self.nmea + (self.tagged_lines is not None) != 1:
+            raise ValueError("expected one of layouts, nmea: true and tagged_lines")
+        layouts = [self.tagged_lines.columns] if self.tagged_lines else self.layouts
         for what, columns in (("ranges", self.ranges), ("limits", self.limits)):
             for name in columns:
                 if not all(name in layout for layout in layouts):
@@ -98,18 +117,18 @@ class TableFiles:
     @property
     def shown(self) -> str:
         """Folder and name for a message."""
-        return self.called or name_from_patterns(self.files, self.folder)
+        return self.display_name or name_from_patterns(self.files, self.folder)
 
     def rows_spec(self, units: Mapping[str, ExpectedUnit] | None = None) -> RowsSpec:
         """What is known of the rows, with the units of columns as the parameters have them."""
-        if self.marked is not None:
-            return MarkedSpec(marked=self.marked, ranges=self.ranges, repeated_times=self.repeated_times)
+        if self.tagged_lines is not None:
+            return MarkedSpec(marked=self.tagged_lines, ranges=self.ranges, repeated_times=self.repeated_times)
         return TableSpec(
             layouts=self.layouts,
             header=self.header,
             ranges=self.ranges,
-            blanks=self.blanks,
-            extract=self.extract,
+            blanks=self.whitespace_delimited,
+            extract=self.value_regex,
             repeated_times=self.repeated_times,
             units=units or {},
         )
@@ -121,7 +140,7 @@ class RowFiles:
 
     files: str
     folder: str = ""
-    called: str = ""
+    display_name: str = ""
     optional: bool = False
 
     def __post_init__(self) -> None:
@@ -130,7 +149,7 @@ class RowFiles:
     @property
     def shown(self) -> str:
         """Folder and name for a message."""
-        return self.called or name_from_patterns(self.files, self.folder)
+        return self.display_name or name_from_patterns(self.files, self.folder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,13 +269,13 @@ class DatasetSpec:
     extrinsics: tuple[Extrinsic, ...] = ()
     tree: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     projections: tuple[Extrinsic, ...] = ()  # sensors in cameras by rows of their own, beside the tree
-    leftovers: Mapping[str, str] = field(default_factory=dict)
+    ignored_files: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedSpec, ...] = ()
     pose_checks: tuple[PoseCheck, ...] = ()
     robot: str = ""  # the file in urdf/
     joins_zips: bool = False  # a folder of its zips as downloaded is one archive
     truth: str = ""  # the stream of poses in the map, which tells where the odometry starts
-    map_of_fixes: MapOfFixes | None = None  # where the archive has no such stream
+    gnss_map_frame: MapOfFixes | None = None  # where the archive has no such stream
     truth_max_std_m: float = 0.0  # poses of the truth that claim less than this are not judged by; 0 believes all
     fusion: Mapping[str, str] = field(default_factory=dict)  # topics by the ports of pipelines that they feed
     sensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # topics, by what methods of SLAM call them
@@ -264,11 +283,11 @@ class DatasetSpec:
     skip_gaps_s: float = (
         0.0  # who plays passes over longer stretches without a message, unless told otherwise; 0 is never
     )
-    tf_instead: tuple[str, ...] = ()  # switches of tf of what places a frame where no odometry can be computed
+    tf_fallback: tuple[str, ...] = ()  # switches of tf of what places a frame where no odometry can be computed
     tf_off: tuple[str, ...] = ()  # switches of tf that are off unless asked for, as odom_tf; all others are on
 
     def __post_init__(self) -> None:
-        _require_patterns(detect=self.detect, leftovers=self.leftovers)
+        _require_patterns(detect=self.detect, ignored_files=self.ignored_files)
 
 
 def _require_patterns(**patterns: Iterable[str]) -> None:
@@ -304,6 +323,7 @@ def build(kind: type[T], data: Any, where: str) -> T:
     if not isinstance(data, Mapping):
         raise ArchiveError(f"{where}: expected a mapping, got {_shown(data)}")
     known = {item.name: item for item in fields(kind)}
+    data = _with_new_names(data, known, where)
     for name in data:
         if name not in known:
             raise ArchiveError(f"{where}.{name}: there is no such entry; expected one of {', '.join(sorted(known))}")
@@ -318,6 +338,24 @@ def build(kind: type[T], data: Any, where: str) -> T:
         return kind(**values)
     except ValueError as error:
         raise ArchiveError(f"{where}: {error}") from None
+
+
+def _with_new_names(data: Mapping[Any, Any], known: Collection[str], where: str) -> dict[Any, Any]:
+    """The entries by their names of today, and modules where they are now, each with a warning."""
+    renamed: dict[Any, Any] = {}
+    for name, value in data.items():
+        new = RENAMED.get(name, "") if name not in known else ""
+        if new in known and new not in data:
+            warnings.warn(f"{where}.{name}: is called '{new}' now", FutureWarning, stacklevel=2)
+            name = new
+        if name in ("reader", "package") and isinstance(value, str):
+            old = next((old for old in MOVED if value == old or value.startswith(f"{old}.")), "")
+            if old:
+                moved = MOVED[old] + value.removeprefix(old)
+                warnings.warn(f"{where}.{name}: '{value}' is '{moved}' now", FutureWarning, stacklevel=2)
+                value = moved
+        renamed[name] = value
+    return renamed
 
 
 @cache

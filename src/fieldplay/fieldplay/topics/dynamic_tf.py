@@ -62,7 +62,7 @@ def streams_on_tf(archive: Archive, selection: Selection, placed: set[str]) -> l
     if sends_odom_tf(spec, selection):
         placed |= {d.child_frames[0] for d in spec.derived if d.odom_tf and set(d.streams) <= set(archive.streams)}
     found = []
-    instead = spec.tf_instead if computes_odometry(archive) else ()
+    instead = spec.tf_fallback if computes_odometry(archive) else ()
     for stream in spec.streams:
         is_on = bool(stream.tf) and given.get(stream.tf, True) and stream.tf not in instead
         if is_on and stream.id in archive.streams and stream.child_frame not in placed:

@@ -79,7 +79,7 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
     truth = next((stream for stream in spec.streams if stream.id == spec.truth and stream.id in archive.streams), None)
     odometry = [derived for derived in spec.derived if derived.odom_tf]
     able = _computed_odometry(archive)
-    if spec.map_of_fixes is not None:
+    if spec.gnss_map_frame is not None:
         return _map_edges_of_fixes(archive, first_ns)
     if truth is None:
         return []
@@ -93,7 +93,7 @@ def map_edges(archive: Archive, first_ns: int) -> list[Edge]:
 
 def why_no_map(archive: Archive, first_ns: int) -> str:
     """A line where there is odometry from first_ns on, but the fixes cannot place it, or what else; else none."""
-    odometry, told = _odometry_in_map(archive), archive.spec.map_of_fixes
+    odometry, told = _odometry_in_map(archive), archive.spec.gnss_map_frame
     if odometry is None or told is None:
         return ""
     found = _map_edge_of_fixes(archive, odometry, first_ns)
@@ -106,7 +106,7 @@ def why_no_map(archive: Archive, first_ns: int) -> str:
 
 def _map_edges_of_fixes(archive: Archive, first_ns: int) -> list[Edge]:
     """Make map -> odom by the fixes of the antenna, and map -> the frame of its other positions, if any."""
-    odometry, told = _odometry_in_map(archive), archive.spec.map_of_fixes
+    odometry, told = _odometry_in_map(archive), archive.spec.gnss_map_frame
     if odometry is None or told is None:
         return []
     found = _map_edge_of_fixes(archive, odometry, first_ns)
@@ -117,7 +117,7 @@ def _map_edges_of_fixes(archive: Archive, first_ns: int) -> list[Edge]:
 def _odometry_in_map(archive: Archive) -> Odometry | None:
     """The computed odometry, else the archive's own that places the base instead; None where there is neither."""
     able, spec = _computed_odometry(archive), archive.spec
-    own = [stream for stream in spec.streams if stream.tf in spec.tf_instead and stream.id in archive.streams]
+    own = [stream for stream in spec.streams if stream.tf in spec.tf_fallback and stream.id in archive.streams]
     found: list[Odometry] = [*able, *own]
     return found[0] if found else None
 
@@ -129,7 +129,7 @@ def _computed_odometry(archive: Archive) -> list[DerivedSpec]:
 
 def _map_edge_of_fixes(archive: Archive, odometry: Odometry, first_ns: int) -> Edge | str:
     """By the fixes of the antenna; or why there is none. An odometry of the archive is anchored where it starts."""
-    told = archive.spec.map_of_fixes
+    told = archive.spec.gnss_map_frame
     if told is None:
         return "the dataset has no map of fixes"
     antenna = next(stream.frame for stream in archive.spec.streams if stream.id == told.stream)

@@ -42,7 +42,7 @@ SPEC = DatasetSpec(
         ),
         "spare": TableFiles(files=r"spare\.csv", layouts=(("time", "y"),), optional=True),
     },
-    leftovers={r".*\.mp4": "not played"},
+    ignored_files={r".*\.mp4": "not played"},
     parameters={
         "sign": DatasetParameter(default=1, help="", choices=(1, -1)),
         "std": DatasetParameter(default=0.05, help=""),

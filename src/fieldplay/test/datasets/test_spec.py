@@ -1,3 +1,4 @@
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_a_description_is_read_with_its_defaults(tmp_path: Path) -> None:
         ({"tables": {"imu": {"files": "[", "layouts": []}}}, r"\.imu: files: expected a regular expression, got '\['"),
         ({"detect": ["a{99999999999999}"]}, r"detect: expected a regular expression, got 'a\{9+\}': the repetition"),
         ({"truth_max_std_m": 10**400}, r"rover\.yaml\.truth_max_std_m: expected float, got int 10000"),
-        ({"leftovers": {"a(": ""}}, r"rover\.yaml: leftovers: expected a regular expression, got 'a\('"),
+        ({"ignored_files": {"a(": ""}}, r"rover\.yaml: ignored_files: expected a regular expression, got 'a\('"),
         ({"rows": {"cam": {"files": "*"}}}, r"rows\.cam: files: expected a regular expression, got '\*'"),
         (
             {"tables": {"imu": {"files": "a", "layouts": [["time", "x"], ["time"]], "ranges": {"x": [0, 1]}}}},
@@ -69,6 +70,26 @@ def test_what_is_wrong_in_a_description_is_said_with_its_place(
 ) -> None:
     with pytest.raises(ArchiveError, match=message):
         spec_from_file(written(tmp_path, **changes))
+
+
+def test_old_names_of_entries_are_read_with_a_warning_that_has_the_new_one(tmp_path: Path) -> None:
+    table = {"files": r"imu.*\.csv", "layouts": [["time", "x"]], "blanks": True, "called": "the IMU's log"}
+    path = written(tmp_path, tables={"imu": table}, reader="fieldplay_archive.readers.ameds")
+    with pytest.warns(FutureWarning) as warned:
+        spec = spec_from_file(path)
+    assert spec.reader == "fieldplay.datasets.ameds"
+    assert (spec.tables["imu"].whitespace_delimited, spec.tables["imu"].display_name) == (True, "the IMU's log")
+    messages = [str(warning.message) for warning in warned]
+    assert f"{path}.tables.imu.called: is called 'display_name' now" in messages
+    assert f"{path}.reader: 'fieldplay_archive.readers.ameds' is 'fieldplay.datasets.ameds' now" in messages
+    assert len(messages) == 3
+
+
+@pytest.mark.parametrize("shipped", dataset_files().values(), ids=lambda path: path.stem)
+def test_shipped_descriptions_have_the_names_of_today(shipped: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert build(DatasetSpec, yaml.safe_load(shipped.read_text("utf-8")), shipped.name).name == shipped.stem
 
 
 @pytest.mark.parametrize("data", [b"name: [", b"\xff\xfe\x00", b"- a list\n", b""])

@@ -207,9 +207,9 @@ def with_wanted_units(archive: Archive) -> None:
         return
     tables = dict(archive.spec.tables)
     for key in LASERS:
-        marked = tables[key].marked
-        if marked is not None:
-            tables[key] = replace(tables[key], marked=replace(marked, choices={}))
+        tagged_lines = tables[key].tagged_lines
+        if tagged_lines is not None:
+            tables[key] = replace(tables[key], tagged_lines=replace(tagged_lines, choices={}))
     archive.spec = replace(archive.spec, tables=tables)
 
 

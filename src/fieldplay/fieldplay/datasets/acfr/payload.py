@@ -115,7 +115,7 @@ def pair_joints(pair: SensorPair, rows: TableRows, group: NDArray[np.int64]) -> 
 
 def open_payload(archive: Archive, tables: Mapping[str, Tables]) -> dict[str, Stream]:
     """The streams of PayloadData*.txt that have lines in it; it is there where the vehicle drives."""
-    marked = archive.spec.tables[PAYLOAD].marked
+    marked = archive.spec.tables[PAYLOAD].tagged_lines
     if PAYLOAD not in tables or marked is None:
         return {}
     table, payload = tables[PAYLOAD], Payload(types=tuple(marked.types), parameters=archive.parameters)

@@ -168,5 +168,5 @@ def rows_of_revolution(table: Table, turn: Revolution) -> TableRows:
 
 def sweep_watcher(archive: Archive, key: str, file: str) -> RevolutionFinder | None:
     """What finds the revolutions in a file of a kind, if the description says that it has some."""
-    turning = archive.spec.tables[key].turning
+    turning = archive.spec.tables[key].rotating_scanner
     return None if turning is None else RevolutionFinder(turning, file, archive.defects)
