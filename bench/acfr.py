@@ -16,8 +16,7 @@ from convert import best, scratch
 from fieldplay.datasets.registry import spec_of_dataset
 from fieldplay.io.row_cache import ParsedRows
 from fieldplay.io.table import BLOCK_SIZE
-from fieldplay.io.tagged_lines import MarkedLines
-from fieldplay.io.tagged_rows import rows_from_lines
+from fieldplay.io.tagged_lines import MarkedLines, rows_from_lines
 
 START_S = 1224050945
 LASERS = ("LaserHorizontal", "LaserVertical", "LaserPort", "LaserStarboard")

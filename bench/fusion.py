@@ -25,8 +25,8 @@ from fieldplay_cdff.pipeline import Configuration, pipelines
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.graph import graph_of
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_samples.world.surfaces import GroundWithBox
-from fieldplay_samples.writers.sherpatt.box import truth_of
+from fieldplay_samples.world.terrain import GroundWithBox
+from fieldplay_samples.writers.sherpatt.scenario import truth_of
 
 NAME = "Reconstruction3D"
 FAR_OFF_M, FAR_OFF_SHARE = 0.05, 0.05

@@ -15,12 +15,11 @@ from rosbags.typesys import Stores, get_typestore
 
 from campaigns.frame import Found, Inputs, WrongError
 from campaigns.mutations import BYTES, changed
-from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.open_bag import open_bag
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import Defect
-from fieldplay.streams.message_block import merged, messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, merged, messages_of_channel
 
 START_NS, COUNT, STEP_NS = 1_700_000_000_000_000_000, 24, 10**7
 FLOAT, TOPICS = "std_msgs/msg/Float64", ("/a", "/b")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from campaigns.stage import Command, Stage
-from fieldplay_cdff.logs.index import cache
+from fieldplay_cdff.logs.index import file_index
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.stereo_bags import (
@@ -53,7 +53,7 @@ def _nothing(root: Path) -> None:
 
 
 def _keep_small_indexes() -> None:
-    cache.SMALLEST = 0
+    file_index.SMALLEST = 0
 
 
 def _convert(stage: Stage) -> list[str]:

@@ -24,12 +24,11 @@ sys.path.append(str(Path(__file__).parents[1] / "test"))  # small archives, whic
 
 from campaigns.frame import say
 from fieldplay.bags import mcap_records as records
-from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.compression import LZ4
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import STEERING
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay_testing.tiny_sherpatt import write_archive
 
 zstd: Any = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")

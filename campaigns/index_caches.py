@@ -15,8 +15,7 @@ from campaigns.frame import Found, Inputs, WrongError
 from campaigns.message_pack_logs import NUMBERS, plain_log
 from campaigns.mutations import INTEGERS, changed
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.index.cache import SMALLEST, index_place, kept_index
-from fieldplay_cdff.logs.index.file_index import FileIndex
+from fieldplay_cdff.logs.index.file_index import SMALLEST, FileIndex, index_place, kept_index
 from fieldplay_cdff.logs.log import open_log
 
 MEMORY = Path("/dev/shm")

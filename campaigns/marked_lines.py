@@ -14,8 +14,7 @@ from campaigns.tables import PLAUSIBLE_NS, START_S, ns_of_text
 from fieldplay.core.errors import Defect, UserError
 from fieldplay.io.row_cache import TableRows
 from fieldplay.io.table import Table
-from fieldplay.io.tagged_lines import MarkedLines
-from fieldplay.io.tagged_rows import MarkedSpec
+from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec
 
 SIGNS = re.compile(r" *, *| +")
 LONG = 24  # characters, of which some may be digits finer than nanoseconds: halves are rounded either way

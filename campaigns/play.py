@@ -14,11 +14,10 @@ from typing import Any
 from campaigns.frame import Found, Inputs
 from campaigns.play_head import Message, Rules, S, UnclearError
 from campaigns.play_model import Model, Moment, standing_at
-from fieldplay.player.message_source import Data, DueMessage
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.play_plan import PlayPlan
 from fieldplay.player.playback import Playback
-from fieldplay.player.read_ahead import ReadState
+from fieldplay.player.player_state import PlayPlan
+from fieldplay.player.read_ahead import Data, DueMessage, ReadState
 
 MS = 1_000_000
 MOST_EVENTS = 3000  # a loop of microseconds has no end

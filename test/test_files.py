@@ -11,8 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io import seekable_zip as inflating
 from fieldplay.io import seekable_zip as zipped
 from fieldplay.io.containers import ListedFiles, is_packed, open_files
-from fieldplay.io.seekable_zip import InflateError, SeekableDeflate
-from fieldplay.io.zip_directory import leaves_archive
+from fieldplay.io.seekable_zip import InflateError, SeekableDeflate, leaves_archive
 from fieldplay_cdff.logs.log_files import InflatedFile
 
 

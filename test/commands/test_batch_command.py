@@ -22,25 +22,23 @@ import pytest
 from distributed import Client, LocalCluster
 from distributed.scheduler import KilledWorker
 
-from fieldplay.benchmark.batch import cluster
-from fieldplay.benchmark.batch.cluster import (
-    Place,
-    connected,
-    ended,
-    outcomes,
-    require_version,
-)
+from fieldplay.benchmark.batch import jobs as cluster
 from fieldplay.benchmark.batch.jobs import (
     Job,
+    Place,
+    connected,
     digest_of,
+    ended,
     jobs_of,
+    outcomes,
+    require_version,
     run_job,
     steps_of,
 )
 from fieldplay.cli import batch as command
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
-from fieldplay.core.version import own_version
+from fieldplay.core.resources import own_version
 
 STEPS = ("check", "convert", "evaluate", "report")
 ALL = ("info", *STEPS)

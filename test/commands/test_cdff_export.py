@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from fieldplay.export import table_file
-from fieldplay_cdff.tools import log_tables
+from fieldplay_cdff.tools import sample_text
 from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 JOINTS = [
@@ -110,7 +110,7 @@ def test_parquet_holds_the_same_table_with_types(run: Run, log: Path, tmp_path: 
 def test_fields_that_appear_later_get_columns_beside_their_neighbours(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 2)
+    monkeypatch.setattr(sample_text, "BLOCK_ROWS", 2)
     samples: list[dict[str, Any]] = [
         {"r": [1.0], "n": 1},
         {"r": [1.0], "n": 2},
@@ -133,7 +133,7 @@ def test_fields_that_appear_later_get_columns_beside_their_neighbours(
 def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 1)
+    monkeypatch.setattr(sample_text, "BLOCK_ROWS", 1)
     values = {
         "unsigned": [2**64 - 1, 2**63],
         "signed": [-(2**63), 2**63 - 1],
@@ -154,7 +154,7 @@ def test_large_whole_numbers_stay_exact_whatever_they_are_mixed_with(
 def test_blocks_make_one_table_in_the_order_of_the_log(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    monkeypatch.setattr(log_tables, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(sample_text, "BLOCK_ROWS", 7)
     monkeypatch.setattr(table_file, "GROUP_ROWS", 20)
     log = write_log(tmp_path / "a.msg", {"/a.pose": states(100)})
     out = tmp_path / f"out.{form}"
@@ -233,7 +233,7 @@ def test_what_cannot_be_written_ends_with_1(
         def sink_parquet(self, *_: object, **__: object) -> None:
             raise OSError("no space left on device")
 
-    monkeypatch.setattr("fieldplay.export.writers.register_io_source", lambda *_, **__: Broken())
+    monkeypatch.setattr("fieldplay.export.table_file.register_io_source", lambda *_, **__: Broken())
     code, _, err = run("export", log, "/a.pose", tmp_path / "out.parquet")
     assert (code, "cannot write the table: no space left on device" in err) == (1, True)
     assert [path.name for path in tmp_path.iterdir()] == ["a.msg"]

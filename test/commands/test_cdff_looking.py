@@ -9,7 +9,7 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from fieldplay_cdff.logs.index import cache as index_cache
+from fieldplay_cdff.logs.index import file_index as index_cache
 from fieldplay_testing.cdff_by_hand import BEGIN_US, Run, numbered, runner, states, write_log
 
 

@@ -17,10 +17,10 @@ from mcap.reader import make_reader
 
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
-from fieldplay.convert import jobs
+from fieldplay.convert import conversion
+from fieldplay.io.parser_processes import has_threads
 from fieldplay.io.pcd import cloud_from_pcd, pcd_from_cloud
 from fieldplay.io.row_cache import RowCache
-from fieldplay.io.table_worker import has_threads
 from fieldplay.streams.message_block import Messages
 from fieldplay_testing.tiny_sherpatt import write_archive
 from support.sampled import Sampled
@@ -184,7 +184,7 @@ def test_an_interrupt_ends_all_workers_and_leaves_nothing(
     archives: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers: list[int] = []
-    wait = jobs._wait
+    wait = conversion._wait
 
     def interrupted(parts: Any, heard: Any) -> None:
         workers.extend(part.process.pid for part in parts)
@@ -195,7 +195,7 @@ def test_an_interrupt_ends_all_workers_and_leaves_nothing(
         while True:
             signal.pause()
 
-    monkeypatch.setattr(jobs, "_wait", interrupted)
+    monkeypatch.setattr(conversion, "_wait", interrupted)
     monkeypatch.setattr(BagWriter, "write_part", endless)
     assert main(["convert", str(archives["ameds"]), str(tmp_path / "out"), "--jobs", "2"]) == 130
     assert len(workers) == 2
@@ -245,7 +245,7 @@ def test_files_of_workers_move_apart(tmp_path: Path) -> None:
         file.seek(40)
         child = os.fork()
         if not child:
-            jobs._have_own_files()
+            conversion._have_own_files()
             os._exit(0 if file.read(10) == bytes(range(40, 50)) else 1)
         assert os.waitpid(child, 0)[1] == 0
         assert file.read(1) == bytes([40])

@@ -21,8 +21,7 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.pose_topics import TopicTrajectory
 from fieldplay.trajectories.time_offset import found_offset
-from fieldplay.trajectories.trajectory import Trajectory, tum_lines
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 from fieldplay_testing.walks import headings, transforms
 from support.sampled import Sampled
 

@@ -7,7 +7,7 @@ import pytest
 import tifffile
 
 import fieldplay
-from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.core.errors import ArchiveError
@@ -15,8 +15,7 @@ from fieldplay.geometry.extrinsics import Edge
 from fieldplay.geometry.transforms import rotation_from_fixed_xyz, transform_from_rotation
 from fieldplay.messages.cdr_layout import typestore
 from fieldplay.messages.point_clouds import cloud_message
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay_cdff.io.outputs import IMAGE, METADATA, OutTopics
 from fieldplay_cdff.offline.elevation import (
     BANDS,

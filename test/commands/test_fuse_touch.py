@@ -11,7 +11,7 @@ from fieldplay.geometry.transforms import rotation_from_vector, transform_from_r
 from fieldplay_cdff.pipeline import load_pipeline
 from fieldplay_cdff.steps.values import Wrench
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_samples.writers.ida.ground import below_ground_m
+from fieldplay_samples.writers.ida.readings import below_ground_m
 
 TARE = "forceMeshGenerator.GeneralParameters.TareSamples"
 

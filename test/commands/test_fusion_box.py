@@ -11,11 +11,11 @@ import fieldplay
 from fieldplay.cli.main import main
 from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation, vector_from_rotation
 from fieldplay_cdff.offline.elevation import frame_t_camera
-from fieldplay_cdff.offline.ply import ply_bytes
+from fieldplay_cdff.offline.product_files import ply_bytes
 from fieldplay_cdff.steps.values import Cloud
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt.box import truth_of
+from fieldplay_samples.writers.sherpatt.scenario import truth_of
 from fieldplay_testing.solid_scenes import block
 
 PAIRS = 4

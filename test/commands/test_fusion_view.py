@@ -1,7 +1,7 @@
 """The view of RViz for pipelines: that it shows topics which they, or the dataset, send, as their types."""
 
 from fieldplay_cdff.io.outputs import OutTopics
-from fieldplay_cdff.orchestration.plan import plan_file, plan_of_file
+from fieldplay_cdff.orchestration.orchestration import plan_file, plan_of_file
 from fieldplay_cdff.pipeline import Configuration
 from fieldplay_cdff.pipeline.chains import source_of
 from fieldplay_cdff.pipeline.graph import graph_of

@@ -15,7 +15,7 @@ from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.projection.projection import Projected, Wanted, projected
 from fieldplay_samples.robots.interact import base_T_camera, load_interact
-from fieldplay_samples.sensors.camera_rays import camera_from_numbers, pixels_from_points
+from fieldplay_samples.sensors.camera import camera_from_numbers, pixels_from_points
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from support.sampled import Sampled
 

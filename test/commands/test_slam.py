@@ -21,13 +21,8 @@ from fieldplay.benchmark.batch.jobs import (
     steps_of,
 )
 from fieldplay.benchmark.batch.results import write_results
-from fieldplay.benchmark.slam.environments import (
-    environment_of,
-    is_ready,
-    methods_folder,
-    provide,
-)
 from fieldplay.benchmark.slam.methods import filled, load_method, method_files
+from fieldplay.benchmark.slam.run import environment_of, is_ready, methods_folder, provide
 from fieldplay.benchmark.slam.sensors import (
     Known,
     frames_of,
@@ -36,7 +31,7 @@ from fieldplay.benchmark.slam.sensors import (
 )
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UserError
-from fieldplay.core.version import own_version
+from fieldplay.core.resources import own_version
 from fieldplay.recording.archive_data import open_archive_data
 from fieldplay.trajectories.trajectory import Trajectory, tum_lines
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag

@@ -20,8 +20,7 @@ from tf2_msgs.msg import TFMessage
 
 from fieldplay.cli.main import main
 from fieldplay.view import viewer
-from fieldplay.view.live import LiveShow
-from fieldplay.view.receive_queue import LiveMessage, ReceiveQueue
+from fieldplay.view.show import LiveMessage, LiveShow, ReceiveQueue
 from fieldplay_ros.view_listener import listening
 from fieldplay_testing.messages_by_hand import START_NS, make, serialized, stamped, transform, transforms, write_bag
 from support.rerun_recordings import entities_of

@@ -12,7 +12,7 @@ import pytest
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.tiny_acfr import START, TinyAcfr

@@ -17,7 +17,7 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

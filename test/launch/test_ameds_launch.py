@@ -13,7 +13,7 @@ from rosbag2_interfaces import srv
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from fieldplay_testing.tiny_ameds import START, TinyAmeds
 from launch import LaunchDescription
 from support import launched_tests as launched

@@ -19,7 +19,8 @@ from rosbag2_interfaces import srv
 import launch_testing
 import launch_testing.asserts
 import launch_testing.markers
-from fieldplay_testing.nodes.audience import PATIENCE_S, TopicRecorder
+from fieldplay_testing.nodes.node_stage import MEET_PATIENCE_S as PATIENCE_S
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from fieldplay_testing.tiny_ameds import TinyAmeds
 from launch import LaunchDescription
 from launch.actions import ExecuteProcess

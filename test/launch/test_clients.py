@@ -17,8 +17,7 @@ from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation, Slerp
 
-from fieldplay_samples.robots.arm import base_T_end_from_joints
-from fieldplay_samples.robots.interact import load_interact
+from fieldplay_samples.robots.interact import base_T_end_from_joints, load_interact
 from support.sampled import Sampled
 
 Array = NDArray[np.float64]

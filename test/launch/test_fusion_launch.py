@@ -20,7 +20,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.cli.main import main
 from fieldplay_cdff.products.store import ProductStore
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -23,7 +23,7 @@ from std_msgs.msg import Float64
 
 import launch_testing
 import launch_testing.asserts
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

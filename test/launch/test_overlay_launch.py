@@ -16,7 +16,7 @@ import launch_testing
 import launch_testing.asserts
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.projection.projection import Wanted, projected
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -28,12 +28,11 @@ from sensor_msgs.msg import CameraInfo, Image, NavSatFix
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from fieldplay.bags.channels import Channel
+from fieldplay.bags.storage import Channel
 from fieldplay.bags.writer import BagWriter
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (
     START_NS,

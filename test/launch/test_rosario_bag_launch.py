@@ -15,7 +15,7 @@ import launch_testing.asserts
 from fieldplay.convert.conversion import BagOptions, convert
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from support import launched_tests as launched
 from support.bag_messages import messages_of_bag

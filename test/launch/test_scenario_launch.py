@@ -21,11 +21,11 @@ from rosbag2_interfaces.srv import Pause, Resume
 import launch_testing
 import launch_testing.asserts
 from fieldplay.cli.main import main
-from fieldplay_cdff.orchestration.plan import plan_file
+from fieldplay_cdff.orchestration.orchestration import plan_file
 from fieldplay_cdff.products.product import ProductQuery
 from fieldplay_cdff.products.store import ProductStore
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.nodes.audience import TopicRecorder
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fieldplay_testing.nodes.audience import PATIENCE_S
+from fieldplay_testing.nodes.node_stage import MEET_PATIENCE_S as PATIENCE_S
 from launch.actions import ExecuteProcess
 
 TELLS_ITS_PLACE = {"PYTHONFAULTHANDLER": "1"}  # Python, told to abort, says where each of its threads stands

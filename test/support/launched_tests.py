@@ -9,7 +9,8 @@ import numpy as np
 from ament_index_python.packages import get_package_share_directory
 from rosbag2_interfaces import srv
 
-from fieldplay_testing.nodes.audience import PATIENCE_S, TopicRecorder
+from fieldplay_testing.nodes.node_stage import MEET_PATIENCE_S as PATIENCE_S
+from fieldplay_testing.nodes.node_stage import TopicRecorder
 from launch import LaunchDescription
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource

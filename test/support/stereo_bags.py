@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.messages.records import Pixels
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.streams.image_topics import camera_info_rows, image_message
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 
 WIDTH, HEIGHT, FOCAL_PX, BASELINE_M, SHIFT_PX = 192, 144, 200.0, 0.1, 16
 WALL_M = FOCAL_PX * BASELINE_M / SHIFT_PX

@@ -17,7 +17,7 @@ from fieldplay_bringup.describe import (
     live_view,
     refuse_unknown,
 )
-from fieldplay_cdff.orchestration.plan import PlannedPipeline, plan_file, plan_of_file
+from fieldplay_cdff.orchestration.orchestration import PlannedPipeline, plan_file, plan_of_file
 from fieldplay_cdff.pipeline.chains import source_of
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction

@@ -5,13 +5,13 @@ import struct
 
 import pytest
 
-from fieldplay_bringup.demo.live_table import LiveTable, table_lines
 from fieldplay_bringup.demo.received import (
     Heard,
     differences,
     digest,
     stamp_of,
 )
+from fieldplay_bringup.demo.steps import LiveTable, table_lines
 
 ODOMETRY, TRANSFORMS = "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage"
 

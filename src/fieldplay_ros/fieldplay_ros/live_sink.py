@@ -1,5 +1,6 @@
 """Messages go out as live topics, as the bytes that they are."""
 
+import ctypes
 import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -15,26 +17,86 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 
-from fieldplay.bags.channels import Qos
+from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.cdr_layout import CDR_LITTLE_ENDIAN
 from fieldplay.messages.message_batches import full_type
-from fieldplay.player.message_source import LARGE_TYPES, Data
 from fieldplay.player.options import Awaited
 from fieldplay.player.qos_overrides import OfferedQos, Override, offer_of
-from fieldplay.streams.payloads import LARGE_BYTES
+from fieldplay.player.read_ahead import LARGE_TYPES, Data
+from fieldplay.streams.message_block import LARGE_BYTES
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.plain_bag_topics import StoredFeed
-from fieldplay_ros.serialized_publisher import sender_of, sender_of_large
 
+LIBRARY, FUNCTION = "librcl.so", "rcl_publish_serialized_message"
+Send = Callable[[bytes], None]
+SendLarge = Callable[[bytes | memoryview], None]
 TIME = struct.Struct("<iI")
 SIGNALS_S = 0.1
 # So many messages of a topic may a subscriber still ask for: played fast, ten are gone before it can.
 KEPT = 200  # of small ones
 MOST_TIMES = 5.0  # as many as they are offered with, of large ones, by the rate
 CLOCK = "/clock"
+
+
+# Messages handed to the middleware as the bytes that they are, the large ones while other threads go on.
+#
+# rclpy's publish copies the bytes first, and keeps the lock of Python while the middleware copies them again. rcl
+# itself takes them where they lie. For small ones rclpy's is the faster, and does where rcl's library has no such
+# function.
+
+
+class _Allocator(ctypes.Structure):
+    """rcutils_allocator_t: nothing is allocated, as the bytes are Python's."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("allocate", "deallocate", "reallocate", "zero_allocate", "state")]
+
+
+class _Message(ctypes.Structure):
+    """rcl_serialized_message_t."""
+
+    _fields_ = [
+        ("buffer", ctypes.c_void_p),
+        ("length", ctypes.c_size_t),
+        ("capacity", ctypes.c_size_t),
+        ("allocator", _Allocator),
+    ]
+
+
+def sender_of(publisher: Publisher) -> Send:
+    """What sends the bytes of a small message, without rclpy's questions whether it is one and is still there.
+
+    The publisher's handle is to be held meanwhile.
+    """
+    send: Send = getattr(publisher.handle, "publish_raw", publisher.publish)
+    return send
+
+
+def sender_of_large(publisher: Publisher) -> SendLarge:
+    """What sends the bytes of a large message, copied once; called by one thread at a time."""
+
+    def copying(data: bytes | memoryview) -> None:
+        publisher.publish(bytes(data))
+
+    try:
+        function = ctypes.CDLL(LIBRARY)[FUNCTION]
+    except (OSError, AttributeError):
+        return copying
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.POINTER(_Message), ctypes.c_void_p), ctypes.c_int
+    message = _Message()
+    place = ctypes.byref(message)
+
+    def send(data: bytes | memoryview) -> None:
+        message.buffer = np.frombuffer(data, np.uint8).ctypes.data
+        message.length = message.capacity = len(data)
+        with publisher.handle:
+            failed = function(publisher.handle.pointer, place, None) != 0
+        if failed:
+            copying(data)  # which says why where it cannot
+
+    return send
 
 
 class RosPublisherSink:

@@ -2,9 +2,11 @@
 
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -18,6 +20,7 @@ from fieldplay.core.process_exit import DONE, end_with_launch, exit_deadline
 FAILED = 1
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 NOTICE_S = 0.1  # how soon a signal is noticed where nothing else happens
+Made = TypeVar("Made")
 
 
 class NodeProgram:
@@ -74,3 +77,40 @@ def _spin(make_node: Callable[[], Node], received: list[int]) -> int:
 
 def _nothing() -> None:
     """Most nodes have nothing to end before rclpy ends them."""
+
+
+# A node that is spun in a thread, beside what the program itself does.
+
+
+@contextmanager
+def spin_in_thread(
+    name: str, make: Callable[[Node], Made], ending: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Iterator[Made]:
+    """What is made of a node that is spun until this ends; `ending` bounds the end, as core/process_exit.py does.
+
+    The node has a context of its own, which signals do not end.
+    """
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context)
+    node = rclpy.create_node(name, context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    ends = threading.Event()
+
+    def spin() -> None:
+        while not ends.is_set():
+            executor.spin_once(NOTICE_S)
+
+    thread = threading.Thread(target=spin, daemon=True)
+    try:
+        made = make(node)
+        thread.start()
+        yield made
+    finally:
+        ends.set()
+        with ending():
+            if thread.ident is not None:
+                thread.join()
+            executor.shutdown()
+            node.destroy_node()
+            rclpy.try_shutdown(context=context)

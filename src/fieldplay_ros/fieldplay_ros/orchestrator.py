@@ -28,8 +28,9 @@ from fieldplay_cdff.orchestration.orchestration import (
     ManagedPipeline,
     NeededTransition,
     Orchestration,
+    plan_file,
+    plan_of_file,
 )
-from fieldplay_cdff.orchestration.plan import plan_file, plan_of_file
 from fieldplay_cdff.pipeline.chains import source_of, topic_of
 from fieldplay_ros.computation_node import given
 

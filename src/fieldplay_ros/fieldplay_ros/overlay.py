@@ -3,27 +3,144 @@
 Subscribes the pictures, their CameraInfo, scans or clouds, and tf. Each picture gets the scan nearest to it in time.
 """
 
+from array import array
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from rclpy.time import Time
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, LaserScan, PointCloud2
+from std_msgs.msg import Header
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.projection.cameras import CameraModel, camera_of_size, projection_from_points
-from fieldplay.projection.nearest_pairs import NearestPairs
-from fieldplay.projection.overlays import overlay, scale_of_ranges
-from fieldplay_ros import overlay_messages as messages
-from fieldplay_ros.computation_node import careful, given, ns_of
-from fieldplay_ros.overlay_places import Places
-from tf2_ros import Buffer, TransformException, TransformListener
+from fieldplay.geometry.transforms import Array
+from fieldplay.messages.image_pixels import Pixels, pixels_from_compressed, pixels_from_image
+from fieldplay.projection.cameras import CameraModel, camera_from_numbers, camera_of_size, projection_from_points
+from fieldplay.projection.overlays import ColourScale, NearestPairs, overlay, scale_of_ranges
+from fieldplay.projection.points import SensorPoints, points_from_cloud, points_from_scan
+from fieldplay_ros.computation_node import array_of, careful, given, ns_of
+from sensor_msgs_py.point_cloud2 import read_points
+from tf2_ros import Buffer, ExtrapolationException, TransformException, TransformListener
 
+OLDEST = Duration(seconds=5)  # of a transform in place of one at the picture's time: arms are told of rarely
 FEW = QoSProfile(depth=10)
 RETRY_S, WARN_S = 0.1, 5.0
+
+
+# Messages that become points, pictures and cameras, pixels that become a message, and what the overlay is told.
+
+
+def points_of(message: LaserScan | PointCloud2) -> SensorPoints:
+    """The points of a scan or a cloud in its frame."""
+    if isinstance(message, PointCloud2):
+        return points_from_cloud(read_points(message).reshape(-1))
+    return points_from_scan(
+        message.ranges,
+        angle_min_rad=message.angle_min,
+        angle_increment_rad=message.angle_increment,
+        time_increment_s=message.time_increment,
+        limits_m=(message.range_min, message.range_max),
+    )
+
+
+def pixels_of(message: Image | CompressedImage) -> Pixels:
+    """A picture (h, w, 3) in BGR."""
+    return pixels_from_image(message) if isinstance(message, Image) else pixels_from_compressed(message)
+
+
+def camera_of(info: CameraInfo, *, is_rectified: bool) -> CameraModel:
+    """The camera as it took its pictures, or as they are once they are rectified."""
+    matrix = info.p.reshape(3, 4)[:, :3] if is_rectified else info.k
+    distortion = [] if is_rectified else info.d
+    return camera_from_numbers(
+        matrix, distortion, info.distortion_model, width=int(info.width), height=int(info.height)
+    )
+
+
+def image_of(pixels: Pixels, header: Header) -> Image:
+    """Pixels (h, w, 3) in BGR as a message."""
+    height, width = pixels.shape[:2]
+    data = array("B", np.ascontiguousarray(pixels).tobytes())
+    return Image(header=header, height=height, width=width, encoding="bgr8", step=3 * width, data=data)
+
+
+def points_topic(node: Node) -> tuple[str, type]:
+    """Where points come from, and as what."""
+    scan = given(node, "scan", "", "topic of sensor_msgs/LaserScan, or")
+    cloud = given(node, "cloud", "", "topic of sensor_msgs/PointCloud2; one of the two")
+    if bool(scan) == bool(cloud):
+        raise ValueError(f"expected a topic as scan or as cloud, got '{scan}' and '{cloud}'")
+    return (scan, LaserScan) if scan else (cloud, PointCloud2)
+
+
+def picture_topics(node: Node) -> tuple[str, str, str]:
+    """The topics of the pictures, of their CameraInfo and of what is made of them."""
+    image = given(node, "image", "image_raw", "topic of pictures; compressed ones where it ends with /compressed")
+    camera = image.removesuffix("/compressed").rpartition("/")[0]
+    beside = f"{camera}/" if camera or image.startswith("/") else ""
+    info = given(node, "camera_info", "", "topic of their CameraInfo; empty: beside them")
+    output = given(node, "output", "", "topic of the pictures with points; empty: overlay beside them")
+    return image, info or f"{beside}camera_info", output or f"{beside}overlay"
+
+
+def own_row(node: Node) -> Array | None:
+    """camera_T_sensor (4, 4) that is used instead of tf, if one is given."""
+    numbers = given(node, "camera_t_sensor", [0.0], "16 numbers, row by row, in place of tf; else tf places the points")
+    if len(numbers) not in (1, 16):
+        raise ValueError(f"camera_t_sensor: expected 16 numbers, got {len(numbers)}")
+    return np.reshape(numbers, (4, 4)) if len(numbers) == 16 else None
+
+
+def fixed_frame(node: Node) -> str:
+    """The frame in which the motion between scan and picture is made up for, or none."""
+    return str(given(node, "fixed_frame", "", "frame in which motion between scan and picture is made up for, or none"))
+
+
+def colour_scale(node: Node) -> ColourScale | None:
+    """The ranges at the ends of the colours, if they are given."""
+    meaning = "metres at the ends of the colours; two equal ones: as fits the first picture with points"
+    ends = given(node, "range_m", [0.0, 0.0], meaning)
+    if len(ends) != 2:
+        raise ValueError(f"range_m: expected two numbers, got {len(ends)}")
+    return None if ends[0] == ends[1] else ColourScale(*ends)
+
+
+# Where a sensor stands to a camera by tf: the camera at its picture's time, the sensor at its scan's.
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """A buffer of tf; camera_T_sensor (4, 4) in its place, if one is given; a frame that does not move, or none."""
+
+    buffer: Buffer
+    own: Array | None
+    fixed: str
+
+    def camera_t_sensor(self, picture: Header, scan: Header, *, is_pressed: bool) -> Array:
+        """The transform (4, 4); a TransformException where it is not there, or not yet and nothing presses."""
+        target, still = (picture.frame_id, np.eye(4)) if self.own is None else (scan.frame_id, self.own)
+        if self.fixed:
+            now, then = Time.from_msg(picture.stamp), Time.from_msg(scan.stamp)
+            found = self.buffer.lookup_transform_full(target, now, scan.frame_id, then, self.fixed)
+            return still @ array_of(found.transform)
+        return still if target == scan.frame_id else self._at(picture, scan.frame_id, is_pressed=is_pressed)
+
+    def _at(self, picture: Header, sensor: str, *, is_pressed: bool) -> Array:
+        """By tf at the picture's time; where that is pressing the newest transform will do."""
+        now = Time.from_msg(picture.stamp)
+        try:
+            return array_of(self.buffer.lookup_transform(picture.frame_id, sensor, now).transform)
+        except ExtrapolationException:
+            newest = self.buffer.lookup_transform(picture.frame_id, sensor, Time()) if is_pressed else None
+            if newest is None or abs((now - Time.from_msg(newest.header.stamp)).nanoseconds) > OLDEST.nanoseconds:
+                raise
+        return array_of(newest.transform)
 
 
 class Overlay(Node):
@@ -31,15 +148,15 @@ class Overlay(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("overlay", **options)
-        image, info, output = messages.picture_topics(self)
-        points, kind = messages.points_topic(self)
-        self._scale = messages.colour_scale(self)
+        image, info, output = picture_topics(self)
+        points, kind = points_topic(self)
+        self._scale = colour_scale(self)
         self._size_px = given(self, "size_px", 0.0, "diameter of the points in pixels; 0: as fits")
         self._is_rectified = given(self, "rectified", False, "whether the pictures are rectified: P holds, not K and D")
         within_s = given(self, "within_s", 0.5, "how near to a picture its scan must be, in s")
         self._pairs: NearestPairs[Any, Any] = NearestPairs(round(within_s * 1e9))
         self._camera: CameraModel | None = None
-        self._places = Places(Buffer(node=self), messages.own_row(self), messages.fixed_frame(self))
+        self._places = Places(Buffer(node=self), own_row(self), fixed_frame(self))
         self._tf = TransformListener(self._places.buffer, self)
         self._out = self.create_publisher(Image, output, FEW)
         picture = CompressedImage if image.endswith("/compressed") else Image
@@ -51,7 +168,7 @@ class Overlay(Node):
         self._timer = self.create_timer(RETRY_S, self._go_on, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _take_camera(self, info: CameraInfo) -> None:
-        self._camera = messages.camera_of(info, is_rectified=self._is_rectified)
+        self._camera = camera_of(info, is_rectified=self._is_rectified)
 
     def _take(self, add: Callable[[int, Any], None], message: Any) -> None:
         add(ns_of(message.header.stamp), message)
@@ -76,13 +193,13 @@ class Overlay(Node):
         if scan is None:
             raise ValueError("no scan lies near it")
         camera_t_sensor = self._places.camera_t_sensor(picture.header, scan.header, is_pressed=self._pairs.is_pressed)
-        pixels, points = messages.pixels_of(picture), messages.points_of(scan).points
+        pixels, points = pixels_of(picture), points_of(scan).points
         camera = camera_of_size(self._camera, pixels.shape[1], pixels.shape[0]) or self._camera
         projection, ranges_m = projection_from_points(camera, camera_t_sensor, points), np.linalg.norm(points, axis=1)
         if projection.is_visible.any():
             self._scale = self._scale or scale_of_ranges(ranges_m[projection.is_visible])
         drawn = overlay(pixels, projection, ranges_m, scale=self._scale, size_px=self._size_px or None)
-        self._out.publish(messages.image_of(drawn, picture.header))
+        self._out.publish(image_of(drawn, picture.header))
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=WARN_S)

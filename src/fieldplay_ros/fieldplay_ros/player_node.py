@@ -1,36 +1,42 @@
 """The player node: an archive as live topics, with rosbag2's services."""
 
+import gc
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
-from types import FrameType
-from typing import Any, NoReturn
+from types import FrameType, TracebackType
+from typing import Any, NoReturn, get_args
 
 import rclpy
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rcl_interfaces.msg import ParameterDescriptor
-from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.executors import Executor, ShutdownException, TimeoutException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Task
 from rclpy.timer import Timer
+from rosbag2_interfaces import srv
 from std_msgs.msg import String
 
-from fieldplay.bags.channels import Qos
-from fieldplay.core.errors import UsageError, UserError, counted
+from fieldplay.bags.storage import Qos
+from fieldplay.core.errors import UsageError, UserError, counted, unknown_name
 from fieldplay.core.process_exit import end_with_launch, exit_deadline
+from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.datasets.archive import WARNING, Archive
 from fieldplay.datasets.registry import open_dataset, spec_of_archive
-from fieldplay.player.dds_profile import use_profile
-from fieldplay.player.gc_tuning import relaxed_gc
-from fieldplay.player.options import PlayOptions
-from fieldplay.player.play_plan import program_of_archive, reader_of_feeds
+from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.player.options import READ_AHEAD_MB, Awaited, PlayOptions
 from fieldplay.player.playback import WAITING, Playback
 from fieldplay.player.player_state import (
     awaited,
@@ -38,13 +44,16 @@ from fieldplay.player.player_state import (
     diagnostics,
     ending,
     is_behind,
+    program_of_archive,
+    reader_of_feeds,
 )
 from fieldplay.player.player_time import wake_exactly
-from fieldplay.player.qos_overrides import overrides_from_file
+from fieldplay.player.qos_overrides import overrides_from_file, use_profile
 from fieldplay.player.read_ahead import Workers
+from fieldplay.streams.image_topics import Images
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.dynamic_tf import check_switches, live_switches
-from fieldplay.topics.selection import is_topic_name
+from fieldplay.topics.selection import Selection, is_topic_name
 from fieldplay.topics.topic_checks import check_settings
 from fieldplay_ros.live_sink import (
     CLOCK,
@@ -52,15 +61,10 @@ from fieldplay_ros.live_sink import (
     message_class,
     profile,
 )
-from fieldplay_ros.player_parameters import (
-    PARAMETERS,
-    options_of_parameters,
-    parameters_by_name,
-    switches_of_parameters,
-)
-from fieldplay_ros.player_services import offer_services
-from fieldplay_ros.service_thread import ServiceThread
 
+WORKERS = 3  # a burst of a whole archive occupies one for long
+THRESHOLDS = (50_000, 20, 100)  # playing leaves some hundred objects a second
+ASSIGN = ":="
 NAME = "player"
 UNIT_MISMATCH = "unit_mismatch"
 MB = 1_000_000
@@ -71,6 +75,223 @@ LAST_WORDS_S = 5.0  # how long the last messages may take to their subscribers: 
 HEED_S = 0.5
 RCLPY_OWN = re.compile(r"(use_sim_time|start_type_description_service|qos_overrides\..*)$")
 SWITCH_S = 0.0001  # how long a thread that computes may keep the one that publishes waiting
+
+
+def offer_services(node: Node, playback: Playback, group: CallbackGroup) -> None:
+    """Offer the services below a node's name."""
+
+    def answer(kind: Any, act: Callable[[Any], Any], field: str = "") -> None:
+        """One named after its type: what act gives for a request is put into a field of the response."""
+
+        def callback(request: Any, response: Any) -> Any:
+            value = act(request)
+            if field:
+                setattr(response, field, value)
+            return response
+
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
+        node.create_service(kind, f"~/{name}", callback, callback_group=group)
+
+    answer(srv.Pause, lambda _: playback.pause())
+    answer(srv.Resume, lambda _: playback.resume())
+    answer(srv.TogglePaused, lambda _: playback.toggle_paused())
+    answer(srv.IsPaused, lambda _: playback.status().paused, "paused")
+    answer(srv.GetRate, lambda _: playback.status().rate, "rate")
+    answer(srv.SetRate, lambda request: playback.set_rate(request.rate), "success")
+    answer(srv.PlayNext, lambda _: playback.play_next(), "success")
+    answer(srv.Burst, lambda request: playback.burst(request.num_messages), "actually_burst")
+    answer(srv.Seek, lambda request: playback.seek(request.time.sec * NS_PER_S + request.time.nanosec), "success")
+    answer(srv.Stop, lambda _: playback.stop())
+
+
+# Answers a node's services and timers, apart from the threads that play.
+
+
+class ServiceThread(Executor, AbstractContextManager["ServiceThread"]):
+    """An executor in threads of its own; leaving it waits until every answer that was begun is sent."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.add_node(node)
+        self._node = node
+        self._ending = Event()
+        self._pool = ThreadPoolExecutor(WORKERS, "answer")
+        self._thread = Thread(target=self._spin, name="services")
+
+    def __enter__(self) -> "ServiceThread":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        self.create_task(lambda: None)  # something to do: merely woken, it would wait on
+        self._thread.join()
+        self._pool.shutdown()
+        self.remove_node(self._node)
+        self.shutdown()
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        try:
+            handler, _, _ = self.wait_for_ready_callbacks(timeout_sec)
+        except (ShutdownException, TimeoutException):
+            return
+        self._pool.submit(self._run, handler)
+
+    def _spin(self) -> None:
+        while not self._ending.is_set():
+            self.spin_once()
+
+    def _run(self, handler: Task) -> None:
+        handler()
+        error = handler.exception()
+        if error is not None:
+            self._node.get_logger().error(f"a service or timer failed: {error!r}")
+
+
+# Python looks for rings of garbage when it pleases, and keeps everything waiting for as long.
+
+
+@contextmanager
+def relaxed_gc() -> Iterator[None]:
+    """What there is by now is never looked at again, and what comes so seldom that nothing is late for it."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+# The parameters of the player node, and what becomes of their values.
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The default, whose type is the parameter's, and what it means."""
+
+    default: Any
+    help: str
+
+
+PARAMETERS = {
+    "archive": Parameter("", "The folder or file to play."),
+    "dataset": Parameter("", "Its dataset, where its files do not tell."),
+    "dataset_parameters": Parameter("", "Parameters of the dataset, one or a list, each as name:=value."),
+    "rate": Parameter(1.0, "How many times faster than it was."),
+    "start": Parameter(0.0, "Seconds of the archive to leave out at its begin."),
+    "duration": Parameter(-1.0, "Seconds of the archive to play; all where negative."),
+    "loop": Parameter(False, "Begin again at the end."),
+    "loop_stamps": Parameter("restart", "Whether the times of a further round 'restart' or 'continue'."),
+    "paused": Parameter(False, "Wait for the service ~/resume before anything but what stands at all times leaves."),
+    "clock": Parameter(0.0, "How often /clock is published, in Hz; 0 is never."),
+    "skip_gaps": Parameter(
+        -1.0,
+        "Pass over longer stretches without a message, in seconds; 0 is never, below 0 as the dataset has it.",
+    ),
+    "images": Parameter("raw", "How pictures are sent: raw, compressed or both."),
+    "rectify": Parameter(False, "Also rectified images, as image_rect and camera_info_rect of each camera."),
+    "frame_prefix": Parameter("", "Before all frames."),
+    "joints_tf": Parameter(True, "Publish the frames that joint states alone determine, unless nodes do."),
+    "map_tf": Parameter(False, "Publish map -> odom too, for the odometry of the kinematics nodes."),
+    "stamps": Parameter("archive", "The times in the messages: the 'archive' its own, or 'now'."),
+    "on_end": Parameter("exit", "What to do at the end: exit or pause."),
+    "topics": Parameter("", "Only topics in which this regular expression is found."),
+    "wait_for_subscribers": Parameter(0, "Begin once the topics have so many subscribers in all."),
+    "wait_for_streams": Parameter(
+        "", "Begin once each of these is heard, parted by blanks: ids of streams, or ID@NODE for by that node."
+    ),
+    "wait_timeout": Parameter(30.0, "Begin without them after so many seconds; 0 is never."),
+    "read_ahead_mb": Parameter(float(READ_AHEAD_MB), "Megabytes that may lie ready, of a second of playing at most."),
+    "qos_overrides": Parameter("", "A YAML file of QoS overrides, in the form that rosbag2 reads."),
+    "urdf": Parameter("", "A file to publish on robot_description."),
+}
+
+
+def options_of_parameters(values: Mapping[str, Any], namespace: str | None) -> PlayOptions:
+    """What the values of all parameters ask for; UsageError names one that makes no sense."""
+    given = {name: _typed(name, values[name], parameter.default) for name, parameter in PARAMETERS.items()}
+    if given["images"] not in get_args(Images):
+        raise UsageError(f"images: expected one of {', '.join(get_args(Images))}, got {given['images']!r}")
+    selection = Selection(
+        start_s=given["start"],
+        duration_s=None if given["duration"] < 0 else given["duration"],
+        topics=given["topics"],
+        images=given["images"],
+        rectify=given["rectify"],
+        namespace=namespace,
+        frame_prefix=given["frame_prefix"],
+        map_tf=given["map_tf"],
+        joints_tf=given["joints_tf"],
+        parameters=dataset_parameters(values["dataset_parameters"]),
+    )
+    return PlayOptions(
+        selection=selection,
+        clock_hz=given["clock"],
+        skip_gaps_s=None if given["skip_gaps"] < 0 else given["skip_gaps"],
+        wait_timeout_s=given["wait_timeout"],
+        wait_for_streams=tuple(map(Awaited.from_text, given["wait_for_streams"].split())),
+        qos_overrides=_path(given["qos_overrides"]),
+        urdf=_path(given["urdf"]),
+        **{name: given[name] for name in ("rate", "loop", "loop_stamps", "paused", "stamps", "on_end")},
+        **{name: given[name] for name in ("wait_for_subscribers", "read_ahead_mb")},
+    )
+
+
+def switches_of_parameters(values: Mapping[str, Any]) -> dict[str, bool]:
+    """The switches of the dataset's tf, whose parameters are called as they are."""
+    return {name: bool(_typed(name, value, True)) for name, value in values.items()}
+
+
+def dataset_parameters(value: Any) -> dict[str, Any]:
+    """Parameters of a dataset from texts 'name:=value', the values read as YAML."""
+    found = {}
+    for text in filter(None, [value] if isinstance(value, str) else value):
+        name, assign, content = str(text).partition(ASSIGN)
+        if not (name and assign):
+            raise UsageError(f"dataset_parameters: expected name{ASSIGN}value, got {text!r}")
+        try:
+            found[name] = value_of_yaml(content) if content else ""
+        except yaml.YAMLError as error:
+            raise UsageError(f"dataset_parameters: {name}: {error}") from None
+    return found
+
+
+def parameters_by_name(spec: DatasetSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The dataset's parameters among those given to the node, beside the switches of its tf.
+
+    UsageError names one that the node does not know, and the nearest that it does.
+    """
+    known = {*PARAMETERS, *spec.parameters, *live_switches(spec)}
+    for name in given:
+        if name not in known:
+            raise UsageError(unknown_name(name, known, what="parameter", owner=f"the player of {spec.name}"))
+    return {name: value for name, value in given.items() if name in spec.parameters}
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """The value as what the default is: a command line makes 2 out of 2.0, and 5 out of a folder called so."""
+    if isinstance(default, str):
+        return value if isinstance(value, str) else str(value)
+    if isinstance(default, bool):
+        return _checked(name, value, isinstance(value, bool), "true or false")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(default, int):
+        return int(_checked(name, value, is_number and value == int(value), "a whole number"))
+    return float(_checked(name, value, is_number, "a number"))
+
+
+def _checked(name: str, value: Any, good: bool, expected: str) -> Any:
+    if not good:
+        raise UsageError(f"{name}: expected {expected}, got {value!r}")
+    return value
+
+
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None
 
 
 class _Interrupted(BaseException):

@@ -14,9 +14,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.record_decoder import COMPRESSED, IMAGE
-from fieldplay.view.receive_queue import LiveMessage, ReceiveQueue
 from fieldplay.view.rerun_stream import is_shown
-from fieldplay_ros.spin_thread import spin_in_thread
+from fieldplay.view.show import LiveMessage, ReceiveQueue
+from fieldplay_ros.node_program import spin_in_thread
 
 LARGE = (CLOUD, IMAGE, COMPRESSED)
 FEW, MANY = 4, 200

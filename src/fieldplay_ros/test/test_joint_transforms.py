@@ -15,8 +15,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.geometry.transforms import quaternion_from_rotation
-from fieldplay.geometry.urdf_chain import transforms_from_positions
-from fieldplay.geometry.urdf_model import model_from_text
+from fieldplay.geometry.urdf_model import model_from_text, transforms_from_positions
 from fieldplay_ros.computation_programs import joint_transforms
 from fieldplay_testing.nodes.node_stage import PATIENCE_S, NodeStage, ros_fixture, stage_fixture
 

@@ -16,10 +16,8 @@ from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from fieldplay.geometry.transforms import quaternion_from_rotation
-from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.metric_summary import states_of_evaluation
-from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation
-from fieldplay.trajectories.online import RunningEvaluation
+from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
+from fieldplay.trajectories.odometry_evaluation import OdometryEvaluation, RunningEvaluation
 from fieldplay_ros.computation_node import ComputationNode
 from fieldplay_ros.fusion_programs import odometry_evaluation
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture

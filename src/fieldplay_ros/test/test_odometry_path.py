@@ -8,7 +8,7 @@ from nav_msgs.msg import Odometry, Path
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from fieldplay.kinematics.odometry_path import path_from_poses
-from fieldplay.kinematics.path_thinning import TrailLimits
+from fieldplay.kinematics.pose_records import TrailLimits
 from fieldplay_ros.computation_programs import odometry_path
 from fieldplay_testing.nodes.node_stage import NodeStage, ros_fixture, stage_fixture
 

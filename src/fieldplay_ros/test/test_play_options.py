@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fieldplay.bags.channels import Qos
+from fieldplay.bags.storage import Qos
 from fieldplay.core.errors import UsageError
 from fieldplay.player.options import PlayOptions
 from fieldplay.player.qos_overrides import OfferedQos, offer_of, overrides_from_file
 from fieldplay.topics.selection import Selection
-from fieldplay_ros.player_parameters import PARAMETERS, options_of_parameters, switches_of_parameters
+from fieldplay_ros.player_node import PARAMETERS, options_of_parameters, switches_of_parameters
 
 DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
 

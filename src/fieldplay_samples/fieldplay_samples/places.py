@@ -1,13 +1,131 @@
 """Where a sample goes, and whether it may: nothing is ever written over that is not a sample of ours."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from fieldplay_samples.errors import SampleError
-from fieldplay_samples.records import SampleRecord, digest_of_path, files_of, read_record
+import numpy as np
+from numpy.typing import NDArray
 
+from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation
+from fieldplay_samples.writers.tables import TextColumn, columns, write_table
+
+MAKER = "fieldplay_samples"
+PIECE = 1 << 20
+POSE = ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw", "vx_m_s", "vy_m_s", "vz_m_s")
 REMEDY = "remove it or name another place"
+
+
+# What stands beside a sample to know it again: how it was made, from what source, and digests of what was written.
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleRecord:
+    """A sample's record: dataset and options, digests of this package's source and of the sample, its files' names.
+
+    `beside` has the digests of further files of truth beside the archive, by their names.
+    """
+
+    dataset: str
+    options: dict[str, Any]
+    source: str
+    archive: str
+    archive_digest: str
+    truth_digest: str
+    files: list[str]
+    beside: dict[str, str] = field(default_factory=dict)
+    made_by: str = MAKER
+
+
+def read_record(path: Path) -> SampleRecord | None:
+    """The record in a file; None if there is none that is ours."""
+    try:
+        values = json.loads(path.read_text("utf-8"))
+        record = SampleRecord(**values)
+    except (OSError, ValueError, TypeError):
+        return None
+    return record if record.made_by == MAKER else None
+
+
+def write_record(path: Path, record: SampleRecord) -> None:
+    """Write a record as JSON."""
+    path.write_text(json.dumps(asdict(record), indent=2) + "\n", "utf-8")
+
+
+def files_of(path: Path) -> list[str]:
+    """The names of all files below a folder, relative to it and sorted; of a file, none."""
+    if not path.is_dir():
+        return []
+    return sorted(found.relative_to(path).as_posix() for found in path.rglob("*") if not found.is_dir())
+
+
+def digest_of_path(path: Path) -> str:
+    """The digest of a file's bytes, or of the names and bytes of all files below a folder."""
+    names = files_of(path)
+    return _digest((name, path / name) for name in names) if path.is_dir() else _digest([("", path)])
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """The digest of this package's own code and data: a sample of other code is another sample."""
+    root = Path(__file__).parent
+    paths = sorted(path for pattern in ("*.py", "*.yaml") for path in root.rglob(pattern))
+    return _digest((path.relative_to(root).as_posix(), path) for path in paths)
+
+
+def _digest(files: Iterable[tuple[str, Path]]) -> str:
+    total = hashlib.blake2b(digest_size=20)
+    for name, path in files:
+        total.update(f"{name}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as stream:
+            while piece := stream.read(PIECE):
+                total.update(piece)
+    return total.hexdigest()
+
+
+class SampleError(ValueError):
+    """A sample that cannot be made as asked for: no such dataset, an option that cannot be, a place that is taken."""
+
+
+# The truth behind a sample: where the robot was, beside the archive and never in it.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampleTruth:
+    """Poses map_T_base (n, 4, 4) and velocities (n, 3) in the map's axes (east north up) at stamps (n,) in ns.
+
+    `others` are more columns (n,), with their units in their names. `arrays` are more files of truth by name, each of
+    arrays by name that have stamps of their own.
+    """
+
+    stamp_ns: NDArray[np.int64]
+    map_T_base: Floats
+    velocity_m_s: Floats
+    others: Mapping[str, Floats] = field(default_factory=dict)
+    arrays: Mapping[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
+
+
+def write_truth(path: Path, truth: SampleTruth) -> None:
+    """Write the truth as a table with a row of names: stamp_ns, position, quaternion x y z w, velocity, the others."""
+    position, rotation = truth.map_T_base[:, :3, 3], truth.map_T_base[:, :3, :3]
+    pose = np.hstack([position, quaternion_from_rotation(rotation), truth.velocity_m_s])
+    stamps = TextColumn(name="stamp_ns", values=truth.stamp_ns)
+    others = [TextColumn(name=name, values=values, decimals=9) for name, values in truth.others.items()]
+    write_table(path, [stamps, *columns(POSE, pose, 9), *others])
+
+
+def write_arrays(folder: Path, truth: SampleTruth) -> None:
+    """Write further files of truth into a folder, each as `<name>.npz`."""
+    for name, arrays in truth.arrays.items():
+        with zipfile.ZipFile(folder / f"{name}.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            for key, values in arrays.items():
+                with archive.open(f"{key}.npy", "w") as stream:
+                    np.save(stream, values)
 
 
 @dataclass(frozen=True)

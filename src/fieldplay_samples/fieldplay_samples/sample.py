@@ -20,17 +20,23 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from fieldplay_samples import writers
-from fieldplay_samples.errors import SampleError
 from fieldplay_samples.places import (
+    SampleError,
     SamplePlaces,
+    SampleRecord,
+    SampleTruth,
+    digest_of_path,
+    files_of,
     is_intact,
     places_of,
     record_at,
     refuse_others_beside,
     refuse_what_is_not_ours,
+    source_digest,
+    write_arrays,
+    write_record,
+    write_truth,
 )
-from fieldplay_samples.records import SampleRecord, digest_of_path, files_of, source_digest, write_record
-from fieldplay_samples.truth import SampleTruth, write_arrays, write_truth
 
 STORED = (".jpg", ".png", ".mp4")  # compressed as they are
 MOMENT = (2022, 7, 4, 10, 0, 0)

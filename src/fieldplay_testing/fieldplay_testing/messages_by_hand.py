@@ -14,10 +14,32 @@ from fieldplay.messages.message_batches import (
     batch_of_messages,
     parts_of_lengths,
 )
+from fieldplay.recording.bag_data import BatchDecoder
+from fieldplay.recording.record_source import RecordBatch
+from fieldplay.streams.message_block import Payloads
+from fieldplay.streams.topic_stream import TopicStream
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 START_NS = 1_700_000_000_000_000_000
 Stamped = tuple[int, Any]  # the log time and the message
+
+
+# The messages of feeds one by one, as bytes.
+
+
+def bytes_of_payloads(payloads: Payloads) -> list[bytes]:
+    """Each message, cut out of the one buffer into which all are put."""
+    ends = np.cumsum(payloads.size)
+    buffer = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    payloads.place(buffer, ends - payloads.size)
+    return [buffer[end - size : end].tobytes() for end, size in zip(ends, payloads.size, strict=True)]
+
+
+def messages_of_span(feed: TopicStream, index: int) -> list[tuple[int, bytes]]:
+    """The stamps of a span's messages, and these."""
+    stamp_ns, loaded = feed.load(index)
+    payloads, kept = loaded.payloads(np.arange(len(stamp_ns)))
+    return list(zip(stamp_ns[kept].tolist(), bytes_of_payloads(payloads), strict=True))
 
 
 def make(msgtype: str, **members: Any) -> Any:
@@ -94,3 +116,8 @@ def _blank_member(kind: Any) -> Any:
     if element[0].name == "BASE" and element[1][0] != "string":
         return np.zeros(count, element[1][0])
     return [_blank_member(element) for _ in range(count)]
+
+
+def batch(topic: str, messages: Iterable[Stamped], decoder: BatchDecoder | None = None) -> RecordBatch:
+    """The records of messages of one topic."""
+    return (decoder or BatchDecoder()).decoded(message_batch(topic, messages))

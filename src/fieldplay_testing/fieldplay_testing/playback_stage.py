@@ -6,11 +6,10 @@ from itertools import takewhile
 from threading import Condition
 from typing import Any
 
-from fieldplay.player.message_source import Data, DueMessage
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.play_plan import PlayPlan
 from fieldplay.player.playback import Playback
-from fieldplay.player.read_ahead import ReadState
+from fieldplay.player.player_state import PlayPlan
+from fieldplay.player.read_ahead import Data, DueMessage, ReadState
 
 MS = 1_000_000
 S = 1000 * MS

@@ -10,8 +10,7 @@ import pytest
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.transforms import quaternion_from_rotation
-from fieldplay.geometry.urdf_chain import fixed_transforms
-from fieldplay.geometry.urdf_model import model_from_text
+from fieldplay.geometry.urdf_model import fixed_transforms, model_from_text
 from fieldplay.kinematics.skid_steer_odometry import skid_steer_from_settings
 from support.robot_models import (
     displays_of_topics,

@@ -14,7 +14,7 @@ from fieldplay.core.errors import Defect
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.io import table
 from fieldplay.io.row_cache import TableRows
-from fieldplay.io.table_streams import Tables
+from fieldplay.io.table import Tables
 from fieldplay.topics.topic_checks import check_settings
 
 START = 1656931512

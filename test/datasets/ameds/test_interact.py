@@ -10,8 +10,12 @@ import pytest
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.transforms import inverse_from_transform, quaternion_from_rotation
-from fieldplay.geometry.urdf_chain import fixed_transforms, link_poses_from_positions, transforms_from_positions
-from fieldplay.geometry.urdf_model import model_from_text
+from fieldplay.geometry.urdf_model import (
+    fixed_transforms,
+    link_poses_from_positions,
+    model_from_text,
+    transforms_from_positions,
+)
 from fieldplay.kinematics.denavit_hartenberg import DhRow, links_from_joints
 from fieldplay.kinematics.steered_wheels import symmetric_base, wheel_poses_from_angles
 from support.robot_models import (

@@ -17,13 +17,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import fieldplay
-from fieldplay.bags.channels import Channel, Qos, channel_of_type
+from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.projection.projection import Wanted, projected
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from support.foreign_bags import (
     COUNT,
     GEAR,

@@ -9,15 +9,14 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.bags.channels import Channel, Qos
 from fieldplay.bags.qos import qos_of_profiles
+from fieldplay.bags.storage import Channel, Qos
 from fieldplay.bags.writer import BagWriter
 from fieldplay.cli.main import main
 from fieldplay.core.errors import UsageError
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.player.play_plan import program_of_archive
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.player.player_state import program_of_archive
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from support.foreign_bags import (

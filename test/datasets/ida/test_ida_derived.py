@@ -16,15 +16,14 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.ida.checks import reading_of
 from fieldplay.datasets.registry import open_dataset
-from fieldplay.kinematics.insight_arm_flexure import gravity_moments
-from fieldplay.kinematics.insight_arm_force import tool_force_from_moments
+from fieldplay.kinematics.insight_arm import gravity_moments, tool_force_from_moments
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.topic_checks import check_settings
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_testing.message_bytes import messages_of_span
+from fieldplay_testing.messages_by_hand import messages_of_span
 from support.written import derived_messages, numbers
 
 POSES = ("tcp", "tcp_pot", "tcp_deflected", "tcp_error")

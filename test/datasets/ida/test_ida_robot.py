@@ -9,17 +9,15 @@ import pytest
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published
 from fieldplay.geometry.transforms import rotation_from_fixed_xyz
-from fieldplay.geometry.urdf_chain import fixed_transforms, link_poses_from_positions
-from fieldplay.geometry.urdf_model import model_from_text
-from fieldplay.kinematics.insight_arm import JOINTS, links_of_arm, pose_of_tool
-from fieldplay.kinematics.insight_arm_outputs import (
+from fieldplay.geometry.urdf_model import fixed_transforms, link_poses_from_positions, model_from_text
+from fieldplay.kinematics.insight_arm import HANGING, JOINTS, RIGID, links_of_arm, pose_of_tool
+from fieldplay.kinematics.insight_arm_computation import (
     FRAMES,
     HELD,
     frames_from_joints,
     lander_model_from_settings,
     parents_of_frames,
 )
-from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID
 from fieldplay_testing.lander_arm_settings import arm_settings
 from support.robot_models import (
     displays_of_topics,

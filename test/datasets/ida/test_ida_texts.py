@@ -15,7 +15,7 @@ from fieldplay.datasets.registry import open_dataset
 from fieldplay.io.key_values import lines_of_text, plain_key
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.message_bytes import messages_of_span
+from fieldplay_testing.messages_by_hand import messages_of_span
 from support import tiny_ida as tiny
 from support.ida_messages import (
     Messages,

@@ -7,10 +7,13 @@ import numpy as np
 
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published
-from fieldplay.geometry.urdf_chain import transforms_from_positions
-from fieldplay.geometry.urdf_model import model_from_text
-from fieldplay.kinematics.ackermann import joint_transforms_from_angles
-from fieldplay.kinematics.ackermann_odometry import REAR_WHEELS, STEERING, ackermann_from_settings
+from fieldplay.geometry.urdf_model import model_from_text, transforms_from_positions
+from fieldplay.kinematics.ackermann_odometry import (
+    REAR_WHEELS,
+    STEERING,
+    ackermann_from_settings,
+    joint_transforms_from_angles,
+)
 from support.robot_models import (
     displays_of_topics,
     offered_qos,

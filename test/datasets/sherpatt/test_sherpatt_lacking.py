@@ -7,8 +7,7 @@ import pytest
 from fieldplay.cli.main import main
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.player.options import PlayOptions
-from fieldplay.player.play_plan import program_of_archive
-from fieldplay.player.player_state import beginning
+from fieldplay.player.player_state import beginning, program_of_archive
 from fieldplay.topics.selection import Selection
 from fieldplay_testing import tiny_sherpatt as tiny
 

@@ -11,8 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.extrinsics import edges_from_published
-from fieldplay.geometry.urdf_chain import fixed_transforms, link_poses_from_positions
-from fieldplay.geometry.urdf_model import model_from_text
+from fieldplay.geometry.urdf_model import fixed_transforms, link_poses_from_positions, model_from_text
 from support.robot_models import (
     displays_of_topics,
     offered_qos,

@@ -5,15 +5,16 @@ A bag may be damaged or compressed, as a whole or message by message: what can b
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.bag_topics import (
     AS_USUAL,
@@ -23,10 +24,12 @@ from fieldplay.bags.bag_topics import (
     kind_of_definition,
     mixed_types,
 )
-from fieldplay.bags.compression import ZSTD_MAGIC, decompress_file, decompressed_message
-from fieldplay.bags.file_kinds import (
+from fieldplay.bags.compression import (
     MCAP,
     SQLITE,
+    ZSTD_MAGIC,
+    decompress_file,
+    decompressed_message,
     is_zstd,
     kind_of_file,
     what_file_is,
@@ -40,9 +43,8 @@ from fieldplay.bags.metadata import (
     read_information,
     topics_of_information,
 )
-from fieldplay.bags.older_types import has_changed, kind_of_messages
-from fieldplay.bags.qos import is_same_layout
-from fieldplay.bags.ros1_types import Ros1Conversion, migration_of_kind
+from fieldplay.bags.qos import is_same_layout, needed_types
+from fieldplay.bags.ros1 import Ros1Conversion, migration_of_kind
 from fieldplay.bags.sqlite import SqliteReader
 from fieldplay.bags.storage import (
     MessageOffsets,
@@ -60,7 +62,7 @@ from fieldplay.core.errors import (
     counted,
 )
 from fieldplay.core.progress import Progress
-from fieldplay.messages.cdr_layout import MessageKind
+from fieldplay.messages.cdr_layout import MessageKind, layout_of_message, typestore
 from fieldplay.messages.message_batches import (
     Batch,
     Topic,
@@ -68,12 +70,49 @@ from fieldplay.messages.message_batches import (
     parts_of_lengths,
 )
 
+OLDER = (Stores.ROS2_HUMBLE, Stores.ROS2_GALACTIC, Stores.ROS2_FOXY, Stores.ROS2_DASHING)  # the later ones first
+FILLING = 7  # bytes that may stand behind a message
 STORAGES = (MCAP, SQLITE)
 STORAGE_ENDINGS = tuple(ending + packed for ending in STORAGES for packed in ("", ".zstd"))
 LEAST_WALL_NS = 10**17  # three years: what is later is a time of day, not of a simulation
 MOST_HELD = 4096
 BATCH, BATCH_BYTES = 2048, 4 << 20
 FILE_BITS = 48  # of a block's place: above them stands which of the bag's files it is
+
+
+# Types that older distributions of ROS 2 define with other fields: their bags in SQLite hold no definitions.
+
+
+@cache
+def has_changed(msgtype: str) -> bool:
+    """Whether a type of Jazzy, or one in it, had other fields in an older distribution."""
+    jazzy = typestore().fielddefs
+    for older in (get_typestore(store).fielddefs for store in OLDER):
+        names = [name for name in needed_types(msgtype, older) if name in jazzy]
+        if msgtype in older and any(older[name][1] != jazzy[name][1] for name in names):
+            return True
+    return False
+
+
+def kind_of_messages(kind: MessageKind, messages: Iterable[bytes]) -> MessageKind:
+    """Return a type as the distribution defines it of which some messages are; as it is if they fit or nothing does."""
+    samples = list(messages)
+    if not samples or _fits(kind, samples):
+        return kind
+    for store in OLDER:
+        definitions = get_typestore(store).fielddefs
+        older = MessageKind(msgtype=kind.msgtype, definitions=definitions, is_cdr=True)
+        if kind.msgtype in definitions and _fits(older, samples):
+            return older
+    return kind
+
+
+def _fits(kind: MessageKind, messages: list[bytes]) -> bool:
+    """Whether all messages end where their last fields do."""
+    try:
+        return all(len(message) - len(layout_of_message(message, kind)) <= FILLING for message in messages)
+    except ArchiveError:
+        return False
 
 
 def is_bag(path: Path) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags import mcap_records as records
-from fieldplay.bags.channels import Channel, Contents
 from fieldplay.bags.compression import Compression, compressed
 from fieldplay.bags.mcap_records import (
     INDEX_ENTRY,
@@ -21,8 +20,8 @@ from fieldplay.bags.mcap_records import (
     message_index,
 )
 from fieldplay.bags.metadata import information_text, qos_text
-from fieldplay.streams.message_block import Messages
-from fieldplay.streams.payloads import scatter
+from fieldplay.bags.storage import Channel, Contents
+from fieldplay.streams.message_block import Messages, scatter
 
 CHUNK_SIZE = 4 << 20
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from fieldplay.bags.channels import Channel, Contents, Qos
+from fieldplay.bags.storage import Channel, Contents, Qos
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.messages.message_batches import Topic, full_type
 

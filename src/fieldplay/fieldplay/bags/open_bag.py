@@ -1,26 +1,206 @@
 """Any bag: of ROS 2, or of ROS 1 as if it were one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fieldplay.bags.bag_reader import Ros2Bag, is_storage, looks_like_bag
-from fieldplay.bags.bag_topics import AS_USUAL, BagReading
-from fieldplay.bags.compression import MB
-from fieldplay.bags.file_kinds import ROS1, kind_of_file
-from fieldplay.bags.joined import JoinedBag
-from fieldplay.bags.message_definitions import MessageFiles
+from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading, IndexedTopic, MessageFiles, mixed_types
+from fieldplay.bags.compression import MB, ROS1, kind_of_file
+from fieldplay.bags.qos import is_same_layout, profile_list
 from fieldplay.bags.ros1 import (
     Parts,
     Ros1Bag,
+    Ros1Conversion,
+    conversion_of_kind,
     name_of_bag,
     parts_of_bag,
 )
-from fieldplay.bags.ros1_adapter import Ros1AsRos2Bag
-from fieldplay.core.errors import Defect, Report, UsageError
+from fieldplay.bags.serialized_stream import rows_of_topic
+from fieldplay.bags.storage import MessageOffsets, joined_places
+from fieldplay.core.errors import ArchiveError, Defect, Report, UsageError, counted
+from fieldplay.core.progress import Progress
+from fieldplay.messages.message_batches import (
+    Batch,
+    Topic,
+    batch_of_messages,
+    parts_of_lengths,
+)
 
+BLOCK_BITS = 48  # of a block's place: above them stands which topic it is read for
+LATCHED = [{"durability": "transient_local", "reliability": "reliable", "history": "keep_last", "depth": 1}]
 MESSAGE_FILES, UNPACK_LIMIT_MB = "msgs", "unpack_limit_mb"  # parameters of a bag
+
+
+# A bag of ROS 1 as if it were one of ROS 2: each message becomes CDR when it is read.
+
+
+class Ros1AsRos2Bag(Bag):
+    """A bag of ROS 1 with the topics whose types have a like in ROS 2; the others are noted."""
+
+    title = "a bag of ROS 1"
+    storages: Sequence[str] = ("a file of ROS 1",)
+    early = 0
+
+    def __init__(self, bag: Ros1Bag, files: Sequence[Path], note: Callable[[str], None] = lambda text: None) -> None:
+        super().__init__(bag.name, bag.report)
+        self.files = files
+        self.information: Mapping[str, Any] = {}
+        self._bag, self._note = bag, note
+        self._conversions: list[Ros1Conversion] = []
+
+    @cached_property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        found: dict[str, IndexedTopic] = {}
+        for told, topic in self._bag.layouts:
+            name, count = _full_name(told), len(topic.places.stamp_ns)
+            try:
+                conversion = conversion_of_kind(topic.kind)
+            except ArchiveError as error:
+                message = f"{name}: {counted(count, 'message')} of {topic.kind.msgtype} left out: {error}"
+                self.report(Defect(file=self.name, kind="unconvertible_type", message=message))
+                continue
+            if conversion.is_filled:
+                self._note(f"{name}: {conversion.kind.msgtype} has fields that ROS 1 lacks: they are 0 or empty")
+            place = len(self._conversions) << BLOCK_BITS
+            self._conversions.append(conversion)
+            places = replace(topic.places, block=topic.places.block + place)
+            known = found.get(name)
+            own = IndexedTopic(conversion.kind, places)
+            if known is not None and not is_same_layout(known.kind, conversion.kind):
+                self.report(mixed_types(self.name, name, own, known))
+                continue
+            found[name] = replace(own, places=joined_places([known.places, places])) if known else own
+        return found
+
+    @property
+    def topics(self) -> list[Topic]:
+        """The topics with their types."""
+        return [Topic(name, found.kind.msgtype) for name, found in self.indexed.items()]
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        return {_full_name(name): LATCHED for name in self._bag.latched}
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        return map(self._conversions[block >> BLOCK_BITS], self._bag.read(block & (1 << BLOCK_BITS) - 1, offsets))
+
+    def tell_damaged(self, block: int, message: str) -> None:
+        self._bag.tell_damaged(block & (1 << BLOCK_BITS) - 1, message)
+
+    def close(self) -> None:
+        self._bag.close()
+
+    def batches(self, progress: Progress) -> Iterator[Batch]:
+        """All messages that can be read, by topic in batches, in the order of their first times."""
+        topics = {name: self.topic(name, rows_of_topic(self, name, at_once=True)[0]) for name in self.indexed}
+        places = sorted(
+            (span.first_ns, name, i) for name, topic in topics.items() for i, span in enumerate(topic.spans)
+        )
+        for done, (_, name, index) in enumerate(places, start=1):
+            topic = topics[name]
+            read = topic.messages(index)
+            stamp_ns = topic.stamps(index)[[message is not None for message in read]]
+            if len(stamp_ns):
+                parts = parts_of_lengths(stamp_ns, [message for message in read if message is not None])
+                yield batch_of_messages(Topic(name, topic.kind.msgtype), stamp_ns, parts)
+            progress(done / len(places), done)
+
+
+def _full_name(topic: str) -> str:
+    """A topic with the slash before it that not all writers put there."""
+    return "/" + topic.lstrip("/")
+
+
+class JoinedBag(Bag):
+    """Bags of ROS 2 and ROS 1 as one. A topic that has another type in a later bag is reported and left out of it."""
+
+    def __init__(self, bags: Sequence[Ros2Bag | Ros1AsRos2Bag]) -> None:
+        super().__init__(" and ".join(bag.name for bag in bags), bags[0].report)
+        self._bags = bags
+        self._blocks: list[tuple[int, int]] = []  # the bag of each block and its number there
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """What it is, for people."""
+        return f"{counted(len(self._bags), 'bag')} as one"
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return [file for bag in self._bags for file in bag.files]
+
+    @property
+    def topics(self) -> list[Topic]:
+        return list(dict.fromkeys(topic for bag in self._bags for topic in bag.topics))
+
+    @cached_property
+    def indexed(self) -> Mapping[str, IndexedTopic]:
+        joined: dict[str, IndexedTopic] = {}
+        for number, bag in enumerate(self._bags):
+            for name, found in bag.indexed.items():
+                own = replace(found, places=self._numbered(number, found.places), convert=None)
+                first = joined.get(name)
+                if first is None:
+                    joined[name] = own
+                elif is_same_layout(first.kind, own.kind):
+                    joined[name] = replace(first, places=joined_places([first.places, own.places]))
+                else:
+                    self.report(mixed_types(bag.name, name, own, first))
+        return joined
+
+    def _numbered(self, number: int, places: MessageOffsets) -> MessageOffsets:
+        """Places in one of the bags by the numbers that their blocks have here."""
+        blocks, which = np.unique(places.block, return_inverse=True)
+        first = len(self._blocks)
+        self._blocks += [(number, block) for block in blocks.tolist()]
+        return replace(places, block=first + which.reshape(-1).astype(np.int64))
+
+    @property
+    def profiles(self) -> Mapping[str, object]:
+        found: dict[str, list[object]] = {}
+        for bag in self._bags:
+            for name, topic in bag.indexed.items():
+                told = bag.profiles.get(name) or (topic.stored.profiles if topic.stored else "")
+                found.setdefault(name, []).extend(profile_list(told))
+        return found
+
+    @property
+    def custom_data(self) -> Mapping[str, str]:
+        """What all of them say alike."""
+        first, *others = (bag.custom_data for bag in self._bags)
+        return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}
+
+    def read(self, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        number, own = self._blocks[block]
+        return self._bags[number].read(own, offsets)
+
+    def read_topic(self, name: str, block: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        number, own = self._blocks[block]
+        return self._bags[number].read_topic(name, own, offsets)
+
+    def tell_damaged(self, block: int, message: str) -> None:
+        number, own = self._blocks[block]
+        self._bags[number].tell_damaged(own, message)
+
+    def close(self) -> None:
+        for bag in self._bags:
+            bag.close()
+
+    def batches(self, progress: Progress) -> Iterator[Batch]:
+        """All messages that can be read, one bag after the other."""
+        for number, bag in enumerate(self._bags):
+
+            def own(share: float, count: int, number: int = number) -> None:
+                progress((number + share) / len(self._bags), count)
+
+            yield from bag.batches(own)
+
+
 AnyBag = Ros2Bag | Ros1AsRos2Bag
 
 

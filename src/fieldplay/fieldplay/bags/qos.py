@@ -6,9 +6,8 @@ import yaml
 from rosbags.typesys import Stores, TypesysError, get_typestore
 from rosbags.typesys.store import Typestore
 
-from fieldplay.bags.bag_topics import IndexedTopic
-from fieldplay.bags.channels import Channel, Qos, channel_of_type
-from fieldplay.bags.message_definitions import names_in
+from fieldplay.bags.bag_topics import IndexedTopic, names_in
+from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.messages.cdr_layout import Fields, MessageKind, typestore
 

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.channels import Channel, Contents
 from fieldplay.bags.metadata import (
     ROS_DISTRO,
     VERSION,
@@ -23,6 +22,8 @@ from fieldplay.bags.metadata import (
     qos_text,
 )
 from fieldplay.bags.storage import (
+    Channel,
+    Contents,
     MessageOffsets,
     StoredMessage,
     StoredTopic,

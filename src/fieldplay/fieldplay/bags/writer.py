@@ -12,12 +12,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.bags.channels import Channel, Contents
 from fieldplay.bags.compression import Compression
 from fieldplay.bags.mcap_writer import CHUNK_SIZE, McapWriter
 from fieldplay.bags.metadata import METADATA, metadata_text
 from fieldplay.bags.sqlite import SqliteWriter
-from fieldplay.bags.storage import StorageWriter
+from fieldplay.bags.storage import Channel, Contents, StorageWriter
 from fieldplay.core.atomic_output import Partial
 from fieldplay.core.errors import BagError
 from fieldplay.streams.message_block import Messages

@@ -155,10 +155,8 @@ def opened_data(chosen: argparse.Namespace) -> "FieldData":
 def source_of(data: "FieldData", path: Path) -> Iterator["RecordSource"]:
     """What is open already, as a source of records."""
     from fieldplay.bags.bag_topics import AS_USUAL
-    from fieldplay.recording.archive_data import ArchiveData
-    from fieldplay.recording.archive_source import ArchiveSource
-    from fieldplay.recording.bag_data import BagData
-    from fieldplay.recording.bag_source import BagSource
+    from fieldplay.recording.archive_data import ArchiveData, ArchiveSource
+    from fieldplay.recording.bag_data import BagData, BagSource
 
     if isinstance(data, ArchiveData):
         yield ArchiveSource(data.archive)

@@ -15,12 +15,6 @@ from typing import Any
 
 import yaml
 
-from fieldplay.benchmark.batch.cluster import (
-    Place,
-    address_in,
-    connected,
-    outcomes,
-)
 from fieldplay.benchmark.batch.jobs import (
     CHECK,
     CONVERT,
@@ -31,10 +25,14 @@ from fieldplay.benchmark.batch.jobs import (
     SLAM,
     Job,
     Outcome,
+    Place,
     Step,
+    address_in,
     clean_up_after,
+    connected,
     done_before,
     jobs_of,
+    outcomes,
     run_job,
     steps_of,
 )
@@ -45,7 +43,7 @@ from fieldplay.cli.arguments import add_json, count
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.atomic_output import Partial, clean_up
 from fieldplay.core.errors import UsageError
-from fieldplay.core.version import own_version
+from fieldplay.core.resources import own_version
 from fieldplay.core.yaml_safe import value_of_yaml
 
 STEPS = (CHECK, CONVERT, EVALUATE, REPORT, SLAM)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fieldplay.cli.arguments import add_archive, add_jobs, add_json, opened, parameters_of
-from fieldplay.cli.bags import is_for_bags
+from fieldplay.cli.summaries import is_for_bags
 from fieldplay.cli.terminal import print_line, progress_bar, tell
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.datasets.archive import Archive

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from fieldplay.bags.file_kinds import ROS1
+from fieldplay.bags.compression import ROS1
 from fieldplay.cli.arguments import (
     add_archive,
     add_jobs,
@@ -15,15 +15,12 @@ from fieldplay.cli.arguments import (
     require_place,
     selection_of,
 )
-from fieldplay.cli.interrupts import interrupts_held
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay.cli.terminal import interrupts_held, print_line, progress_bar, tell
 from fieldplay.core.errors import UsageError, counted
-from fieldplay.topics.availability import missing_outputs
 from fieldplay.topics.dynamic_tf import ODOM_TF, sends_odom_tf
 from fieldplay.topics.plain_bag_topics import warnings_of_chosen
-from fieldplay.topics.tf_tree import describe_tf_trees
-from fieldplay.topics.topic_checks import check_settings
+from fieldplay.topics.topic_checks import check_settings, describe_tf_trees, missing_outputs
 
 
 def add_arguments(parser: CommandParser) -> None:

@@ -55,17 +55,16 @@ from fieldplay.evaluation.trajectory_pair import (
 )
 from fieldplay.geometry.transforms import Array
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.recording.archive_data import ArchiveSource
 from fieldplay.recording.bag_data import BagData
 from fieldplay.recording.field_data import FieldData
 from fieldplay.recording.record_source import RecordSource
-from fieldplay.report.output import SUFFIX, is_report
+from fieldplay.report.html.page import SUFFIX, is_report
 from fieldplay.trajectories.alignment import FIRST, KINDS
 from fieldplay.trajectories.association import ASSOCIATIONS, INTERPOLATE
 from fieldplay.trajectories.evaluation import EvaluationSettings
 from fieldplay.trajectories.time_offset import usual_period_s
-from fieldplay.trajectories.trajectory import Trajectory, tum_lines
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, tum_lines
 
 AUTO = None  # an offset that is to be found
 PICTURE = ".png"

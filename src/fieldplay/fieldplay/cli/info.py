@@ -5,10 +5,10 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fieldplay.cli import bags, summaries
+from fieldplay.cli import summaries
 from fieldplay.cli.arguments import add_archive, add_json, opened, parameters_of, require_bags
 from fieldplay.cli.terminal import print_line, progress_bar
-from fieldplay.core.dates import utc_text
+from fieldplay.core.timestamps import utc_text
 from fieldplay.datasets.archive import ParameterUpload
 from fieldplay.recording.bag_data import BagData
 from fieldplay.topics.selection import Selection
@@ -36,10 +36,14 @@ def run(chosen: argparse.Namespace) -> int:
     require_bags(chosen)
     if chosen.parameters:
         return _show_parameters(chosen)
-    if len(chosen.archives) > 1 or bags.is_for_bags(chosen):
+    if len(chosen.archives) > 1 or summaries.is_for_bags(chosen):
         with BagData(chosen.archive, parameters_of(chosen), more=chosen.archives[1:]) as bag:
-            rows = bags.summaries_of_bag(bag)
-            text = [json.dumps(bags.info_json(bag, rows), indent=2)] if chosen.json else bags.info_lines(bag, rows)
+            rows = summaries.summaries_of_bag(bag)
+            text = (
+                [json.dumps(summaries.info_json(bag, rows), indent=2)]
+                if chosen.json
+                else summaries.info_lines(bag, rows)
+            )
             for line in text:
                 print_line(line)
         return 0
@@ -61,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
 def _show_parameters(chosen: argparse.Namespace) -> int:
     """The parameter files of an archive; 1 where it has none."""
     uploads: Sequence[ParameterUpload] = ()
-    if not bags.is_for_bags(chosen):
+    if not summaries.is_for_bags(chosen):
         with opened(chosen) as data:
             uploads = data.archive.uploads
     if chosen.json:

@@ -14,9 +14,8 @@ from typing import Any
 import argcomplete
 
 from fieldplay.cli.arguments import fault_of_place
-from fieldplay.cli.interrupts import Interrupted, interrupts_at_once
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import note, print_line, tell
+from fieldplay.cli.terminal import Interrupted, interrupts_at_once, note, print_line, tell
 from fieldplay.core.errors import UsageError, UserError
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")  # told before NumPy loads: on small matrices threads wait for each other
@@ -87,7 +86,7 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from fieldplay.core.version import own_version
+        from fieldplay.core.resources import own_version
 
         print_line(f"fieldplay {own_version()}")
         parser.exit()

@@ -69,7 +69,7 @@ def run(chosen: argparse.Namespace) -> int:
         import rclpy
         from rclpy.signals import SignalHandlerOptions
 
-        from fieldplay.player.dds_profile import use_profile
+        from fieldplay.player.qos_overrides import use_profile
 
         node: Any = import_module(NODE)
     except ModuleNotFoundError as error:

@@ -7,7 +7,7 @@ from fieldplay.cli.arguments import add_archive, add_jobs, opened_source
 from fieldplay.cli.terminal import print_line, progress_bar
 from fieldplay.core.errors import counted
 from fieldplay.core.number_text import size_text
-from fieldplay.report.output import require_place, write_page
+from fieldplay.report.html.page import require_place, write_page
 from fieldplay.report.page import page_of
 
 

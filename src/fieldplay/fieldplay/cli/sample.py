@@ -7,7 +7,7 @@ from pathlib import Path
 from fieldplay.cli.arguments import parameters
 from fieldplay.cli.terminal import note, print_line, progress_bar
 from fieldplay.core.errors import UsageError
-from fieldplay_samples.errors import SampleError
+from fieldplay_samples.places import SampleError
 from fieldplay_samples.sample import SampleOptions, Value, datasets, settings_of, usual_seconds, write_sample
 
 FAILED = 1

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fieldplay.benchmark.slam.environments import is_ready, provide
 from fieldplay.benchmark.slam.methods import (
     Method,
     load_method,
@@ -23,6 +22,8 @@ from fieldplay.benchmark.slam.run import (
     Part,
     RunConfig,
     Trial,
+    is_ready,
+    provide,
     skipped,
 )
 from fieldplay.benchmark.slam.sensors import (
@@ -58,7 +59,7 @@ from fieldplay.evaluation.trajectory_pair import (
 from fieldplay.recording.archive_data import ArchiveData
 from fieldplay.recording.bag_data import BagData
 from fieldplay.recording.field_data import FieldData
-from fieldplay.recording.topic_choice import given_inputs
+from fieldplay.recording.record_source import given_inputs
 from fieldplay.trajectories.evaluation import EvaluationSettings
 
 AUTO = "auto"

@@ -17,9 +17,8 @@ from fieldplay.cli.arguments import (
     require_file_place,
     selection_of,
 )
-from fieldplay.cli.interrupts import Interrupted, interrupts_held
 from fieldplay.cli.parser import CommandParser
-from fieldplay.cli.terminal import print_line, progress_bar, tell
+from fieldplay.cli.terminal import Interrupted, interrupts_held, print_line, progress_bar, tell
 from fieldplay.core.errors import UsageError
 from fieldplay.core.process_exit import exit_deadline
 
@@ -86,8 +85,7 @@ def run_live(chosen: argparse.Namespace, stream: "rr.RecordingStream") -> int:
         listening = import_module(LISTENER).listening
     except ModuleNotFoundError as error:
         raise UsageError(f"--live needs ROS 2: {error}") from None
-    from fieldplay.view.live import LiveShow
-    from fieldplay.view.receive_queue import ReceiveQueue
+    from fieldplay.view.show import LiveShow, ReceiveQueue
 
     namespace = chosen.namespace if chosen.namespace is not None else chosen.dataset or ""
     show = LiveShow(stream, tell, dataset=chosen.dataset or "", namespace=namespace, every=chosen.every)

@@ -2,7 +2,23 @@
 
 import os
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+UNKNOWN = "unknown"
+
+
+# The version of this software, as the installed package tells it.
+
+
+def own_version() -> str:
+    """Return the version, such as 0.1.0."""
+    for package in ("fieldplay",):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return UNKNOWN
 
 
 def config_folders() -> Iterator[Path]:

@@ -31,9 +31,8 @@ from fieldplay.datasets.spec import (
 from fieldplay.io.containers import Files
 from fieldplay.io.csv_dialect import unit_of_digits
 from fieldplay.io.row_cache import RowCache
-from fieldplay.io.table import RowsSpec, Table, Watch
+from fieldplay.io.table import GroupStream, RowsSpec, Table, Tables, TableStream, Watch
 from fieldplay.io.table_format import ExpectedUnit
-from fieldplay.io.table_streams import GroupStream, Tables, TableStream
 from fieldplay.streams.stream import Stream
 
 if TYPE_CHECKING:
@@ -332,3 +331,28 @@ def _parameter_value(name: str, value: Any, parameter: DatasetParameter) -> Any:
     elif type(value) is type(parameter.default):
         return value
     raise UsageError(f"parameter {name}: expected a value such as {parameter.default!r}, got {value!r}")
+
+
+# What is measured in an archive about what its papers leave open: reported where a parameter does not fit.
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured, and the value of a parameter that it speaks for, if it speaks for one; None fits none."""
+
+    text: str
+    parameter: str = ""
+    fits: str | float | None = None
+
+
+def report_measurement(archive: Archive, measurement: Measurement, file: str) -> None:
+    """Note a measurement; a defect of a file where its parameter is set to another value than the one that fits."""
+    archive.notes.append(f"measured: {measurement.text}")
+    if measurement.parameter == "":
+        return
+    chosen = archive.parameters.get(measurement.parameter)
+    if measurement.fits is None or chosen != measurement.fits:
+        cure = f"; {measurement.parameter}={chosen} does not fit"
+        if measurement.fits is not None:
+            cure += f", --set {measurement.parameter}={measurement.fits} would"
+        archive.defects(Defect(file=file, kind="unit_mismatch", message=measurement.text + cure))

@@ -12,7 +12,7 @@ import numpy as np
 from fieldplay.bags.bag_topics import Bag
 from fieldplay.bags.serialized_stream import Serialized, SerializedStream
 from fieldplay.core.errors import UserError
-from fieldplay.core.version import own_version
+from fieldplay.core.resources import own_version
 from fieldplay.datasets.archive import Archive, chosen_parameters
 from fieldplay.datasets.registry import dataset_files, spec_of_dataset
 from fieldplay.datasets.spec import DatasetSpec

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fieldplay.bags.bag_reader import STORAGE_ENDINGS, looks_like_bag
-from fieldplay.bags.compression import MB, UNPACK_LIMIT
-from fieldplay.bags.file_kinds import ROS1
+from fieldplay.bags.compression import MB, ROS1, UNPACK_LIMIT
 from fieldplay.bags.open_bag import (
     MESSAGE_FILES,
     UNPACK_LIMIT_MB,

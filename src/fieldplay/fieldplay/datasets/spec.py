@@ -15,8 +15,7 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.core.yaml_safe import value_of_yaml
 from fieldplay.io.table import RowsSpec
 from fieldplay.io.table_format import ExpectedUnit, TableSpec
-from fieldplay.io.tagged_lines import MarkedLines
-from fieldplay.io.tagged_rows import MarkedSpec
+from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 
 if TYPE_CHECKING:

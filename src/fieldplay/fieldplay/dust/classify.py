@@ -5,27 +5,12 @@ in front of all that the radar sees in its bearing, and is spared where it is st
 misses. Where several neighbours are suspect too it lies in a cloud; where it stands alone it is a drop of rain.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dust.dust_fraction import (
-    AirReport,
-    Counted,
-    FlagRates,
-    shares_of_counts,
-)
-from fieldplay.dust.dust_settings import IntegritySettings
-from fieldplay.dust.outcomes import (
-    IN_FRONT,
-    ISOLATED,
-    NO_RETURN,
-    OK,
-    OUTCOMES,
-    UNKNOWN,
-    Outcomes,
-)
 from fieldplay.dust.radar import (
     Mounting,
     RadarCoverage,
@@ -34,21 +19,230 @@ from fieldplay.dust.radar import (
     seen_by_radar,
 )
 from fieldplay.dust.scans import (
+    IN_FRONT,
+    ISOLATED,
+    NO_RETURN,
+    OK,
+    OUTCOMES,
+    UNKNOWN,
     Flags,
+    IntegritySettings,
+    Outcomes,
     Scans,
     before,
     beside,
     joined,
 )
-from fieldplay.dust.temporal_consistency import (
-    STEADY,
-    UNSTEADY,
-    often_there,
-    steadiness,
-)
 from fieldplay.geometry.transforms import Array
 
+NS_PER_S = 1_000_000_000
+A_THIRD = 1 / 3  # of dust_share is enough where single returns tell of something in the air too
+CLEAR, DUST_OR_SMOKE, RAIN, NOT_JUDGED = "clear", "dust or smoke", "rain", "not judged"
+Counts = NDArray[np.int64]
+LEAST_OFTEN = 3  # of the scans before, in which a thing shows that some beams miss; more than drops meet one place
+AT_ONCE = 1 << 15  # returns
+ONE_STEP = 1.001  # of the beams, with a little for rounding
+LONGEST_STEP_NS = 500_000_000  # from a scan to the next
+NOT_ASKED, NO_HISTORY, STEADY, UNSTEADY = range(4)
+Indices = NDArray[np.intp]
 CLOUD_NEIGHBOURS = 2  # of the six around a return that are suspect too where it is part of a cloud
+
+
+# Shares of flagged returns over a window of time, and what they say of the air.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Counted:
+    """How many returns of each outcome the last scans had (m, OUTCOMES), at their times (m,), and where all began."""
+
+    first_ns: int
+    stamp_ns: NDArray[np.int64]
+    counts: Counts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlagRates:
+    """Over the window that ends with each scan (n,): shares of returns, NaN where there were none to count.
+
+    `suspect` are those in front or isolated of all returns, `in_front` those of the returns that the radar could judge,
+    `isolated` and `unknown` those of all; `no_return` are the beams that met nothing, of all that were sent.
+    """
+
+    suspect: Array
+    in_front: Array
+    isolated: Array
+    unknown: Array
+    no_return: Array
+    judged: Counts
+
+    def __len__(self) -> int:
+        return len(self.suspect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AirReport:
+    """The shares at a time, and what they say."""
+
+    stamp_ns: int
+    verdict: str
+    suspect: float
+    in_front: float
+    isolated: float
+    unknown: float
+    no_return: float
+    judged: int
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nothing speaks against the returns."""
+        return self.verdict in (CLEAR, NOT_JUDGED)
+
+    @property
+    def values(self) -> tuple[tuple[str, str], ...]:
+        """Names and numbers, as a diagnostic status has them."""
+        shares = ("suspect", "in_front", "isolated", "unknown", "no_return")
+        told = tuple((f"{name}_share", f"{getattr(self, name):.4f}") for name in shares)
+        return (*told, ("judged_returns", str(self.judged)))
+
+
+def shares_of_counts(
+    settings: IntegritySettings, before: Counted | None, stamp_ns: NDArray[np.int64], *, counts: Counts
+) -> tuple[FlagRates, list[AirReport], Counted]:
+    """The shares at scans with counts (n, OUTCOMES) that follow those before; a report for each report_s that began."""
+    first_ns = int(stamp_ns[0]) if before is None else before.first_ns
+    old = np.zeros(0, np.int64) if before is None else before.stamp_ns
+    times = np.concatenate([old, stamp_ns])
+    all_counts = counts if before is None else np.concatenate([before.counts, counts])
+    window_ns = round(settings.window_s * NS_PER_S)
+    begin = np.searchsorted(times, stamp_ns - window_ns, side="right")
+    sums = np.concatenate([np.zeros((1, all_counts.shape[1]), np.int64), np.cumsum(all_counts, axis=0)])
+    shares = _shares(sums[len(old) + 1 :] - sums[begin])
+    number = (np.concatenate([old[-1:], stamp_ns]) - first_ns) // round(settings.report_s * NS_PER_S)
+    due = np.diff(number, prepend=number[:1])[len(old[-1:]) :] > 0
+    reports = [_report(settings, shares, row, int(stamp_ns[row])) for row in np.flatnonzero(due).tolist()]
+    kept = times > times[-1] - window_ns
+    return shares, reports, Counted(first_ns=first_ns, stamp_ns=times[kept], counts=all_counts[kept])
+
+
+def verdict_of_shares(settings: IntegritySettings, in_front: float, isolated: float, *, judged: int) -> str:
+    """What the shares say of the air; NaN says nothing."""
+    if judged >= settings.least_judged and in_front >= settings.dust_share:
+        return DUST_OR_SMOKE
+    if isolated >= settings.rain_share:
+        lies_together = in_front >= max(settings.cloud_share * (in_front + isolated), A_THIRD * settings.dust_share)
+        return DUST_OR_SMOKE if lies_together else RAIN
+    return CLEAR if judged >= settings.least_judged else NOT_JUDGED
+
+
+def _shares(sums: Counts) -> FlagRates:
+    returns = sums[:, OK] + sums[:, IN_FRONT] + sums[:, ISOLATED] + sums[:, UNKNOWN]
+    judged = sums[:, OK] + sums[:, IN_FRONT]
+    return FlagRates(
+        suspect=_share(sums[:, IN_FRONT] + sums[:, ISOLATED], returns),
+        in_front=_share(sums[:, IN_FRONT], judged),
+        isolated=_share(sums[:, ISOLATED], returns),
+        unknown=_share(sums[:, UNKNOWN], returns),
+        no_return=_share(sums[:, NO_RETURN], returns + sums[:, NO_RETURN]),
+        judged=judged,
+    )
+
+
+def _share(part: Counts, whole: Counts) -> Array:
+    share: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return share
+
+
+def _report(settings: IntegritySettings, shares: FlagRates, row: int, stamp_ns: int) -> AirReport:
+    names = ("suspect", "in_front", "isolated", "unknown", "no_return")
+    values = {name: float(getattr(shares, name)[row]) for name in names}
+    judged = int(shares.judged[row])
+    verdict = verdict_of_shares(settings, values["in_front"], values["isolated"], judged=judged)
+    return AirReport(stamp_ns=stamp_ns, verdict=verdict, judged=judged, **values)
+
+
+# Whether a return can be traced back from scan to scan, as solid things can, or was there before now and then.
+
+
+def steadiness(settings: IntegritySettings, scans: Scans, asked: Flags) -> NDArray[np.uint8]:
+    """STEADY or UNSTEADY for those returns of the last n scans that are asked for (n, k); UNKNOWN where all began.
+
+    A return is traced from each scan to the one before: to that of the beams up to one step aside that has the nearest
+    range, which may differ by steady_m. A step may find nothing, but no two in a row. So a thing may move, and the
+    vehicle too.
+    """
+    found = np.full(asked.shape, NOT_ASKED, np.uint8)
+    for rows, beams in _parts(asked):
+        found[rows, beams] = _traced(settings, scans, rows + len(scans) - len(asked), beams)
+    return found
+
+
+def often_there(settings: IntegritySettings, scans: Scans, asked: Flags) -> Flags:
+    """Those returns of the last n scans that are asked for (n, k) and were met before, at most a step aside.
+
+    A post thinner than the step of the beams is missed by most scans, and cannot be traced. Where too few scans were
+    before, all may have been there.
+    """
+    found = np.zeros(asked.shape, bool)
+    steps = np.arange(1, settings.trace_scans + 1)
+    for rows, beams in _parts(asked, at_once=AT_ONCE // settings.trace_scans + 1):
+        own = rows + len(scans) - len(asked)
+        earlier = (own[:, None] - steps).ravel()
+        place, range_m = _directions(scans, own, beams), scans.ranges_m[own, beams]
+        repeated = (np.repeat(values, len(steps)) for values in (place, range_m))
+        near = _nearest(scans, np.maximum(earlier, 0), *repeated, within_m=settings.steady_m)[0] & (earlier >= 0)
+        found[rows, beams] = (near.reshape(-1, len(steps)).sum(axis=1) >= LEAST_OFTEN) | (own < len(steps))
+    return found
+
+
+def _parts(asked: Flags, at_once: int = AT_ONCE) -> Iterator[tuple[Indices, Indices]]:
+    rows, beams = np.nonzero(asked)
+    for begin in range(0, len(rows), at_once):
+        yield rows[begin : begin + at_once], beams[begin : begin + at_once]
+
+
+def _traced(settings: IntegritySettings, scans: Scans, rows: Indices, beams: Indices) -> NDArray[np.uint8]:
+    """What becomes of returns (c,), all of them a step further back at a time."""
+    result = np.full(len(rows), STEADY, np.uint8)
+    follows = np.r_[False, np.diff(scans.stamp_ns) <= LONGEST_STEP_NS]
+    place = _directions(scans, rows, beams)
+    range_m, missed, number = scans.ranges_m[rows, beams], np.zeros(len(rows), bool), np.arange(len(rows))
+    for step in range(1, settings.trace_scans + 1):
+        row = rows[number] - step
+        known = (row >= 0) & follows[row + 1]
+        result[number[~known]] = NO_HISTORY
+        there, near_place, near_m = _nearest(scans, np.maximum(row, 0), place, range_m, within_m=settings.steady_m)
+        lost = known & ~there & missed
+        result[number[lost]] = UNSTEADY
+        kept = known & ~lost
+        number, place, range_m, missed = number[kept], near_place[kept], near_m[kept], ~there[kept]
+        if not len(number):
+            break
+    return result
+
+
+def _directions(scans: Scans, rows: Indices, beams: Indices) -> Array:
+    """Where beams (c,) point, in steps from the angle 0."""
+    return np.asarray(beams + scans.angle_min_rad[rows] / scans.angle_increment_rad[rows], np.float64)
+
+
+def _nearest(
+    scans: Scans, row: Indices, place: Array, range_m: Array, *, within_m: float
+) -> tuple[Flags, Array, Array]:
+    """The nearest in range of the beams within a step of each place (c,): if it is near enough; its place and range.
+
+    Where it is not, the place and the range stay.
+    """
+    begin = scans.angle_min_rad[row] / scans.angle_increment_rad[row]
+    local = place - begin
+    beams = np.rint(local).astype(np.intp)[:, None] + np.arange(-1, 2)
+    inside = (beams >= 0) & (beams < scans.ranges_m.shape[1]) & (np.abs(beams - local[:, None]) <= ONE_STEP)
+    ranges = scans.ranges_m[row[:, None], np.where(inside, beams, 0)]
+    off_m = np.abs(ranges - range_m[:, None])
+    off_m[~(inside & (off_m <= within_m))] = np.inf  # and what is no number
+    each = np.arange(len(row))
+    best = np.argmin(off_m, axis=1)
+    there = off_m[each, best] <= within_m
+    return there, np.where(there, beams[each, best] + begin, place), np.where(there, ranges[each, best], range_m)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.dust.dust_settings import IntegritySettings
+from fieldplay.dust.scans import IntegritySettings
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 
 BINS = 360  # bearings of one degree about the radar's own z axis

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UserError
-from fieldplay.dust.classify import IntegrityState, filtered_ranges, integrity_from_scans
-from fieldplay.dust.dust_fraction import AirReport
-from fieldplay.dust.dust_settings import IntegritySettings, integrity_from_settings
+from fieldplay.dust.classify import AirReport, IntegrityState, filtered_ranges, integrity_from_scans
 from fieldplay.dust.radar import (
     Mounting,
     mounting_from_base,
     no_views,
     reach_ns,
 )
-from fieldplay.dust.scans import scans_from_messages
+from fieldplay.dust.scans import IntegritySettings, integrity_from_settings, scans_from_messages
 from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import (
     JUMPED_BACK,

@@ -11,12 +11,12 @@ from fieldplay.core.number_text import duration_text, number_text
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.trajectory_pair import Compared, Failed, TruthUncertainty
 from fieldplay.trajectories.alignment import SIM3
-from fieldplay.trajectories.evaluation import Evaluation
-from fieldplay.trajectories.metric_summary import (
+from fieldplay.trajectories.evaluation import (
     ATE,
     LENGTH,
     RPE,
     UNITS,
+    Evaluation,
     evaluation_summary,
 )
 from fieldplay.trajectories.pose_errors import PERCENTILES, Statistics, statistics_of

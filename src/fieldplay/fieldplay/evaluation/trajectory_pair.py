@@ -16,14 +16,12 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import PATH, FramedRecord
-from fieldplay.recording.record_source import RecordBatch, RecordSource
-from fieldplay.recording.transform_source import TF, FrameReader
+from fieldplay.recording.record_source import TF, FrameReader, RecordBatch, RecordSource
 from fieldplay.trajectories.alignment import NONE
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
 from fieldplay.trajectories.time_offset import found_offset
-from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
 LEAST_POSES = 2  # of the truth
 TF_WORD = "tf:"  # tf:map.base_link, as evo has it

@@ -12,7 +12,7 @@ from fieldplay.evaluation.trajectory_pair import chosen_topic, load_trajectories
 from fieldplay.export.folder import ExportedFeeds, ExportedTopic
 from fieldplay.geometry.transforms import Array, inverse_from_transform
 from fieldplay.messages.records import Clouds
-from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.recording.archive_data import ArchiveSource
 from fieldplay.topics.archive_topics import full_topic
 from fieldplay.topics.selection import Selection
 from fieldplay.trajectories.trajectory import poses_between

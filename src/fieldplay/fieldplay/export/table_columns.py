@@ -3,6 +3,9 @@
 Other lists are one cell of JSON.
 """
 
+import json
+import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import UsageError
-from fieldplay.export.plain_data import json_of
 
+ENCODER = json.JSONEncoder(ensure_ascii=False)
+STRANGE = re.compile("NaN|-?Infinity")  # which JSON itself has not
 Cells = dict[str, Any]
 MOST_TOLD = 20
 VALUE = "value"  # the column of samples that are no maps
@@ -26,10 +30,38 @@ PLAIN: dict[str, Any] = {
 TYPES: dict[str, Any] = {**PLAIN, **{LIST + kind: pl.List(inner) for kind, inner in PLAIN.items()}}
 EXACT = 1 << 53  # whole numbers up to here are exact as floating point
 LARGEST, LARGEST_UNSIGNED = (1 << 63) - 1, (1 << 64) - 1
-
 Columns = dict[str, str]  # kinds by name, in the order of the table
 # Of some rows by the column's name; None where a row has none. Lists of one length may be an array (n, k).
 Values = Mapping[str, Sequence[Any] | NDArray[Any]]
+
+
+# Samples as plain data for JSON: what JSON has no number for becomes a text, bytes become hexadecimal digits.
+
+
+def plain_of(value: Any) -> Any:
+    """The value with "NaN", "Infinity" and "-Infinity" in the place of such numbers, as protobuf's JSON has them."""
+    if isinstance(value, float):
+        return (
+            value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        )
+    if isinstance(value, dict):
+        return {str(key): plain_of(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_of(inner) for inner in value]
+    return value.hex() if isinstance(value, bytes) else value if isinstance(value, int | str | None) else str(value)
+
+
+def json_of(value: Any) -> str:
+    """The value as a line of JSON."""
+    try:
+        text = ENCODER.encode(value)
+    except TypeError:
+        return ENCODER.encode(plain_of(value))
+    if "N" not in text and "I" not in text:
+        return text
+    if '"' in text:  # a text may have these words too
+        return ENCODER.encode(plain_of(value))
+    return STRANGE.sub(r'"\g<0>"', text)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ from types import TracebackType
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.io.file_names import NameTable, last_part
-from fieldplay.io.seekable_zip import READ_SIZE, SeekableMember
+from fieldplay.io.seekable_zip import READ_SIZE, SeekableMember, ZipDirectory
 from fieldplay.io.tar_directory import FAULTS as TAR_FAULTS
 from fieldplay.io.tar_directory import TarDirectory, is_tar
-from fieldplay.io.zip_directory import ZipDirectory
 
 TAR = re.compile(r".+\.(tar(\.[a-z0-9]{1,4})?|tgz|tbz2?|txz)", re.IGNORECASE)
 PART = re.compile(r"(?P<whole>.+)\.\d{2,3}", re.IGNORECASE)

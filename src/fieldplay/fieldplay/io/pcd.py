@@ -11,7 +11,7 @@ import polars
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay.io.table_worker import called
+from fieldplay.io.parser_processes import called
 
 PADDING = "_"  # the name of fields that only fill space
 VERSIONS = ("0.6", ".6", "0.7", ".7")

@@ -1,6 +1,6 @@
 """A table of numbers in a text file: read and parsed once, from its beginning to its end, then told block by block."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -8,26 +8,138 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect, Report
+from fieldplay.core.gaps import GapFinder
+from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.io.containers import Files
 from fieldplay.io.csv_dialect import Dialect
 from fieldplay.io.delimited import count_of
-from fieldplay.io.parser_processes import parsers
+from fieldplay.io.parser_processes import called, parsers
 from fieldplay.io.row_cache import (
     ParsedRows,
     RowCache,
     TableRows,
     joined,
 )
-from fieldplay.io.table_defects import RowValidator, fitting_limits, limits_by_place
-from fieldplay.io.table_worker import called
+from fieldplay.messages.records import Record
+from fieldplay.streams.stream import Span
 
+Limits = Mapping[int, tuple[str, float, float]]  # by the place in rows.values: the column, its least and its largest
+Mask = NDArray[np.bool_]
 BLOCK_SIZE = 1 << 19
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20  # a file that is damaged, or no table at all, may have lines of any length
 AT_ONCE = 4  # blocks that are parsed
 NO_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType({})
+MOST = 64  # lines across the end of a block that are looked at
+Choose = Callable[[TableRows], TableRows]
+Begins = Callable[[TableRows], NDArray[np.bool_]]
+Convert = Callable[[TableRows, NDArray[np.int64]], Record]
+
+
+# What is wrong with the rows of a table, each with its line; and which of them are so wrong that they are none.
+
+
+def limits_by_place(limits: Mapping[str, tuple[float, float]], numbers: Sequence[str]) -> Limits:
+    """Limits by the names of columns as limits by their place among the numbers."""
+    return {numbers.index(name): (name, *ends) for name, ends in limits.items() if name in numbers}
+
+
+def fitting_limits(limits: Limits, some: ParsedRows) -> Limits:
+    """The limits of columns that most of some rows keep: where most do not, the unit is another, and none is lost."""
+    middles = {place: float(np.median(some.values[:, place])) for place in limits if len(some.values)}
+    return {place: limits[place] for place, middle in middles.items() if limits[place][1] <= middle <= limits[place][2]}
+
+
+class RowValidator:
+    """Goes through the rows of one file, block by block, and reports what is wrong with its lines.
+
+    Rows without a possible time, or beyond `limits`, do not count. Rows out of their `ranges`, in a wrong order or
+    behind a gap do. Where rows may share a time, these are `repeated`, which is counted and no defect.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        report: Report,
+        *,
+        plausible_ns: tuple[int, int],
+        ranges: Limits,
+        has_usual_pauses: bool,
+        may_repeat: bool,
+    ) -> None:
+        self.limits: Limits = {}
+        self.repeated = 0
+        self._file = file
+        self._report = report
+        self._plausible_ns = plausible_ns
+        self._ranges = ranges
+        self._gaps = GapFinder() if has_usual_pauses else None
+        self._may_repeat = may_repeat
+        self._previous_ns: int | None = None
+
+    def counting(self, parsed: ParsedRows) -> ParsedRows:
+        """The rows that count."""
+        rows = parsed.only(self._possible(parsed))
+        kept = np.ones(len(rows.stamp_ns), bool)
+        for place, (_, least, largest) in self.limits.items():
+            kept &= (rows.values[:, place] >= least) & (rows.values[:, place] <= largest)
+        return rows.only(kept)
+
+    def check_lines(self, parsed: ParsedRows, first_line: int) -> None:
+        """Report the lines that are no rows, or whose rows do not count."""
+        for bad in parsed.bad:
+            self._tell(first_line + bad.line, bad.kind, bad.message)
+        possible = self._possible(parsed)
+        for row in np.flatnonzero(~possible):
+            message = f"column time: expected one that this dataset can hold, got {_seconds(parsed.stamp_ns[row])}"
+            self._tell(first_line + int(parsed.line[row]), "implausible_time", message)
+        self._check_limits(parsed.only(possible), self.limits, first_line, kind="impossible_value", what="left out")
+
+    def check_rows(self, rows: ParsedRows, first_line: int) -> None:
+        """Report what is strange about the rows of a block that count, which are not none."""
+        self._check_order(rows, first_line)
+        for row, gap_ns in self._gaps.gaps(rows.stamp_ns) if self._gaps is not None else ():
+            message = f"no row for {gap_ns / NS_PER_S:.3f} s before this one, at {_seconds(rows.stamp_ns[row])}"
+            self._tell(first_line + int(rows.line[row]), "gap", message)
+        self._check_limits(rows, self._ranges, first_line, kind="out_of_range", what="kept")
+
+    def _possible(self, rows: ParsedRows) -> Mask:
+        """Which rows (n,) have possible times: one that is not would stretch the archive over decades."""
+        first, last = self._plausible_ns
+        return (rows.stamp_ns >= first) & (rows.stamp_ns <= last)
+
+    def _check_order(self, rows: ParsedRows, first_line: int) -> None:
+        """Report the rows whose time is before that of the row before, or the same."""
+        before_ns = rows.stamp_ns[0] - 1 if self._previous_ns is None else self._previous_ns
+        self._previous_ns = int(rows.stamp_ns[-1])
+        step = np.diff(rows.stamp_ns, prepend=before_ns)
+        wrong = step < 0 if self._may_repeat else step <= 0
+        self.repeated += int((step == 0).sum()) if self._may_repeat else 0
+        for row in np.flatnonzero(wrong):
+            kind, message = "duplicate_time", "the time is that of the row before"
+            if step[row] < 0:
+                kind, message = "backward_time", f"the time runs back by {-int(step[row]) / NS_PER_S:.9f} s"
+            self._tell(first_line + int(rows.line[row]), kind, message)
+
+    def _check_limits(self, rows: ParsedRows, limits: Limits, first_line: int, *, kind: str, what: str) -> None:
+        """Report the rows with a number below its least or above its largest value, and what becomes of them."""
+        for place, (name, least, largest) in limits.items():
+            numbers = rows.values[:, place]
+            for row in np.flatnonzero((numbers < least) | (numbers > largest)):
+                message = f"column {name}: expected {least:g} to {largest:g}, got {numbers[row]:g}; the row is {what}"
+                self._tell(first_line + int(rows.line[row]), kind, message)
+
+    def _tell(self, line: int, kind: str, message: str) -> None:
+        self._report(Defect(file=self._file, row=line, kind=kind, message=message))
+
+
+def _seconds(stamp_ns: np.int64) -> str:
+    """A time as exact decimal seconds."""
+    seconds, ns = divmod(abs(int(stamp_ns)), NS_PER_S)
+    return f"{'-' if stamp_ns < 0 else ''}{seconds}.{ns:09d}".rstrip("0").rstrip(".") + " s"
 
 
 class RowsFormat(Protocol):
@@ -277,3 +389,125 @@ def _parsed(blocks: Iterator[TextBlock], form: RowsFormat) -> Iterator[tuple[Tex
     found = ((some, form.rows_of(texts)) for some, texts in groups) if helpers is None else helpers.rows(groups, form)
     for some, rows in found:
         yield from zip(some, rows, strict=True)
+
+
+# Tables as streams: all tables of one kind as one; their rows, or lines that belong together, as records.
+
+
+class Tables:
+    """All tables of one kind as one: an archive may hold several recordings."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.tables = tuple(tables)
+        self._places: list[tuple[Table, int]] = [(table, i) for table in tables for i in range(len(table.blocks))]
+
+    @property
+    def blocks(self) -> list[TableBlock]:
+        return [table.blocks[index] for table, index in self._places]
+
+    @property
+    def count(self) -> int:
+        return sum(table.count for table in self.tables)
+
+    def rows(self, index: int) -> TableRows:
+        """The rows of one block."""
+        table, block = self._places[index]
+        return table.rows(block)
+
+    def table_of(self, index: int) -> Table:
+        """The table that a block belongs to."""
+        return self._places[index][0]
+
+    def rows_between(self, first_ns: int, last_ns: int) -> TableRows:
+        """All rows with first_ns <= time <= last_ns, in the order of time."""
+        rows = joined(self.tables[0].format.dialect, [table.rows_between(first_ns, last_ns) for table in self.tables])
+        return rows if len(self.tables) == 1 else rows.only(np.argsort(rows.stamp_ns, kind="stable"))
+
+    def nearest(self, stamp_ns: NDArray[np.int64], within_ns: int) -> tuple[TableRows, NDArray[np.bool_]]:
+        """For each of the times (n,), in order, the row nearest to it, and whether one lies within that distance."""
+        candidates = self.rows_between(int(stamp_ns[0]) - within_ns, int(stamp_ns[-1]) + within_ns)
+        if not len(candidates):
+            none = self._any_row().only(np.zeros(len(stamp_ns), np.intp))
+            return none, np.zeros(len(stamp_ns), bool)
+        after = np.clip(np.searchsorted(candidates.stamp_ns, stamp_ns), 1, max(len(candidates) - 1, 1))
+        before = after - 1
+        after = np.minimum(after, len(candidates) - 1)
+        closer = stamp_ns - candidates.stamp_ns[before] <= candidates.stamp_ns[after] - stamp_ns
+        chosen = np.where(closer, before, after)
+        return candidates.only(chosen), np.abs(candidates.stamp_ns[chosen] - stamp_ns) <= within_ns
+
+    def _any_row(self) -> TableRows:
+        return self.rows(0).only(np.zeros(1, np.intp))
+
+
+class TableStream:
+    """A stream made of the rows of tables, block by block."""
+
+    def __init__(self, tables: Tables, convert: Callable[[TableRows], Record]) -> None:
+        self._tables = tables
+        self._convert = convert
+        self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
+
+    def load(self, index: int) -> Record:
+        return self._convert(self._tables.rows(index))
+
+    def file(self, index: int) -> str:
+        """The name of the file that a span is of."""
+        return self._tables.table_of(index).name
+
+
+class GroupStream:
+    """Groups of lines that follow each other; a group belongs to the block in which it begins.
+
+    `choose` takes the lines that count. `begins` tells which of them (n,) begin a group, by each line and the one
+    before alone; what it says of the first is not used. `convert` makes a row of each group from the lines and the
+    number of the group of each, from 0, ascending: its time must be that of the group's first line.
+    """
+
+    def __init__(self, tables: Tables, *, choose: Choose, begins: Begins, convert: Convert) -> None:
+        self._tables = tables
+        self._choose = choose
+        self._begins = begins
+        self._convert = convert
+        self.spans = [Span(block.first_ns, block.last_ns, block.count) for block in tables.blocks]
+
+    def file(self, index: int) -> str:
+        """The name of the file that a span is of."""
+        return self._tables.table_of(index).name
+
+    def load(self, index: int) -> Record:
+        own = self._choose(self._tables.rows(index))
+        if not len(own):
+            return self._convert(own, np.zeros(0, np.int64))
+        before, behind = self._last_before(index, own), self._first_behind(index, own)
+        rows = joined(own.dialect, [before, own, behind])
+        begins = self._begins(rows)
+        begins[0] = False
+        group = np.cumsum(begins)
+        wanted = (group >= len(before)) & (group <= group[len(before) + len(own) - 1])
+        return self._convert(rows.only(wanted), group[wanted] - len(before))
+
+    def _last_before(self, index: int, own: TableRows) -> TableRows:
+        """The line before the first of a block, or none."""
+        if index == 0:
+            return own.only(np.zeros(0, np.intp))
+        rows = self._tables.rows(index - 1)
+        chosen = self._choose(rows.only(np.arange(max(len(rows) - MOST, 0), len(rows))))
+        return chosen.only(np.arange(max(len(chosen) - 1, 0), len(chosen)))
+
+    def _first_behind(self, index: int, own: TableRows) -> TableRows:
+        """The first lines of the next block, or none."""
+        if index + 1 == len(self.spans):
+            return own.only(np.zeros(0, np.intp))
+        rows = self._tables.rows(index + 1)
+        return self._choose(rows.only(np.arange(min(len(rows), MOST))))
+
+
+def begins_of_rising(
+    stamp_ns: NDArray[np.int64], code: NDArray[np.int64], longest_ns: NDArray[np.int64] | int
+) -> NDArray[np.bool_]:
+    """Which rows (n,) begin a group: its codes rise, and none comes later than so long after the row before."""
+    begins = np.ones(len(stamp_ns), bool)
+    step_ns = np.diff(stamp_ns)
+    begins[1:] = (np.diff(code) <= 0) | (step_ns < 0) | (step_ns > longest_ns)
+    return begins

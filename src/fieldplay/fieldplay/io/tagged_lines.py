@@ -4,7 +4,7 @@ The star and the type may be missing. Lists may have any length, another one in 
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError
 from fieldplay.core.timestamps import ns_from_texts
 from fieldplay.io.csv_dialect import (
     COUNT,
@@ -21,7 +22,8 @@ from fieldplay.io.csv_dialect import (
 )
 from fieldplay.io.delimited import tidy_text, without_nulls
 from fieldplay.io.key_values import SHOWN
-from fieldplay.io.row_cache import BadLine
+from fieldplay.io.row_cache import BadLine, ParsedRows, short_text
+from fieldplay.io.table_format import BOM
 
 Places = NDArray[np.int64]
 NEWLINE, STAR = b"\n", b"*"
@@ -31,6 +33,12 @@ NOTHING: NDArray[np.float64] = np.zeros(0)
 SCHEMA = {"value": polars.Float64()}
 TYPE = "type"  # the column that tells, where a table has several types, which it is, in the description's order
 ANY = "any"
+COMMENT = (b"#", b"%", b"//")
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+BARELY = 1e-3  # of a turn, by which angles may lead beyond it
+NEARLY = 1e-6  # of the larger, by which two numbers of a covariance may differ that should be equal
+LEFT_OUT = "the line is left out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,3 +235,335 @@ def _text(fields: MarkedFields, row: int, kind: str) -> tuple[str, BadLine | Non
 def _no_time(fields: MarkedFields, row: int) -> BadLine:
     got = fields.shown(int(fields.first[row]))[:SHOWN]
     return BadLine(int(fields.line[row]), "not_a_number", f"column time: expected a time in seconds, got '{got}'")
+
+
+# Rows of marked lines, and what is wrong with the lines that are none, or that cannot be right.
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedFormat:
+    """How one file writes its lines."""
+
+    marked: MarkedLines
+    first_byte: int = 0
+    first_line: int = 1
+    mapping: str = "the type of the line"
+    has_lists: bool = True  # where no line has a covariance this is not told of each
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.marked.dialect
+
+    def rows_of(self, blocks: Sequence[bytes]) -> list[ParsedRows]:
+        """The rows of blocks of whole lines."""
+        return [rows_from_lines(block, self.marked, has_lists=self.has_lists) for block in blocks]
+
+    def cut_off(self, line: bytes, before: bytes) -> str | None:
+        """Nothing: lines of the kind differ, so that a whole one cannot be told from it."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedSpec:
+    """What is known of such a log before it is seen; see TableSpec."""
+
+    marked: MarkedLines
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    repeated_times: bool = False
+
+    def format_from_head(self, head: bytes) -> MarkedFormat:
+        """ArchiveError where no line of the file's beginning is of these types."""
+        begin = len(BOM) if head.startswith(BOM) else 0
+        lines = 1
+        while head.startswith(COMMENT, begin) and (end := head.find(b"\n", begin) + 1):
+            begin, lines = end, lines + 1
+        fields = fields_from_block(head[begin:])
+        _, is_time = ns_from_texts(fields.texts(fields.first))
+        kind, first = _kinds(fields, self.marked)
+        has_columns = fields.first + fields.count - first >= self.marked.widths[kind]
+        if not (is_time & (kind >= 0) & has_columns).any():
+            wanted = " or ".join(self.marked.types) or "numbers"
+            faults = rows_from_lines(head[begin:], self.marked).bad[:1]
+            got = "".join(f"; line {lines + fault.line}: {fault.message}" for fault in faults)
+            raise ArchiveError(f"expected lines of a time, {wanted} and numbers, got none{got}")
+        behind = fields.count - (first - fields.first) - np.where(kind >= 0, self.marked.widths[kind], 0)
+        if self.marked.covariance and not (is_time & (kind >= 0) & (behind > 0)).any():
+            told = f"the type of the line, none of which has the {self.marked.values} numbers of a covariance"
+            return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines, mapping=told, has_lists=False)
+        return MarkedFormat(marked=self.marked, first_byte=begin, first_line=lines)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Lines:
+    """The lines of a block, taken apart: of each (n,) its time, its type or -1, and where its numbers begin."""
+
+    fields: MarkedFields
+    stamp_ns: NDArray[np.int64]
+    is_time: Mask
+    kind: Places
+    first: Places
+    behind: Places  # the field behind the line's last
+    values: Places  # how many there are behind the columns; below 0 where even these are not all there
+    expected: NDArray[np.float64]  # how many there should be; NaN for any number
+    least: int  # and at least so many
+
+    @property
+    def has_length(self) -> Mask:
+        """Which lines have as many fields as they should."""
+        listed = np.isnan(self.expected) | (self.values == self.expected)
+        found: Mask = listed & (self.values >= self.least)
+        return found
+
+
+def rows_from_lines(block: bytes, marked: MarkedLines, *, has_lists: bool = True) -> ParsedRows:
+    """The rows of a block of whole lines; what is no line of these types is told apart."""
+    lines = _lines(fields_from_block(block), marked)
+    strange = _strange_numbers(lines, marked)
+    has_length = lines.has_length | _lacks_covariance_only(lines, marked, has_lists=has_lists)
+    good = lines.is_time & (lines.kind >= 0) & has_length & (strange == 0)
+    chosen = np.flatnonzero(good)
+    rows = ParsedRows(
+        stamp_ns=lines.stamp_ns[chosen],
+        clock_ns=np.zeros((len(chosen), 0), np.int64),
+        values=_numbers_of_lines(lines, chosen, marked),
+        lists=_lists(lines, chosen, marked) if marked.values else None,
+        line=lines.fields.line[chosen],
+        bad=tuple(_fault(lines, row, marked) for row in np.flatnonzero(~good).tolist()),
+    )
+    told = _covariance_faults(lines, chosen, rows, marked) if marked.covariance else iter(())
+    return _plausible(rows.with_bad(tuple(told)), marked)
+
+
+def _plausible(rows: ParsedRows, marked: MarkedLines) -> ParsedRows:
+    """The rows that can be right; the others, and those of which something else is told, are among the bad."""
+    numbers = marked.dialect.numbers
+    faults = list(faults_of_choices(rows, numbers, marked.choices)) if marked.choices else []
+    if marked.angles:
+        faults += faults_of_angles(rows, numbers, marked.angles, turn=marked.turn)
+    if faults:
+        keep = np.ones(len(rows.line), bool)
+        keep[[row for row, _ in faults]] = False
+        first = {row: fault for row, fault in reversed(faults)}
+        rows = rows.only(keep).with_bad(tuple(first.values()))
+    angles = tuple(_wrong_angles(rows, marked)) if marked.angles else ()
+    return rows if not angles else rows.with_bad(angles)
+
+
+def _lacks_covariance_only(lines: _Lines, marked: MarkedLines, *, has_lists: bool) -> Mask:
+    """Which lines (n,) lack a covariance, or a part of it, and nothing before it."""
+    found = np.zeros(len(lines.kind), bool)
+    if not marked.covariance:
+        return found
+    if not has_lists:
+        found |= lines.values == 0
+    for row in np.flatnonzero((lines.values > 0) & (lines.values < marked.covariance**2)).tolist():
+        behind = int(lines.behind[row])
+        rest = lines.fields.value[behind - int(lines.values[row]) : behind]
+        found[row] = is_whole_before(rest, marked.covariance, int(marked.widths[lines.kind[row]]))
+    return found
+
+
+def _covariance_faults(lines: _Lines, chosen: Places, rows: ParsedRows, marked: MarkedLines) -> Iterator[BadLine]:
+    """What is told of the covariances of rows that are kept; those of another length become NaN as a whole."""
+    if rows.lists is None:
+        return
+    whole = lines.has_length[chosen]
+    for place in np.flatnonzero(whole & np.isnan(rows.lists).any(axis=1)).tolist():
+        fault = _fault_of_numbers(lines, int(chosen[place]), marked)
+        if fault is not None:
+            yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown there")
+    for place in np.flatnonzero(~whole & (lines.values[chosen] > 0)).tolist():
+        fault = _fault_of_length(lines, int(chosen[place]), marked)
+        yield fault._replace(message=f"{fault.message}; the row is kept, its covariance is unknown")
+    rows.lists[~whole] = np.nan
+    yield from faults_of_variances(rows, marked.covariance)
+
+
+def _kinds(fields: MarkedFields, marked: MarkedLines) -> tuple[Places, Places]:
+    """The type of each line (n,), -1 where it is none of these, and its first field behind time and type."""
+    second = fields.first + 1
+    inside = np.minimum(second, max(len(fields.value) - 1, 0))
+    is_word = np.isnan(fields.value[inside]) & (fields.count > 1)
+    words = fields.texts(inside)
+    is_word &= np.char.isalpha(words.astype("S1")) & (np.char.lower(words) != b"nan")
+    names = list(marked.types)
+    if names == [""]:
+        return np.zeros(len(second), np.int64), second + is_word
+    kind = np.where(is_word | (len(names) > 1), -1, 0)
+    for index, name in enumerate(names):
+        kind[is_word & (np.char.upper(words) == name.upper().encode())] = index
+    return kind, second + is_word
+
+
+def _lines(fields: MarkedFields, marked: MarkedLines) -> _Lines:
+    stamp_ns, is_time = ns_from_texts(fields.texts(fields.first))
+    kind, first = _kinds(fields, marked)
+    behind = fields.first + fields.count
+    values = behind - first - marked.widths[kind]
+    expected = np.full(len(first), np.nan if marked.values == ANY else 0.0)
+    if isinstance(marked.values, int):
+        expected[:] = marked.values
+    elif marked.values != ANY:
+        (place,) = {columns.index(marked.values) for columns in marked.types.values()}
+        told = fields.value[np.minimum(first + place, max(len(fields.value) - 1, 0))]
+        expected = np.where(values >= 0, np.nan_to_num(told, nan=-1.0), -1.0)
+    return _Lines(
+        fields=fields, stamp_ns=stamp_ns, is_time=is_time, kind=kind, first=first, behind=behind, values=values,
+        expected=expected, least=1 if marked.values else 0,
+    )  # fmt: skip
+
+
+def _strange_numbers(lines: _Lines, marked: MarkedLines) -> Places:
+    """How many fields of each line (n,) should be numbers and are none."""
+    strange = ~np.isfinite(lines.fields.value)
+    for kind, columns in enumerate(marked.types.values()):
+        for place, name in enumerate(columns):
+            if name.startswith(IGNORED):
+                own = lines.first[(lines.kind == kind) & (lines.values >= 0)] + place
+                strange[own] = False
+    few = np.flatnonzero(strange)
+    columns_end = lines.first + np.where(lines.kind >= 0, marked.widths[lines.kind], 0)
+    until = np.minimum(columns_end, lines.behind) if marked.covariance else lines.behind
+    found: Places = np.searchsorted(few, until) - np.searchsorted(few, np.minimum(lines.first, until))
+    return found
+
+
+def _numbers_of_lines(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
+    """The columns of the dialect (n, k) of the chosen lines."""
+    kind = lines.kind[chosen]
+    place = marked.places[kind]
+    own = lines.fields.value[np.where(place >= 0, lines.first[chosen, None] + place, 0)]
+    columns = [np.where(place >= 0, own, np.nan)] if len(chosen) else [np.zeros((0, len(marked.columns)))]
+    if len(marked.types) > 1:
+        columns.insert(0, kind[:, None].astype(np.float64))
+    if marked.values:
+        columns.append(lines.values[chosen, None].astype(np.float64))
+    return np.concatenate(columns, axis=1)
+
+
+def _lists(lines: _Lines, chosen: Places, marked: MarkedLines) -> NDArray[np.float64]:
+    """The lists (n, m) of the chosen lines, NaN behind the end of each."""
+    begin, count = lines.behind[chosen] - lines.values[chosen], lines.values[chosen]
+    longest = marked.covariance**2 or int(count.max(initial=0))
+    place = np.arange(longest)
+    within = place < count[:, None]
+    values: NDArray[np.float64] = lines.fields.value[np.where(within, begin[:, None] + place, 0)]
+    values[~within] = np.nan
+    if marked.covariance:
+        values[~np.isfinite(values)] = np.nan
+    return values
+
+
+def _wrong_angles(rows: ParsedRows, marked: MarkedLines) -> Iterator[BadLine]:
+    """The rows whose last value's angle is not where their first and the steps lead; they are kept."""
+    numbers = marked.dialect.numbers
+    start, step, end = (rows.values[:, numbers.index(name)] for name in marked.angles)
+    led = start + step * (rows.values[:, numbers.index(COUNT)] - 1)
+    for row in np.flatnonzero(np.abs(led - end) > np.abs(step) / 2).tolist():
+        expected = f"column {marked.angles[2]}: expected {led[row]:.6f}, where the first and the steps lead"
+        yield BadLine(int(rows.line[row]), "wrong_angle", f"{expected}, got {end[row]:.6f}; the row is kept")
+
+
+def _fault(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
+    """What is wrong with a line."""
+    fields, number = lines.fields, int(lines.fields.line[row])
+    if not lines.is_time[row]:
+        got = short_text(fields.shown(int(fields.first[row])))
+        return BadLine(number, "not_a_number", f"column time: expected a time in seconds, got '{got}'")
+    if lines.kind[row] < 0:
+        second = int(fields.first[row]) + 1
+        got = f"'{short_text(fields.shown(second))}'" if fields.count[row] > 1 else "nothing"
+        return BadLine(number, "wrong_type", f"expected {' or '.join(marked.types)} behind the time, got {got}")
+    fault = _fault_of_numbers(lines, row, marked) if lines.values[row] >= 0 else None
+    return fault or _fault_of_length(lines, row, marked)
+
+
+def _fault_of_numbers(lines: _Lines, row: int, marked: MarkedLines) -> BadLine | None:
+    columns = list(marked.types.values())[int(lines.kind[row])]
+    values = lines.fields.value
+    for place, index in enumerate(range(int(lines.first[row]), int(lines.behind[row]))):
+        name = columns[place] if place < len(columns) else f"value {place - len(columns) + 1}"
+        if np.isfinite(values[index]) or name.startswith(IGNORED):
+            continue
+        text = short_text(lines.fields.shown(index))
+        name = f"column {name}" if place < len(columns) else name
+        kind = "not_a_number" if not _is_number(text) else "not_finite"
+        got = f"'{text}'" if text else "nothing"
+        return BadLine(int(lines.fields.line[row]), kind, f"{name}: expected a number, got {got}")
+    return None
+
+
+def _fault_of_length(lines: _Lines, row: int, marked: MarkedLines) -> BadLine:
+    found, expected, width = int(lines.values[row]), lines.expected[row], int(marked.widths[lines.kind[row]])
+    is_short = found < max(lines.least, np.nan_to_num(expected, nan=0.0))
+    wanted, got = f"{width} numbers", found + width
+    if found >= 0 and marked.values:
+        says = f", as {marked.values} says" if isinstance(marked.values, str) and expected >= 1 else ""
+        wanted, got = f"{expected:.15g} values{says}" if expected >= 1 else "at least 1 value", found
+    message = f"expected {wanted}, got {got}: '{short_text(lines.fields.line_shown(row))}'"
+    return BadLine(int(lines.fields.line[row]), "short_row" if is_short else "long_row", message)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def faults_of_choices(
+    rows: ParsedRows, numbers: Sequence[str], choices: Mapping[str, tuple[float, ...]]
+) -> Iterator[tuple[int, BadLine]]:
+    """The rows, and what is wrong, with a number that is none of those that its column can have; NaN is no number."""
+    for name, known in choices.items():
+        column = rows.values[:, numbers.index(name)]
+        for row in np.flatnonzero(~np.isin(column, known) & ~np.isnan(column)).tolist():
+            expected = ", ".join(f"{value:g}" for value in known)
+            message = f"column {name}: expected one of {expected}, got {column[row]:g}; {LEFT_OUT}"
+            yield row, BadLine(int(rows.line[row]), "out_of_range", message)
+
+
+def faults_of_angles(
+    rows: ParsedRows, numbers: Sequence[str], angles: Sequence[str], *, turn: float
+) -> Iterator[tuple[int, BadLine]]:
+    """The rows, and what is wrong, whose values lead beyond a whole turn, or all lie at one angle."""
+    start, step = (rows.values[:, numbers.index(name)] for name in angles[:2])
+    count = rows.values[:, numbers.index(COUNT)]
+    led = start + step * (count - 1)
+    beyond = np.maximum(np.abs(start), np.abs(led)) > turn * (1 + BARELY)
+    for row in np.flatnonzero(beyond).tolist():
+        expected = f"columns {angles[0]}, {angles[1]}: expected angles within a turn, {turn:.6g}"
+        message = f"{expected}, got {start[row]:g} to {led[row]:g}: in another unit?; {LEFT_OUT}"
+        yield row, BadLine(int(rows.line[row]), "wrong_angle", message)
+    for row in np.flatnonzero((step == 0) & (count > 1) & ~beyond).tolist():
+        message = f"column {angles[1]}: expected a step between {count[row]:g} values, got 0; {LEFT_OUT}"
+        yield row, BadLine(int(rows.line[row]), "wrong_angle", message)
+
+
+def is_whole_before(rest: Floats, size: int, columns: int) -> bool:
+    """Whether a line that lacks numbers has all its columns, by what is left (k,) of the covariance behind these.
+
+    A line that was cut off in the covariance lacks nothing before it. Where so few numbers are gone that it may be one
+    of the columns, and all that were read after it one place too early, the covariance tells: its rest is symmetric.
+    """
+    missing = size**2 - len(rest)
+    if not len(rest) or missing <= 0:
+        return False
+    if missing > columns:
+        return True
+    whole = np.concatenate([np.full(missing, np.nan), rest]).reshape(size, size)
+    both = np.isfinite(whole) & np.isfinite(whole.T)
+    return not np.allclose(whole[both], whole.T[both], rtol=NEARLY, atol=0)
+
+
+def faults_of_variances(rows: ParsedRows, size: int) -> Iterator[BadLine]:
+    """The rows whose covariance (size, size) has a variance below 0, which becomes NaN here and counts as unknown."""
+    if rows.lists is None:
+        return
+    variances = rows.lists[:, :: size + 1]
+    for row, place in np.argwhere(variances < 0).tolist():
+        expected = f"covariance ({place + 1}, {place + 1}): expected a variance of 0 or more"
+        message = f"{expected}, got {variances[row, place]:g}; the row is kept, its covariance is unknown there"
+        yield BadLine(int(rows.line[row]), "negative_variance", message)
+    variances[variances < 0] = np.nan

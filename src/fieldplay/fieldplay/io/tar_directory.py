@@ -18,8 +18,8 @@ from typing import IO
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.io.file_names import NameTable
+from fieldplay.io.seekable_zip import leaves_archive
 from fieldplay.io.spill_file import ScratchFile
-from fieldplay.io.zip_directory import leaves_archive
 
 PART = re.compile(r"(?P<whole>.+\.(?:tar(?:\.[a-z0-9]{1,4})?|tgz|tbz2?|txz))\.(?P<number>\d{2,3})", re.IGNORECASE)
 PACKED = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ": "xz"}  # how files begin that are packed

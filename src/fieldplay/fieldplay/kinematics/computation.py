@@ -7,11 +7,15 @@ what a step yields as it is.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.records import Code, Record, Values
 from fieldplay.messages.stream_spec import StreamSpec
 
@@ -19,10 +23,25 @@ TF = "/tf"
 JUMPED_BACK = "the times of the messages jumped back: starting anew"
 KEPT_ROWS = 500  # of an input, which wait for their like in another
 KEPT_STATES = 1000  # changes of a state that rows which come late may still ask for
-
 Stamps = NDArray[np.int64]
-Made = Iterable[tuple["Output", Record]]
 Link = Callable[[str, str], NDArray[np.float64] | None]
+GROUP = "fieldplay.computations"
+OWN: Mapping[str, str] = {
+    "ackermann_odometry": "fieldplay.kinematics.ackermann_odometry:AckermannOdometry",
+    "arm_tcp": "fieldplay.kinematics.robots:ArmTcp",
+    "expected_wheels": "fieldplay.kinematics.robots:ExpectedWheels",
+    "joint_transforms": "fieldplay.kinematics.joint_transforms:JointTransforms",
+    "lander_arm": "fieldplay.kinematics.insight_arm_computation:InsightArmTcp",
+    "odometry_evaluation": "fieldplay.trajectories.odometry_evaluation:OdometryEvaluation",
+    "odometry_path": "fieldplay.kinematics.odometry_path:OdometryPath",
+    "sensor_integrity": "fieldplay.dust.sensor_integrity:SensorIntegrity",
+    "skid_steer_odometry": "fieldplay.kinematics.skid_steer_odometry:SkidSteerOdometry",
+    "wheel_odometry": "fieldplay.kinematics.robots:WheelOdometry",
+    "wheel_poses": "fieldplay.kinematics.robots:WheelPoses",
+}
+
+
+Made = Iterable[tuple["Output", Record]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,3 +253,20 @@ class LatchedValue:
     def places(self, leaves_ns: Stamps) -> NDArray[np.intp]:
         """The place in `values` of what held when rows (n,) left; -1 where nothing was said yet."""
         return np.asarray(np.searchsorted(self.since_ns, leaves_ns, side="right") - 1, np.intp)
+
+
+# The computations that a dataset's description may name: those of fieldplay, and of packages that register theirs.
+#
+# A package registers a computation as an entry point of the group `fieldplay.computations`, by the name of its kind.
+
+
+@cache
+def computation_kind(name: str) -> type[Computation]:
+    """The class of a computation; it is imported when it is asked for."""
+    place = OWN.get(name) or next((entry.value for entry in entry_points(group=GROUP, name=name)), "")
+    if not place:
+        known = ", ".join(sorted(OWN))
+        raise ArchiveError(f"there is no computation '{name}'; there are {known}")
+    module, _, attribute = place.partition(":")
+    kind: type[Computation] = getattr(import_module(module), attribute)
+    return kind

@@ -7,7 +7,7 @@ is down. The frame of a tool has its approach axis as z; its approach angle is t
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,21 +16,111 @@ from fieldplay.geometry.transforms import (
     Array,
     rotation_about_axis,
     rotation_from_quaternion,
+    rotation_from_vector,
     transform_from_rotation,
 )
-from fieldplay.kinematics.denavit_hartenberg import DhRow, links_from_joints
-from fieldplay.kinematics.insight_arm_settings import (
-    HANGING,
-    LENGTHS,
-    RIGID,
-    resolved_settings,
-)
+from fieldplay.kinematics.denavit_hartenberg import DhRow, links_from_joints, steps_from_joints
 
+AUTO, NAIF = "auto", "naif"
+SETS = (AUTO, NAIF, "sis")  # where the lengths are taken from
+MEASURED = ("a_m", "d_m")
+LENGTHS = (*MEASURED, "alpha_rad")
+RIGID = ("blade_1", "blade_2", "scoop", "idc", "wrist", "grapple_attach")
+HANGING = ("grapple", "seis", "wts", "hp3")
+COMPLIANCE = ("shift_by_force", "turn_by_force", "shift_by_moment", "turn_by_moment")
+PER_LINK: Mapping[str, int] = {"link_kg": 1, "link_centres_m": 3, **dict.fromkeys(COMPLIANCE, 9)}
+LINKS, FIRST_OF_TWO_FORMS = 4, 2
+ALTERNATE = "alternate_"
+BASE: Mapping[str, Sequence[float]] = {"base_m": (0.0, 0.0, 0.0), "base_wxyz": (1.0, 0.0, 0.0, 0.0)}
+NUMBERS: Mapping[str, int] = {
+    **dict.fromkeys(LENGTHS, 4),
+    **dict.fromkeys(RIGID, 4),
+    "hang_m": 4,
+    "gravity_m_s2": 1,
+    "gravity_direction": 3,
+    "payload_kg": 3,
+    "compliance_scale": 1,
+    **{name: LINKS * count for name, count in PER_LINK.items()},
+    **{ALTERNATE + name: (LINKS - FIRST_OF_TWO_FORMS) * count for name, count in PER_LINK.items()},
+    **{name: len(numbers) for name, numbers in BASE.items()},
+}
 JOINTS = ("shoulder_yaw", "shoulder_pitch", "elbow", "wrist")
 ATTACH = "grapple_attach"
 ON_FOREARM = "idc"
 TABLE_14, FLIGHT = "table14", "flight"
 SCOOP_AND_IDC = {TABLE_14: ("scoop", "idc"), FLIGHT: ("idc", "scoop")}
+Elbow = Literal["up", "down"]
+LEAST_SHARE = 1e-9  # a determinant smaller than this part of the squared trace is none: the levers are parallel
+STOWED_ALTERNATE, UNSTOWED_ALTERNATE = 0, 1  # of the alternate forms: link 3 stowed, link 4 unstowed
+STOWED_PHASES = (0, 1)  # launch-locked, stowed
+SEIS, WTS, HP3 = 3, 4, 5  # the grapple's phases in which something hangs on it
+
+
+# The numbers of InSight's arm: those of its dataset's description, and those of the archive's own parameter files.
+#
+# The archive's come as one list of numbers in the order of NUMBERS, NaN where a file does not say; it may end early.
+# Links 3 and 4 have two forms, one for each state of the grapple: the main numbers are those of link 3 with the
+# grapple unstowed and of link 4 with it stowed, which the specification prints; `alternate_` has link 3 stowed, link 4
+# unstowed.
+
+
+def resolved_settings(settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None) -> dict[str, Any]:
+    """The settings with the lengths of the set that `dh_set` names, and with the archive's own numbers.
+
+    The archive's hold wherever it has them; its lengths only where the set is `auto` and it has all of them, as those
+    of two sources make no arm that ever was. Else they are NAIF's.
+    """
+    chosen = settings["dh_set"]
+    if chosen not in SETS:
+        raise ValueError(f"dh_set: expected one of {', '.join(SETS)}, got '{chosen}'")
+    name = NAIF if chosen == AUTO else chosen
+    found = {**settings, "a_m": settings[f"{name}_a_m"], "d_m": settings[f"{name}_d_m"]}
+    found = {**BASE, **{ALTERNATE + name: _second_forms(found[name]) for name in PER_LINK}, **found}
+    known = {key: _numbers(key, found[key]) for key in NUMBERS}
+    if archived is not None:
+        parts = _with_both_forms(_parts(np.asarray(archived, float)))
+        takes_lengths = chosen == AUTO and all(np.isfinite(parts.get(key, np.nan)).all() for key in MEASURED)
+        for key, part in parts.items():
+            if takes_lengths or key not in LENGTHS:
+                known[key] = np.where(np.isfinite(part), part, known[key])
+    return {**found, **known}
+
+
+def _second_forms(main: Any) -> Array:
+    """The numbers of the links that have two forms, of those of all links."""
+    numbers = np.atleast_1d(np.asarray(main, float))
+    return numbers[len(numbers) * FIRST_OF_TWO_FORMS // LINKS :]
+
+
+def _with_both_forms(parts: Mapping[str, Array]) -> dict[str, Array]:
+    """The parts, where a link of which the archive has one form alone has the same numbers in the other."""
+    made = dict(parts)
+    for name in PER_LINK:
+        if name not in parts:
+            continue
+        main = parts[name].copy()
+        seconds = _second_forms(main)
+        alternate = parts.get(ALTERNATE + name, np.full(len(seconds), np.nan))
+        made[ALTERNATE + name] = np.where(np.isfinite(alternate), alternate, seconds)
+        main[len(main) - len(seconds) :] = np.where(np.isfinite(seconds), seconds, alternate)
+        made[name] = main
+    return made
+
+
+def _numbers(key: str, value: Any) -> Array:
+    numbers = np.atleast_1d(np.asarray(value, float))
+    if numbers.shape != (NUMBERS[key],):
+        raise ValueError(f"{key}: expected {NUMBERS[key]} numbers, got {numbers.size}")
+    return numbers
+
+
+def _parts(numbers: Array) -> dict[str, Array]:
+    """The list cut into its parts, as far as it goes."""
+    ends = np.cumsum(list(NUMBERS.values()))
+    if numbers.ndim != 1 or len(numbers) not in ends:
+        raise ValueError(f"expected some of {ends[-1]} numbers of the arm, whole parts of them, got {numbers.shape}")
+    parts = np.split(numbers, ends[ends < len(numbers)])
+    return dict(zip(NUMBERS, parts, strict=False))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,3 +253,240 @@ def active_tool_poses(
             posture = posture_of_tool(tool, angles[rows])
             poses[rows] = tool_pose(arm, tool, links_of(posture, rows), angles=posture)
     return poses
+
+
+# The lander arm's tools in closed form, and the joints that bring a tool to a place.
+#
+# All is done in the plane of the arm, outwards from the yaw axis and down. The twists of the axes are taken as exact
+# quarter turns, which the printed ones are to some microns; the lengths that the arm does not have are taken as zero.
+
+
+def tool_place_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
+    """The place of a tool (..., 3) in the payload frame from joint angles (..., 4)."""
+    if tool in HANGING:
+        return np.asarray(tool_place_from_joints(arm, ATTACH, angles) + arm.hang_m[tool] * arm.down, float)
+    angles = posture_of_tool(tool, angles)
+    first, second = arm.rows[:2]
+    lever, across = levers_from_joints(arm, tool, angles)[..., 0, :], second.d + arm.tools[tool].place_m[1]
+    out, down = first.a + lever[..., 0], first.d + lever[..., 1]
+    cos, sin = np.cos(angles[..., 0]), np.sin(angles[..., 0])
+    place = np.stack([out * cos + across * sin, out * sin - across * cos, down], axis=-1)
+    return np.asarray(place @ arm.base[:3, :3].T + arm.base[:3, 3], float)
+
+
+def levers_from_joints(arm: InsightArm, tool: str, angles: ArrayLike) -> Array:
+    """From the three pitch axes to the tool, outwards and down (..., 3, 2), in m."""
+    angles = np.asarray(angles, float)
+    pitch = np.cumsum(angles[..., 1:], axis=-1)
+    cos, sin = np.cos(pitch), np.sin(pitch)
+    x, _, z = arm.tools[tool].place_m
+    hand = np.stack([x * cos[..., 2] + z * sin[..., 2], x * sin[..., 2] - z * cos[..., 2]], axis=-1)
+    along = np.stack([cos[..., :2], sin[..., :2]], axis=-1)
+    from_elbow = hand + arm.rows[2].a * along[..., 1, :]
+    return np.stack([from_elbow + arm.rows[1].a * along[..., 0, :], from_elbow, hand], axis=-2)
+
+
+def joints_from_tool(
+    arm: InsightArm, tool: str, places: ArrayLike, *, approach: ArrayLike, elbow: Elbow = "up"
+) -> Array:
+    """Joint angles (..., 4) that bring a tool to places (..., 3) under approach angles (...); NaN out of reach.
+
+    The elbow is up where its angle is positive. For what hangs, the approach angle is that of the grapple's attachment,
+    which may be chosen. The camera on the forearm has no choice of it: its wrist is given as 0.
+    """
+    places, approach = np.asarray(places, float), np.asarray(approach, float)
+    if tool in HANGING:
+        return joints_from_tool(arm, ATTACH, places - arm.hang_m[tool] * arm.down, approach=approach, elbow=elbow)
+    (x, y, z), turn = arm.tools[tool].place_m, arm.tools[tool].turn_rad
+    in_base = (places - arm.base[:3, 3]) @ arm.base[:3, :3]
+    yaw, out, down = _in_plane(arm, in_base, float(y))
+    if tool == ON_FOREARM:
+        reach = arm.rows[2].a + x
+        shoulder, bend = _two_links((arm.rows[1].a, float(np.hypot(reach, z))), out, down, elbow=elbow)
+        pitch, level = bend + np.arctan2(z, reach), np.zeros_like(bend)
+        return np.stack([yaw, shoulder, pitch, level], axis=-1)
+    hand = approach - turn + np.pi / 2
+    out = out - x * np.cos(hand) - z * np.sin(hand)
+    down = down - x * np.sin(hand) + z * np.cos(hand)
+    shoulder, bend = _two_links((arm.rows[1].a, arm.rows[2].a), out, down, elbow=elbow)
+    return np.stack([yaw, shoulder, bend, hand - shoulder - bend], axis=-1)
+
+
+def within_limits(angles: ArrayLike, least_rad: ArrayLike, most_rad: ArrayLike) -> NDArray[np.bool_]:
+    """Whether all joints (..., 4) stand within their limits (4,), each of them perhaps some full turns away."""
+    turned = nearest_turns(angles, least_rad, most_rad)
+    return np.asarray(((turned >= np.asarray(least_rad)) & (turned <= np.asarray(most_rad))).all(axis=-1), bool)
+
+
+def nearest_turns(angles: ArrayLike, least_rad: ArrayLike, most_rad: ArrayLike) -> Array:
+    """The same postures (..., 4) with each joint turned fully so often that it comes nearest to its limits' middle."""
+    angles, middle = np.asarray(angles, float), (np.asarray(least_rad, float) + np.asarray(most_rad, float)) / 2
+    return np.asarray(angles - 2 * np.pi * np.round((angles - middle) / (2 * np.pi)), float)
+
+
+def _in_plane(arm: InsightArm, places: Array, y: float) -> tuple[Array, Array, Array]:
+    """The yaw (...), and from the first pitch axis outwards and down to the places (..., 3)."""
+    first, second = arm.rows[:2]
+    across = second.d + y
+    squared = places[..., 0] ** 2 + places[..., 1] ** 2 - across**2
+    reach = np.sqrt(np.where(squared >= 0, squared, np.nan))
+    yaw = np.arctan2(places[..., 1], places[..., 0]) + np.arctan2(across, reach)
+    return yaw, reach - first.a, places[..., 2] - first.d
+
+
+def _two_links(lengths_m: tuple[float, float], out: Array, down: Array, *, elbow: Elbow) -> tuple[Array, Array]:
+    """The angles (...) of two links, one on the other, that end at a point; NaN where it is too far or too near."""
+    upper_m, lower_m = lengths_m
+    cos = (out**2 + down**2 - upper_m**2 - lower_m**2) / (2 * upper_m * lower_m)
+    bend = np.arccos(np.where(np.abs(cos) <= 1, cos, np.nan)) * (1 if elbow == "up" else -1)
+    shoulder = np.arctan2(down, out) - np.arctan2(lower_m * np.sin(bend), upper_m + lower_m * np.cos(bend))
+    return shoulder, bend
+
+
+# The force at the lander arm's tool, from the moments about its joints.
+#
+# Radial, across and down at the tool: cylindrical about the payload's z. It is the force of the tool on its
+# surroundings. The three pitch joints overdetermine the two parts in the arm's plane: least squares over those with
+# power.
+
+
+def tool_force_from_moments(
+    arm: InsightArm, tool: str, angles: Array, *, moments: Array, powered: NDArray[np.bool_]
+) -> Array:
+    """Radial force, force across and force down (n, 3) in N; NaN where the powered joints do not determine it.
+
+    From joint angles (n, 4) and moments (n, 4) in N m: what the motors and gravity together do about each joint.
+    """
+    if tool not in arm.tools or tool == ON_FOREARM:
+        raise ValueError(f"expected a rigid tool of the effector, got '{tool}'")
+    levers = levers_from_joints(arm, tool, angles)
+    out, down = levers[..., 0], levers[..., 1]
+    m = np.where(powered[:, 1:], moments[:, 1:], 0.0)
+    p = powered[:, 1:].astype(float)
+    zz, rz, rr = ((p * product).sum(axis=-1) for product in (down**2, out * down, out**2))
+    by_z, by_r = -(m * down).sum(axis=-1), (m * out).sum(axis=-1)
+    determinant = zz * rr - rz**2
+    is_good = determinant > LEAST_SHARE * (zz + rr) ** 2
+    divisor = np.where(is_good, determinant, np.nan)
+    radial, axial = (rr * by_z + rz * by_r) / divisor, (rz * by_z + zz * by_r) / divisor
+    across_m = arm.rows[1].d + arm.tools[tool].place_m[1]
+    across = (radial * across_m + moments[:, 0]) / (arm.rows[0].a + out[:, 0])
+    return np.stack([radial, across, axial], axis=-1)
+
+
+# How the lander arm bends under its own weight and a payload's: gravity's moments, and the frames of the bent links.
+#
+# Each link yields at its far end to the force and the moment there, by its compliance; what lies beyond is carried
+# along.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LinkMasses:
+    """Masses (4,) of the links in kg, and their centres (4, 3), each turning with its joint, from that joint's axis."""
+
+    mass_kg: Array
+    centre_m: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compliance:
+    """Shift and turn of each link's end by force and moment there, in its frame: matrices (4, 3, 3), times `scale`."""
+
+    shift_by_force: Array
+    turn_by_force: Array
+    shift_by_moment: Array
+    turn_by_moment: Array
+    scale: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmLinks:
+    """What the links weigh and how they yield, in one state of the grapple."""
+
+    masses: LinkMasses
+    compliance: Compliance
+
+
+def links_from_settings(settings: Mapping[str, Any], *, stowed: bool) -> ArmLinks:
+    """The links of a description, with the grapple stowed or not: see lander_arm_settings for the two forms."""
+    masses = LinkMasses(
+        mass_kg=_of_links(settings, "link_kg", stowed=stowed)[:, 0],
+        centre_m=_of_links(settings, "link_centres_m", stowed=stowed),
+    )
+    matrices = {name: _of_links(settings, name, stowed=stowed).reshape(LINKS, 3, 3) for name in COMPLIANCE}
+    scale = np.asarray(settings["compliance_scale"], float).item()
+    return ArmLinks(masses=masses, compliance=Compliance(**matrices, scale=scale))
+
+
+def _of_links(settings: Mapping[str, Any], name: str, *, stowed: bool) -> Array:
+    """The numbers (4, k) of one kind: of the links 3 and 4 in the form that they have in this state of the grapple."""
+    numbers = np.array(settings[name], float).reshape(LINKS, -1)
+    alternate = np.asarray(settings[ALTERNATE + name], float).reshape(LINKS - FIRST_OF_TWO_FORMS, -1)
+    place = STOWED_ALTERNATE if stowed else UNSTOWED_ALTERNATE
+    numbers[FIRST_OF_TWO_FORMS + place] = alternate[place]
+    return numbers
+
+
+def is_stowed(phases: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether the grapple is stowed (n,) in its phases (n,); an unknown phase counts as unstowed."""
+    return np.isin(phases, STOWED_PHASES)
+
+
+def payload_from_phases(phases: NDArray[np.uint8], payload_kg: Array) -> Array:
+    """What hangs on the grapple (n,) in kg in its phases (n,), from the masses (3,) of SEIS, WTS and HP3."""
+    found = np.zeros(len(phases))
+    for phase, mass in zip((SEIS, WTS, HP3), payload_kg, strict=True):
+        found[phases == phase] = mass
+    return found
+
+
+def link_centres(arm: InsightArm, masses: LinkMasses, links: Array, *, angles: Array) -> Array:
+    """The links' centres of mass (n, 4, 3) in the payload frame."""
+    base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
+    before = np.concatenate([base, links[:, :-1]], axis=1)
+    turned = before[..., :3, :3] @ rotation_about_axis(2, angles)
+    return np.asarray((turned @ masses.centre_m[:, :, None])[..., 0] + before[..., :3, 3], float)
+
+
+def weight_moments(
+    arm: InsightArm, masses: LinkMasses, links: Array, *, angles: Array, payload_kg: Array, about: Array
+) -> tuple[Array, Array]:
+    """Force and moment (n, 4, 3) of the weight of link i and all beyond it, about a point for each i.
+
+    `payload_kg` (n,) hangs below the grapple's attachment; the points are `about` (n, 4, 3).
+    """
+    hook = tool_pose(arm, ATTACH, links, angles=angles)[:, None, :3, 3]
+    places = np.concatenate([link_centres(arm, masses, links, angles=angles), hook], axis=1)
+    mass = np.concatenate([np.broadcast_to(masses.mass_kg, (len(angles), LINKS)), payload_kg[:, None]], axis=1)
+    carried = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1][:, :LINKS]
+    lever = np.cumsum((mass[..., None] * places)[:, ::-1], axis=1)[:, ::-1][:, :LINKS]  # kg m beyond each joint
+    force = carried[..., None] * arm.gravity_m_s2
+    return force, np.cross(lever - carried[..., None] * about, arm.gravity_m_s2)
+
+
+def gravity_moments(arm: InsightArm, masses: LinkMasses, angles: Array, *, payload_kg: Array) -> Array:
+    """What gravity does about each joint's axis (n, 4) in N m, positive as the joint's angle."""
+    links = links_of_arm(arm, angles)
+    base = np.broadcast_to(arm.base, (len(angles), 1, 4, 4))
+    before = np.concatenate([base, links[:, :-1]], axis=1)
+    origins, axes = before[..., :3, 3], before[..., :3, 2]
+    _, moments = weight_moments(arm, masses, links, angles=angles, payload_kg=payload_kg, about=origins)
+    return np.asarray((moments * axes).sum(axis=-1), float)
+
+
+def bent_links(arm: InsightArm, parts: ArmLinks, *, angles: Array, payload_kg: Array) -> Array:
+    """payload_T_link (n, 4, 4, 4) of the bent arm, from joint angles (n, 4) and what hangs on it (n,) in kg."""
+    masses, compliance = parts.masses, parts.compliance
+    straight = links_of_arm(arm, angles)
+    ends = straight[..., :3, 3]
+    forces, moments = weight_moments(arm, masses, straight, angles=angles, payload_kg=payload_kg, about=ends)
+    into_link = np.swapaxes(straight[..., :3, :3], -1, -2)
+    force, moment = into_link @ forces[..., None], into_link @ moments[..., None]
+    shift = compliance.scale * (compliance.shift_by_force @ force + compliance.shift_by_moment @ moment)
+    turn = compliance.scale * (compliance.turn_by_force @ force + compliance.turn_by_moment @ moment)
+    yielding = transform_from_rotation(rotation_from_vector(turn[..., 0]), shift[..., 0])
+    steps = steps_from_joints(arm.rows, angles, "standard") @ yielding
+    frames = [arm.base @ steps[:, 0]]
+    for link in range(1, LINKS):
+        frames.append(frames[-1] @ steps[:, link])
+    return np.stack(frames, axis=1)

@@ -1,14 +1,19 @@
 """InSight's arm with what holds beside its joints: the active tool, the grapple's phase, the arm's own numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.geometry.transforms import Array
-from fieldplay.kinematics import insight_arm_outputs as outputs
+from fieldplay.geometry.transforms import (
+    Array,
+    inverse_from_transform,
+    rotation_about_axis,
+    transform_from_rotation,
+)
 from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
@@ -19,9 +24,44 @@ from fieldplay.kinematics.computation import (
     Output,
     Setting,
 )
+from fieldplay.kinematics.denavit_hartenberg import steps_from_joints
+from fieldplay.kinematics.insight_arm import (
+    HANGING,
+    JOINTS,
+    ON_FOREARM,
+    RIGID,
+    ArmLinks,
+    InsightArm,
+    active_tool_poses,
+    bent_links,
+    effector_t_tool,
+    forearm_t_idc,
+    is_stowed,
+    lander_arm_from_settings,
+    links_from_settings,
+    links_of_arm,
+    payload_from_phases,
+    resolved_settings,
+    tool_pose,
+)
 from fieldplay.kinematics.pose_records import pose_record, transforms_record, with_positions
+from fieldplay.kinematics.robots import of_joints
 from fieldplay.messages import records
 
+Codes = NDArray[np.uint8]
+UNKNOWN = 255  # the number of no tool, and of no phase
+# Each part in its own joint, before it the link's frame that it ends in: both have the link before as their parent.
+PARTS = ("turret", "link_1", "upper_arm", "link_2", "forearm", "link_3", "hand", "effector")
+# SEIS, WTS and HP3 as they hang in the grapple: the frames of their own names are those on the deck.
+HELD = ("grapple", "seis_held", "wts_held", "hp3_held")
+FRAMES = (*PARTS, *RIGID, *HELD, "tool_cylindrical")
+_BASE, _LINK_3, _EFFECTOR, _ATTACH = -1, PARTS.index("link_3"), PARTS.index("effector"), FRAMES.index("grapple_attach")
+PARENTS = (  # by frame, the place of its parent among the frames
+    *(max(part - 1 - part % 2, _BASE) for part in range(len(PARTS))),
+    *(_LINK_3 if tool == ON_FOREARM else _EFFECTOR for tool in RIGID),
+    *(_ATTACH for _ in HELD),
+    _BASE,
+)
 TOOL_NUMBERS = "x, y, z in the effector and the turn of its approach axis"
 ARM = {
     "naif_a_m": "NAIF's lengths along x, by joint",
@@ -45,12 +85,109 @@ ARM = {
     "shift_by_moment": "compliance in m/(N m)",
     "turn_by_moment": "compliance in rad/(N m)",
 }
-JOINTS, POTS, TOOL, PHASE, GEOMETRY = "joint_states", "joint_states_pot", "tool", "grapple_phase", "arm_geometry"
+JOINT_STATES, POTS, TOOL, PHASE, GEOMETRY = "joint_states", "joint_states_pot", "tool", "grapple_phase", "arm_geometry"
 ARCHIVED = "archived_tool_enc"
 JOINT_STATE, POSE, CODE = "sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped", "std_msgs/msg/UInt8"
 POSE_SHAPE = (4, 4)
-
 Stamps = NDArray[np.int64]
+
+
+# What is published of InSight's arm, row by row or all at once: the active tool, straight and bent, and the frames.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LanderModel:
+    """The arm, its links with the grapple unstowed and stowed, and the masses (3,) in kg that it may carry."""
+
+    arm: InsightArm
+    unstowed: ArmLinks
+    stowed: ArmLinks
+    payload_kg: Array
+
+    def links_of_phases(self, phases: Codes) -> list[tuple[NDArray[np.bool_], ArmLinks]]:
+        """The links that hold in the grapple's phases (n,): masks (n,) of rows, and the links in these."""
+        stowed = is_stowed(phases)
+        return [(mask, links) for mask, links in ((stowed, self.stowed), (~stowed, self.unstowed)) if mask.any()]
+
+
+def lander_model_from_settings(
+    settings: Mapping[str, Any], archived: Sequence[float] | Array | None = None
+) -> LanderModel:
+    """The arm of a description, and of the archive's own numbers where there are such: see resolved_settings."""
+    found = resolved_settings(settings, archived)
+    return LanderModel(
+        arm=lander_arm_from_settings(settings, archived),
+        unstowed=links_from_settings(found, stowed=False),
+        stowed=links_from_settings(found, stowed=True),
+        payload_kg=found["payload_kg"],
+    )
+
+
+def models_from_settings(settings: Mapping[str, Any]) -> Callable[[Sequence[float] | Array | None], LanderModel]:
+    """A function from an archive's own numbers, if any, to the arm; each is made once. What is wrong is told here."""
+
+    @cache
+    def made(numbers: bytes) -> LanderModel:
+        return lander_model_from_settings(settings, np.frombuffer(numbers) if numbers else None)
+
+    def model(archived: Sequence[float] | Array | None) -> LanderModel:
+        return made(b"" if archived is None else np.asarray(archived, float).tobytes())
+
+    model(None)
+    return model
+
+
+def codes_of_states(*states: int | None) -> Codes:
+    """Numbers of a tool or a phase (states,); UNKNOWN where there is none yet."""
+    return np.array([UNKNOWN if state is None else state for state in states], np.uint8)
+
+
+def angles_of_joints(names: Sequence[str], positions: Array) -> Array:
+    """The arm's joints (..., 4) among all (..., k), by their names."""
+    return of_joints(names, positions, JOINTS)
+
+
+def tcp_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array:
+    """payload_T_tool (n, 4, 4) of the active tools, from joint angles (n, 4) and the tools' numbers (n,)."""
+    return active_tool_poses(model.arm, codes, angles, links_of=lambda posture, _: links_of_arm(model.arm, posture))
+
+
+def bent_tcp_from_joints(model: LanderModel, angles: Array, codes: Codes, *, phases: Codes) -> Array:
+    """The same (n, 4, 4) of the arm that bends under its weight and what it carries in the grapple's phases (n,)."""
+    payload = payload_from_phases(phases, model.payload_kg)
+
+    def links_of(posture: Array, rows: NDArray[np.bool_]) -> Array:
+        links, carried = np.zeros((len(posture), 4, 4, 4)), payload[rows]
+        for mask, of_phase in model.links_of_phases(phases[rows]):
+            links[mask] = bent_links(model.arm, of_phase, angles=posture[mask], payload_kg=carried[mask])
+        return links
+
+    return active_tool_poses(model.arm, codes, angles, links_of=links_of)
+
+
+def parents_of_frames(base: str, frames: Sequence[str]) -> list[str]:
+    """By frame, the name of its parent; the frames may have other names than ours, in our order."""
+    if len(frames) != len(FRAMES):
+        raise ValueError(f"child_frames: expected {len(FRAMES)}, got {len(frames)}")
+    return [base if parent == _BASE else frames[parent] for parent in PARENTS]
+
+
+def frames_from_joints(model: LanderModel, angles: Array, codes: Codes) -> Array:
+    """parent_T_frame (n, 19, 4, 4) of all frames of the straight arm, from joint angles (n, 4) and tools' numbers.
+
+    These are (n,). The cylindrical frame stands at the active tool, or at the wrist where there is none.
+    """
+    arm, count = model.arm, len(angles)
+    turned = transform_from_rotation(rotation_about_axis(2, angles), np.zeros(3))
+    parts = np.stack([turned, steps_from_joints(arm.rows, angles, "standard")], axis=2).reshape(count, len(PARTS), 4, 4)
+    parts[:, :2] = arm.base @ parts[:, :2]  # turret and link_1
+    links = links_of_arm(arm, angles)
+    rigid = np.stack([forearm_t_idc(arm) if tool == ON_FOREARM else effector_t_tool(arm.tools[tool]) for tool in RIGID])
+    into_attach = inverse_from_transform(tool_pose(arm, "grapple_attach", links, angles=angles))
+    hanging = np.stack([into_attach @ tool_pose(arm, tool, links, angles=angles) for tool in HANGING], axis=1)
+    tcp, effector = tcp_from_joints(model, angles, codes)[:, :3, 3], links[:, 3, :3, 3]
+    cylinder = transform_from_rotation(parts[:, 0, :3, :3], np.where(np.isfinite(tcp), tcp, effector))
+    return np.concatenate([parts, np.broadcast_to(rigid, (count, *rigid.shape)), hanging, cylinder[:, None]], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,8 +196,8 @@ class ArmRows:
 
     stamp_ns: Stamps
     angles: Array
-    tools: outputs.Codes
-    phases: outputs.Codes
+    tools: Codes
+    phases: Codes
     geometry: NDArray[np.intp]
 
     def only(self, chosen: NDArray[np.bool_]) -> "ArmRows":
@@ -68,7 +205,7 @@ class ArmRows:
         return ArmRows(**{column.name: getattr(self, column.name)[chosen] for column in fields(self)})
 
 
-Compute = Callable[[outputs.LanderModel, ArmRows], Array]
+Compute = Callable[[LanderModel, ArmRows], Array]
 
 
 class ArmReading:
@@ -76,13 +213,13 @@ class ArmReading:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self.states = {name: LatchedValue() for name in (TOOL, PHASE, GEOMETRY)}
-        self._model = outputs.models_from_settings(settings)
+        self._model = models_from_settings(settings)
 
     def rows(self, record: records.Record, warn: Callable[[str], None] = lambda text: None) -> ArmRows:
         """The rows of joints, those with all four angles."""
         joints, positions = with_positions(record, warn)
         try:
-            angles = outputs.angles_of_joints(joints.names, positions)
+            angles = angles_of_joints(joints.names, positions)
         except ValueError as error:
             warn(f"{len(joints)} rows are left out: {error}")
             joints, angles = joints.only(np.zeros(len(joints), bool)), np.zeros((0, 4))
@@ -103,29 +240,29 @@ class ArmReading:
             found[chosen] = compute(self.model(place), rows.only(chosen))
         return found
 
-    def model(self, place: int) -> outputs.LanderModel:
+    def model(self, place: int) -> LanderModel:
         """The arm with the archive's own numbers of that place; -1 is that of the settings alone."""
         return self._model(None if place < 0 else self.states[GEOMETRY].values[place])
 
-    def _codes(self, name: str, leaves_ns: Stamps) -> outputs.Codes:
+    def _codes(self, name: str, leaves_ns: Stamps) -> Codes:
         """The number (n,) that holds in each row."""
-        values = np.array([*self.states[name].values, outputs.UNKNOWN], np.uint8)
+        values = np.array([*self.states[name].values, UNKNOWN], np.uint8)
         return values[self.states[name].places(leaves_ns)]
 
 
-def straight(model: outputs.LanderModel, rows: ArmRows) -> Array:
+def straight(model: LanderModel, rows: ArmRows) -> Array:
     """The active tool (n, 4, 4), the arm not bent."""
-    return outputs.tcp_from_joints(model, rows.angles, rows.tools)
+    return tcp_from_joints(model, rows.angles, rows.tools)
 
 
-def bent(model: outputs.LanderModel, rows: ArmRows) -> Array:
+def bent(model: LanderModel, rows: ArmRows) -> Array:
     """The active tool (n, 4, 4) of the arm that bends."""
-    return outputs.bent_tcp_from_joints(model, rows.angles, rows.tools, phases=rows.phases)
+    return bent_tcp_from_joints(model, rows.angles, rows.tools, phases=rows.phases)
 
 
-def frames(model: outputs.LanderModel, rows: ArmRows) -> Array:
+def frames(model: LanderModel, rows: ArmRows) -> Array:
     """All frames in their parents (n, frames, 4, 4)."""
-    return outputs.frames_from_joints(model, rows.angles, rows.tools)
+    return frames_from_joints(model, rows.angles, rows.tools)
 
 
 class InsightArmTcp(Computation):
@@ -139,7 +276,7 @@ class InsightArmTcp(Computation):
     settings = (
         Setting("frame_prefix", "", "put before the name of each frame"),
         Setting("frame", "payload", "frame of the arm's base"),
-        Setting("child_frames", list(outputs.FRAMES), "frames of parts, links and tools, in this order"),
+        Setting("child_frames", list(FRAMES), "frames of parts, links and tools, in this order"),
         *(Setting(name, [0.0], meaning) for name, meaning in ARM.items()),
         Setting("gravity_m_s2", 0.0, "how strong it is"),
         Setting("compliance_scale", 1.0, "by which all compliance is multiplied"),
@@ -147,18 +284,18 @@ class InsightArmTcp(Computation):
         Setting("tool_numbering", "table14", "tools 2 and 3: scoop and IDC as in 'table14', or the order of 'flight'"),
     )
     inputs = (
-        Input(name=JOINTS, topic="joint_states", msgtype=JOINT_STATE),
+        Input(name=JOINT_STATES, topic="joint_states", msgtype=JOINT_STATE),
         Input(name=POTS, topic="joint_states_pot", msgtype=JOINT_STATE),
         Input(name=TOOL, topic="tool", msgtype=CODE, latched=True),
         Input(name=PHASE, topic="grapple/phase", msgtype=CODE, latched=True),
-        Input(name=ARCHIVED, topic="archived/tool_enc", msgtype=POSE, beside=JOINTS),
+        Input(name=ARCHIVED, topic="archived/tool_enc", msgtype=POSE, beside=JOINT_STATES),
         Input(name=GEOMETRY, topic="arm/geometry", msgtype="std_msgs/msg/Float64MultiArray", latched=True),
     )
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
         base = self.frame_of("frame")
-        self._edges = outputs.parents_of_frames(base, self.children), self.children
+        self._edges = parents_of_frames(base, self.children), self.children
         self._reading, self._pairs = ArmReading(self.given), ExactTimeSync()
         self._tcp = Output(topic="tcp", type=POSE, frame=base)
         self._pot = Output(topic="tcp_pot", type=POSE, frame=base, of=POTS)

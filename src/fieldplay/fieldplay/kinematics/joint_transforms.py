@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.geometry.transforms import Array, quaternion_from_rotation
-from fieldplay.geometry.urdf_chain import fixed_transforms, transforms_from_positions
-from fieldplay.geometry.urdf_model import UrdfModel, model_from_text
+from fieldplay.geometry.urdf_model import UrdfModel, fixed_transforms, model_from_text, transforms_from_positions
 from fieldplay.kinematics.computation import (
     ON_TF,
     Computation,
@@ -22,6 +22,37 @@ from fieldplay.kinematics.pose_records import joints_of
 from fieldplay.messages.records import Record, Transforms
 
 Renaming = tuple[tuple[re.Pattern[str], str], ...]
+
+
+# Raw readings of joints' sensors as angles.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Encoders:
+    """By joint (k,): counts per turn of the output with their sign, rad per such turn, and the offset in turns."""
+
+    gear_ratio: Array
+    rad_per_turn: Array
+    offset_turns: Array
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Potentiometers:
+    """By joint (k,): the reading at zero, and readings per rad."""
+
+    zero: Array
+    per_rad: Array
+
+
+def angles_from_counts(encoders: Encoders, counts: ArrayLike) -> Array:
+    """Joint angles (..., k) in rad from encoder counts (..., k)."""
+    turns = np.asarray(counts, float) / encoders.gear_ratio
+    return np.asarray(encoders.rad_per_turn * (turns - encoders.offset_turns), float)
+
+
+def angles_from_readings(potentiometers: Potentiometers, readings: ArrayLike) -> Array:
+    """Joint angles (..., k) in rad from potentiometer readings (..., k)."""
+    return np.asarray((np.asarray(readings, float) - potentiometers.zero) / potentiometers.per_rad, float)
 
 
 def renaming_from_text(text: str) -> Renaming:

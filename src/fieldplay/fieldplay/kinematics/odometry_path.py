@@ -14,14 +14,15 @@ from fieldplay.kinematics.computation import (
     Output,
     Setting,
 )
-from fieldplay.kinematics.path_thinning import (
+from fieldplay.kinematics.pose_records import (
     Indices,
     PathThinner,
     Trail,
     TrailLimits,
     grown,
+    odometry_of,
+    paths_record,
 )
-from fieldplay.kinematics.pose_records import odometry_of, paths_record
 from fieldplay.messages.records import Record
 
 

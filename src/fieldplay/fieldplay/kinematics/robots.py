@@ -18,11 +18,11 @@ from fieldplay.kinematics.computation import (
     Setting,
 )
 from fieldplay.kinematics.denavit_hartenberg import DhRow, end_from_joints, steps_from_joints
-from fieldplay.kinematics.planar_motion import covariance_from_planar
 from fieldplay.kinematics.planar_odometry import (
     IntegrationLimits,
     OdometryState,
     PlanarOdometry,
+    covariance_from_planar,
     integrate_odometry,
 )
 from fieldplay.kinematics.pose_records import (

@@ -7,12 +7,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from fieldplay.core.colour_map import colour_map
 from fieldplay.core.errors import ArchiveError
 from fieldplay.messages.image_headers import has_whole_chunks, image_from_bytes
 
 Pixels = NDArray[np.uint8]
-
 SHAPES = {  # encoding: number type, channels
     "mono8": ("u1", 1), "mono16": ("u2", 1), "bgr8": ("u1", 3), "rgb8": ("u1", 3), "bgra8": ("u1", 4),
     "rgba8": ("u1", 4), "bgr16": ("u2", 3), "rgb16": ("u2", 3), "8UC1": ("u1", 1), "8UC3": ("u1", 3),
@@ -30,6 +28,14 @@ YUV = {
 HEAD = 1 << 16  # bytes that say how large a picture is, if they do
 DEPTH_HEADER = 12  # bytes before the PNG of a compressed depth image
 LARGEST_PIXELS = 1 << 27
+
+
+def colour_map(values: NDArray[np.float64], kind: int = cv2.COLORMAP_VIRIDIS) -> NDArray[np.uint8]:
+    """Colours (..., 3) in BGR of shares from 0 to 1 (...), dark to light."""
+    levels = np.clip(np.nan_to_num(values) * 255, 0, 255).astype(np.uint8)
+    if not levels.size:  # which OpenCV makes nothing of
+        return np.zeros((*levels.shape, 3), np.uint8)
+    return np.asarray(cv2.applyColorMap(levels.reshape(-1, 1), kind), np.uint8).reshape(*levels.shape, 3)
 
 
 def pixels_from_image(message: Any) -> Pixels:

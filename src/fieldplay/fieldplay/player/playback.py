@@ -2,32 +2,74 @@
 
 from collections.abc import Callable, Sequence
 from threading import Condition
+from typing import NamedTuple, Protocol
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.player.message_source import DueMessage, Run
 from fieldplay.player.options import PlayOptions, is_rate
-from fieldplay.player.play_plan import PlayPlan
-from fieldplay.player.playback_actions import (
-    Action,
-    Jump,
-    Out,
-    Reader,
-    Sink,
-    Tick,
-)
-from fieldplay.player.player_state import LagWatch, Status
+from fieldplay.player.player_state import LagWatch, PlayPlan, Status
 from fieldplay.player.player_time import (
     OutgoingStamps,
     PlayerClock,
     SystemTime,
     Time,
 )
-from fieldplay.player.read_ahead import ReadState
+from fieldplay.player.read_ahead import Data, DueMessage, ReadState, Run
 
 WAITING = "waiting for subscribers"
 TOGETHER_NS = 50_000  # what is due within this time leaves at once
 MOST_TOGETHER = 64  # so many messages at most leave together: a pause waits for them
 LEAD_NS = 100_000_000  # so long before a message the play head goes on, where it passes over a gap
+
+
+# What the playing thread does next, whence it has it and where it goes.
+
+
+class Sink(Protocol):
+    """Where the messages go. It must not call the playback."""
+
+    def publish(self, feed: int, data: Data) -> None:
+        """Send a message of a feed."""
+
+    def clock(self, stamp_ns: int) -> None:
+        """Send the time of the play head."""
+
+    def jump(self, stamp_ns: int) -> None:
+        """Tell that the play head has jumped to a time: what follows does not go on from what came before."""
+
+
+class Reader(Protocol):
+    """Gives messages in order, from some time on; see ReadAhead."""
+
+    def peek(self) -> DueMessage | ReadState: ...
+    def ready(self, until_ns: int, most: int) -> Sequence[DueMessage]: ...
+    def take(self, count: int) -> None: ...
+    def pace(self, rate: float) -> None: ...
+    def close(self) -> None: ...
+
+
+class Tick(NamedTuple):
+    """A message of /clock."""
+
+    stamp_ns: int
+
+
+class Out(NamedTuple):
+    """Messages that leave together, what the times in each are moved by, and how late the first and the last are."""
+
+    messages: Sequence[DueMessage]
+    deltas_ns: Sequence[int]
+    first_lag_ns: int = 0
+    last_lag_ns: int = 0
+
+
+class Jump(NamedTuple):
+    """The play head has jumped, and what stands at the new place."""
+
+    stamp_ns: int
+    standing: Run
+
+
+Action = Out | Tick | Jump
 
 
 class Playback:

@@ -10,8 +10,8 @@ from threading import Condition, get_native_id
 from typing import Protocol
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.player.message_source import DueMessage
 from fieldplay.player.options import Stamps
+from fieldplay.player.read_ahead import DueMessage
 
 Now = Callable[[], int]
 

@@ -1,15 +1,19 @@
 """A bag as `fieldplay.open` gives it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rosbags.interfaces import Nodetype
 
-from fieldplay.bags.decoding_check import DecodingCheck
+from fieldplay.bags.bag_reader import Ros2Bag
+from fieldplay.bags.bag_topics import AS_USUAL, Bag, BagReading
 from fieldplay.bags.open_bag import open_bag, open_joined_bag, reading_of_parameters
+from fieldplay.bags.qos import needed_types, undefined_types
 from fieldplay.convert.conversion import BagOptions, Converted, convert
 from fieldplay.core.errors import (
     ArchiveError,
@@ -17,26 +21,202 @@ from fieldplay.core.errors import (
     UsageError,
     counted,
 )
+from fieldplay.core.number_text import many
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import chosen_parameters
 from fieldplay.datasets.origins import Origin, origin_of
 from fieldplay.datasets.registry import BAG, open_dataset
 from fieldplay.datasets.spec import DatasetSpec
+from fieldplay.messages.cdr_layout import NUMBERS, MessageKind
 from fieldplay.messages.decoders import DECODERS
-from fieldplay.messages.message_batches import parts_of_lengths
-from fieldplay.messages.record_decoder import SINGLE, RecordDecoder
+from fieldplay.messages.message_batches import Batch, Topic, parts_of_lengths
+from fieldplay.messages.message_columns import Decoder
+from fieldplay.messages.record_decoder import (
+    SINGLE,
+    FramedRecord,
+    RecordDecoder,
+    record_of_message,
+)
 from fieldplay.messages.records import Record
+from fieldplay.recording.archive_data import size_of_files
 from fieldplay.recording.field_data import (
     STATIC,
     FieldData,
     Message,
     TopicInfo,
 )
+from fieldplay.recording.record_source import (
+    Issues,
+    RecordBatch,
+    RecordingInfo,
+    Single,
+    tell_unreadable,
+)
 from fieldplay.streams.topic_batches import Window
 from fieldplay.topics.selection import Selection
 
+WIDE = "/wstring"  # how a text of wide characters looks, which is of no package
+LISTED = 100  # issues of a topic; the others are counted
 ROWS = 256  # messages of a bag that are read at once
+
+
+# A bag as a source: what it is, its messages as records, and what the reader found wrong with it.
+
+
+class BatchDecoder:
+    """Makes records of batches of messages, when they are asked for, and counts what it cannot read."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[Topic, RecordDecoder] = {}
+
+    def decoded(self, batch: Batch) -> RecordBatch:
+        """The rows of messages; of a type that no record is made of, and of what is no CDR, their times alone."""
+        is_known = batch.topic.msgtype in DECODERS or batch.topic.msgtype in SINGLE
+        return RecordBatch(
+            batch.topic,
+            batch.stamp_ns,
+            whole=partial(self._whole, batch),
+            single=partial(_single, batch),
+            is_readable=is_known and bool(batch.parts),
+        )
+
+    def _whole(self, batch: Batch) -> Iterable[FramedRecord]:
+        if batch.topic not in self._decoders:
+            self._decoders[batch.topic] = RecordDecoder(batch.topic.msgtype)
+        return self._decoders[batch.topic].records(batch.parts)
+
+    def tell(self, findings: Issues) -> None:
+        """Say which messages could not be read."""
+        for topic, decoder in self._decoders.items():
+            tell_unreadable(findings, topic, decoder.failed)
+
+
+def _single(batch: Batch) -> Iterator[tuple[int, Single]]:
+    for stamp_ns, data in batch.messages():
+        yield stamp_ns, partial(record_of_message, batch.topic.msgtype, data, stamp_ns)
+
+
+class BagSource:
+    """A bag on the disk. It may be damaged: what can be read is given, and what cannot is told."""
+
+    def __init__(self, path: Path, reading: BagReading = AS_USUAL) -> None:
+        self._path = path
+        self.begin_ns: int | None = None
+        self.findings = Issues()
+        self._bag = open_bag(path, self._tell, self.findings.note, reading)
+
+    def close(self) -> None:
+        """Let go of its files."""
+        self._bag.close()
+
+    @property
+    def topics(self) -> list[Topic]:
+        return self._bag.topics
+
+    @property
+    def subject(self) -> RecordingInfo:
+        facts = [("storage", " and ".join(self._bag.storages))]
+        for name, key in (("ROS distribution", "ros_distro"), ("compression", "compression_format")):
+            if self._bag.information.get(key):
+                facts.append((name, str(self._bag.information[key])))
+        if len(self._bag.files) > 1:
+            facts.append(("files", str(len(self._bag.files))))
+        origin = origin_of(self._bag)
+        if origin is not None:
+            facts.append(("made of an archive of", f"{origin.spec.title} ({origin.spec.name})"))
+            facts += [(name, str(text)) for name, text in origin.recording.items()]
+        streams = [stream for stream in origin.spec.streams if stream.id in origin.topics] if origin else []
+        return RecordingInfo(
+            title=self._path.resolve().name,
+            name=self._path.resolve().name,
+            kind="rosbag2 bag" if isinstance(self._bag, Ros2Bag) else "bag of ROS 1",
+            size_bytes=size_of_files(self._path),
+            facts=tuple(facts),
+            skip_gaps_s=origin.spec.skip_gaps_s if origin else 0.0,
+            notes={origin.topics[stream.id]: stream.note for stream in streams if origin and stream.note},
+            units={origin.topics[stream.id]: stream.units for stream in streams if origin and stream.units},
+        )
+
+    def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
+        """All rows, or those of some topics; all of the bag is read."""
+        decoder, told = BatchDecoder(), False
+        for batch in self._bag.batches(progress):
+            if not told:
+                told = True
+                self._tell_early()
+            first_ns = int(batch.stamp_ns[0])
+            self.begin_ns = first_ns if self.begin_ns is None else min(self.begin_ns, first_ns)
+            if only is None or batch.topic.name in only:
+                yield decoder.decoded(batch)
+        decoder.tell(self.findings)
+
+    def _tell_early(self) -> None:
+        early = self._bag.early
+        text = f"{many(early, 'message')} logged at time 0, before the recorder had a clock: put to the start"
+        self.findings.add("without_time", self._path.resolve().name, text, count=early)
+
+    def _tell(self, defect: Defect) -> None:
+        self.findings.add(defect.kind, defect.file, defect.message)
+
+
+# Whether the messages of a bag are of the types that their topics say: each is gone through field by field.
+
+
+def _is_decodable(kind: MessageKind) -> bool:
+    """Whether a type has only fields that a layout knows: texts of wide characters and the like it does not."""
+    names = needed_types(kind.msgtype, kind.definitions)
+    fields = (field for name in names for _, field in kind.definitions[name][1])
+    return all(base in NUMBERS or base == "string" for field in fields for base in _base_types(field))
+
+
+def _base_types(field: Any) -> Iterator[str]:
+    node, inner = field
+    if node == Nodetype.BASE:
+        yield str(inner[0])
+    elif node != Nodetype.NAME:
+        yield from _base_types(inner[0])
+
+
+class DecodingCheck:
+    """Finds messages that are cut off or have another layout, and topics whose types nothing defines."""
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+        self._undefined = {name: undefined_types(found.kind) for name, found in bag.indexed.items()}
+        self._decoders = {
+            name: Decoder(found.kind, strict=False)
+            for name, found in bag.indexed.items()
+            if not self._undefined[name] and found.kind.is_cdr and _is_decodable(found.kind)
+        }
+        self._found: Counter[str] = Counter()
+
+    def defects(self, batch: Batch) -> Iterator[Defect]:
+        """The issues of some messages of a topic, each with the time at which it was logged."""
+        name = batch.topic.name
+        decoder = self._decoders.get(name)
+        if decoder is None or decoder.kind.msgtype != batch.topic.msgtype:
+            return
+        for part in batch.parts:
+            for rows, layout in decoder.groups(part.data):
+                if isinstance(layout, ArchiveError):
+                    self._found[name] += len(rows)
+                    if self._found[name] <= LISTED:
+                        seconds, rest = divmod(int(part.stamp_ns[rows[0]]), NS_PER_S)
+                        message = f"{name}: the message logged at {seconds}.{rest:09d} s: {layout}"
+                        yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
+
+    def missing_definitions(self) -> Iterator[Defect]:
+        """The topics that cannot be decoded, and how many issues were not listed, once all is read."""
+        for name, missing in self._undefined.items():
+            missing = [name for name in missing if not name.endswith(WIDE)]
+            if missing:
+                what = f"expected a definition of {' and '.join(missing)}, got none; --msgs DIR takes .msg files"
+                yield Defect(file=self._bag.name, kind="missing_definition", stream=name, message=f"{name}: {what}")
+        for name, count in self._found.items():
+            if count > LISTED:
+                message = f"{name}: and {counted(count - LISTED, 'message')} more that cannot be read"
+                yield Defect(file=self._bag.name, kind="damaged_message", stream=name, message=message)
 
 
 class BagData(FieldData):

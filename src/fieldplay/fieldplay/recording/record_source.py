@@ -1,7 +1,8 @@
 """What can be opened, an archive or a bag, as records in the order of time; and what was found wrong with it."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -9,14 +10,81 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.number_text import many
 from fieldplay.core.progress import Progress
+from fieldplay.geometry.frames import Frames
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.record_decoder import FramedRecord
+from fieldplay.messages.record_decoder import IMAGE, INFO, FramedRecord
+from fieldplay.messages.records import Transforms
+from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
 
+WORDS = re.compile(r"[A-Z]?[a-z0-9]+")
+MEANT = ("left", "right", "depth", "disparity", "cloud", "points", "scene", "model")  # words that tell inputs apart
 KEPT_PER_KIND = 6
-
 Single = Callable[[], FramedRecord | None]
+TF = "tf2_msgs/msg/TFMessage"
+STATIC = "tf_static"
+LARGEST = 1e8  # metres that a transform can have
+LEAST_QUATERNION = 1e-9
+
+
+# Which topic of a recording feeds an input: as asked for, as the dataset says, or as it is called.
+
+
+def given_inputs(words: Sequence[str], ports: Collection[str]) -> dict[str, str]:
+    """PORT=TOPIC as topics by ports."""
+    found = {}
+    for word in words:
+        port, equals, topic = word.partition("=")
+        if not (port and equals and topic):
+            raise UsageError(f"--input: expected PORT=TOPIC, got '{word}'")
+        if port not in ports:
+            raise UsageError(f"--input: there is no input {port}; there are {', '.join(ports)}")
+        found[port] = topic
+    return found
+
+
+def known_topic(data: FieldData, name: str) -> TopicInfo | None:
+    """The topic that a dataset's description names, where it is there."""
+    try:
+        return data.topic(name, suffix=COMPRESSED)
+    except UsageError:
+        return None  # this archive lacks it; perhaps another is called so
+
+
+def topic_called(data: FieldData, port: str, types: Sequence[str]) -> TopicInfo:
+    """The topic of a fitting type whose name has the word that tells this input apart."""
+    fitting = [topic for topic in data.topics.values() if topic.type in types]
+    told = {word.lower() for word in WORDS.findall(port)} & set(MEANT)
+    named = [topic for topic in fitting if told <= set(re.split(r"[/_]", topic.name))] if told else fitting
+    found = _without_twins(named)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        called = f" called {' '.join(sorted(told))}" if told else ""
+        there = ", ".join(f"{topic.name} ({topic.count})" for topic in fitting)
+        raise ArchiveError(
+            f"nothing feeds the input {port}: expected a topic of {' or '.join(types)}{called}, "
+            f"{f'there are {there}' if there else 'there is none'}; --input {port}=TOPIC names one"
+        )
+    raise UsageError(
+        f"the input {port} may be fed by {' or '.join(topic.name for topic in found)}: --input {port}=TOPIC chooses"
+    )
+
+
+def _without_twins(topics: Sequence[TopicInfo]) -> list[TopicInfo]:
+    """Of pictures that are there both raw and compressed the raw ones."""
+    raw = {topic.name for topic in topics if topic.type == IMAGE}
+    return [topic for topic in topics if topic.name.removesuffix(COMPRESSED) not in raw or topic.name in raw]
+
+
+def info_of(data: FieldData, topic: TopicInfo) -> str:
+    """The CameraInfo beside pictures."""
+    plain = topic.name.removesuffix(COMPRESSED)
+    place = plain.rpartition("/")[0]
+    names = (f"{place}/camera_info", f"{plain}/camera_info", f"{place}/camera_info_rect")
+    return next((name for name in names if name in data.topics and data.topics[name].type == INFO), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,3 +197,34 @@ class RecordSource(Protocol):
 
     def batches(self, progress: Progress, only: Collection[str] | None = None) -> Iterator[RecordBatch]:
         """All rows, or those of some topics by their names; of one topic in the order of time, as far as they are."""
+
+
+# Transforms of a source as a tree of frames.
+
+
+class FrameReader:
+    """Puts transforms into a tree, and counts those that are none, by topic and frames."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._frames = frames
+        self.unusable: Counter[str] = Counter()
+
+    def add(self, batch: RecordBatch) -> None:
+        """Further transforms; those on a topic tf_static hold for ever."""
+        is_static = batch.topic.name.rpartition("/")[2] == STATIC
+        for record, *_ in batch.records:
+            if isinstance(record, Transforms):
+                for index in range(len(record.children)):
+                    self._add(batch.topic.name, record, index, is_static=is_static)
+
+    def _add(self, topic: str, record: Transforms, index: int, *, is_static: bool) -> None:
+        parent, child = (names[index].lstrip("/") for names in (record.parents, record.children))
+        values = np.concatenate([record.translation_m[:, index], record.rotation_xyzw[:, index]], axis=1)
+        known = np.ones(len(record), bool) if record.known is None else record.known[:, index]
+        usable = (np.abs(values) < LARGEST).all(axis=1) & (np.abs(values[:, 3:]).max(axis=1) > LEAST_QUATERNION)
+        if not usable[known].all():
+            self.unusable[f"{topic}: {parent} to {child}"] += int((~usable & known).sum())
+        usable &= known
+        if usable.any() and parent != child:
+            stamp_ns = record.stamp_ns[usable]
+            self._frames.add(parent, child, is_static=is_static, stamp_ns=stamp_ns, values=values[usable])

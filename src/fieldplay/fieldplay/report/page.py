@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fieldplay.core.dates import utc_text
 from fieldplay.core.number_text import (
     count_text,
     duration_text,
@@ -12,20 +11,17 @@ from fieldplay.core.number_text import (
     size_text,
 )
 from fieldplay.core.progress import Progress
+from fieldplay.core.timestamps import utc_text
 from fieldplay.recording.record_source import Issue, RecordSource
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section, page_of_sections
+from fieldplay.report.html.page import Html, Section, element, joined, page_of_sections
 from fieldplay.report.panels.arms import ArmPanel
-from fieldplay.report.panels.bearings import BearingPanel
-from fieldplay.report.panels.cameras import CameraPanel
+from fieldplay.report.panels.bearings import BearingPanel, ScanPanel
+from fieldplay.report.panels.cameras import CameraPanel, ImageLinePanel
 from fieldplay.report.panels.clouds import CloudPanel
-from fieldplay.report.panels.image_lines import ImageLinePanel
-from fieldplay.report.panels.joints import JointPanel
 from fieldplay.report.panels.keyframes import KeyframePanel
 from fieldplay.report.panels.odometry_errors import OdometryErrorPanel
 from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
-from fieldplay.report.panels.scans import ScanPanel
-from fieldplay.report.panels.signals import SignalPanel
+from fieldplay.report.panels.signals import JointPanel, SignalPanel
 from fieldplay.report.panels.streams import stream_sections
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel

@@ -2,12 +2,145 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import BagError
-from fieldplay.streams.payloads import MergedPayloads, Payloads
+
+LARGE_BYTES = 20_000  # of a message: for less it costs more to let Python's lock go and to get it back
+BytesLike = bytes | bytearray | memoryview | NDArray[np.generic]
+
+
+# The bytes of many messages, and how they get to their places in a buffer with as little Python as possible.
+
+
+class Payloads(Protocol):
+    """The bytes of n messages."""
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """Bytes of each message (n,)."""
+
+    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+        """Copy message i to target[offset[i] : offset[i] + size[i]]."""
+
+    def part(self, start: int, stop: int) -> "Payloads":
+        """The messages start <= i < stop, without a copy of their bytes."""
+
+
+def scatter(rows: NDArray[np.uint8], target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+    """Copy row i of rows (n, k) to target[offset[i] : offset[i] + k], for contiguous targets.
+
+    numpy sees the target as one item of k bytes per address, overlapping, so that a row is one assignment.
+    """
+    width = rows.shape[1]
+    if width == 0 or len(rows) == 0:
+        return
+    item = np.dtype((np.void, width))
+    items: NDArray[np.void] = np.ndarray((len(target) - width + 1,), item, buffer=target, strides=(1,))
+    items[offset] = rows.view(item)[:, 0]
+
+
+class RowPayloads:
+    """Messages of one size: rows (n, size) of bytes."""
+
+    def __init__(self, rows: NDArray[np.uint8]) -> None:
+        if rows.ndim != 2 or rows.dtype != np.uint8:
+            raise BagError(f"rows of messages are uint8 of shape (n, size), got {rows.dtype} of shape {rows.shape}")
+        self._rows = rows if rows.strides[1] == 1 else np.ascontiguousarray(rows)
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        return np.full(len(self._rows), self._rows.shape[1], np.int64)
+
+    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+        scatter(self._rows, target, offset)
+
+    def part(self, start: int, stop: int) -> "RowPayloads":
+        return RowPayloads(self._rows[start:stop])
+
+
+class PiecePayloads:
+    """Messages of any size, each in one or more pieces that follow each other, as a picture's header and its pixels."""
+
+    def __init__(self, messages: Sequence[BytesLike | Sequence[BytesLike]]) -> None:
+        self._messages = [tuple(_flat(piece) for piece in _pieces(message)) for message in messages]
+        self._size = np.array([sum(map(len, pieces)) for pieces in self._messages], np.int64)
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        return self._size
+
+    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+        view = target.data
+        for pieces, begin in zip(self._messages, offset.tolist(), strict=True):
+            for piece in pieces:
+                end = begin + len(piece)
+                if len(piece) < LARGE_BYTES:
+                    view[begin:end] = piece
+                else:
+                    target[begin:end] = np.frombuffer(piece, np.uint8)  # other threads go on meanwhile
+                begin = end
+
+    def whole(self) -> list[bytes | memoryview]:
+        """The messages as they are, each copied only where it is in pieces; large ones in memory of their own."""
+        return [_whole(pieces, size) for pieces, size in zip(self._messages, self._size.tolist(), strict=True)]
+
+    def part(self, start: int, stop: int) -> "PiecePayloads":
+        part = PiecePayloads(())
+        part._messages = self._messages[start:stop]
+        part._size = self._size[start:stop]
+        return part
+
+
+class MergedPayloads:
+    """Several payloads in one order: message k of a source is message position[k] of the whole, position ascending."""
+
+    def __init__(self, sources: Sequence[tuple[Payloads, NDArray[np.int64]]]) -> None:
+        self._sources = sources
+        self._size = np.zeros(sum(len(position) for _, position in sources), np.int64)
+        for payloads, position in sources:
+            self._size[position] = payloads.size
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        return self._size
+
+    def place(self, target: NDArray[np.uint8], offset: NDArray[np.int64]) -> None:
+        for payloads, position in self._sources:
+            payloads.place(target, offset[position])
+
+    def part(self, start: int, stop: int) -> "MergedPayloads":
+        parts: list[tuple[Payloads, NDArray[np.int64]]] = []
+        for payloads, position in self._sources:
+            low, high = np.searchsorted(position, (start, stop)).tolist()
+            if low < high:
+                parts.append((payloads.part(low, high), position[low:high] - start))
+        return MergedPayloads(parts)
+
+
+def _pieces(message: BytesLike | Sequence[BytesLike]) -> Sequence[BytesLike]:
+    if isinstance(message, bytes | bytearray | memoryview | np.ndarray):
+        return (message,)
+    return message
+
+
+def _whole(pieces: Sequence[memoryview], size: int) -> bytes | memoryview:
+    if len(pieces) == 1 and isinstance(data := pieces[0].obj, bytes) and len(data) == size:
+        return data
+    if size < LARGE_BYTES:
+        return b"".join(pieces)
+    buffer, message = np.empty(size, np.uint8), PiecePayloads((pieces,))
+    message.place(buffer, np.zeros(1, np.int64))
+    return buffer.data
+
+
+def _flat(piece: BytesLike) -> memoryview:
+    if isinstance(piece, np.ndarray):
+        return np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+    return memoryview(piece).cast("B")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fieldplay.bags.channels import Channel, Qos, channel_of_type
+from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive

@@ -20,8 +20,8 @@ from fieldplay.kinematics.computation import (
     Computation,
     FrameNames,
     Output,
+    computation_kind,
 )
-from fieldplay.kinematics.computations import computation_kind
 from fieldplay.messages.records import (
     Clouds,
     Record,

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fieldplay.bags.bag_topics import Bag
-from fieldplay.bags.channels import Channel, Qos
 from fieldplay.bags.qos import channel_of_indexed
 from fieldplay.bags.serialized_stream import SerializedStream, messages_as_they_are
+from fieldplay.bags.storage import Channel, Qos
 from fieldplay.core.errors import ArchiveError, UsageError, counted
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import WARNING, Archive

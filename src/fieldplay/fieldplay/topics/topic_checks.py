@@ -1,16 +1,97 @@
 """Looks for every defect of an archive: reads all of it, and asks the dataset's own checks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.spec import DerivedSpec
+from fieldplay.kinematics.computation import ON_TF
+from fieldplay.messages import records
 from fieldplay.streams.topic_stream import TopicStream
-from fieldplay.topics.archive_topics import DATA, archive_topic_streams
-from fieldplay.topics.availability import missing_outputs
+from fieldplay.topics.archive_topics import DATA, archive_topic_streams, window_of
 from fieldplay.topics.selection import Selection
+from fieldplay.topics.static_tf import why_no_map
+
+COMPARISON = "odometry_evaluation"  # the kind of computation that has two sides
+
+
+# What is not computed of an archive, and why.
+
+
+def missing_outputs(archive: Archive, selection: Selection) -> list[str]:
+    """A line for each thing that nodes, or `--derived`, do not make of an archive although one might expect it."""
+    no_map = ""
+    if selection.map_tf or selection.derived:
+        no_map = why_no_map(archive, window_of(archive, selection).first_ns)
+    return [*_comparisons(archive), *([no_map] if no_map else [])]
+
+
+def _comparisons(archive: Archive) -> list[str]:
+    """Those one side of which the archive lacks; where it has neither, nobody expects them."""
+    lines = []
+    for spec in archive.spec.derived:
+        there = [name in archive.streams and bool(archive.streams[name].spans) for name in spec.streams]
+        if spec.kind == COMPARISON and any(there) and not all(there):
+            names = [_topic(archive, spec, name) for name in spec.streams]
+            missing = " nor ".join(name for name, is_there in zip(names, there, strict=True) if not is_there)
+            why = f"as it compares {' with '.join(names)}, and there is no {missing}"
+            lines.append(f"{spec.topic}: not computed, {why}")
+    return lines
+
+
+def _topic(archive: Archive, spec: DerivedSpec, name: str) -> str:
+    """The topic of a stream; of one that is not there, as the settings have it."""
+    topics = {stream.id: stream.topic for stream in archive.spec.streams}
+    given = [text for text in spec.settings.values() if isinstance(text, str) and text.replace("/", "_") == name]
+    return topics.get(name) or next(iter(given), name)
+
+
+# How many trees the frames are that an archive's feeds place, and what would join them.
+
+
+def roots_of_feeds(feeds: Sequence[TopicStream]) -> list[str]:
+    """The root of each tree that the feeds of transforms make together."""
+    parents: set[str] = set()
+    children: set[str] = set()
+    for feed in feeds:
+        found = _transforms(feed)
+        if found is not None:
+            parents |= set(found.parents)
+            children |= set(found.children)
+    return sorted(parents - children)
+
+
+def describe_tf_trees(archive: Archive, selection: Selection) -> str:
+    """A line about the trees of what was selected; an empty one where nothing places a frame."""
+    roots = [] if archive.bag is not None else roots_of_feeds(archive_topic_streams(archive, selection))
+    if not roots:
+        return ""
+    told = f"frames: {_trees(roots)}"
+    if selection.derived:
+        return told if len(roots) == 1 else f"{told}; nothing in the archive joins them"
+    derived = roots_of_feeds(archive_topic_streams(archive, replace(selection, derived=True)))
+    if len(derived) < len(roots):
+        return f"{told}; --derived joins them: {_trees(derived)}"
+    if len(roots) > 1:
+        return f"{told}; nothing in the archive joins them"
+    return told if derived == roots else f"{told}; --derived puts {', '.join(derived)} above"
+
+
+def _trees(roots: Sequence[str]) -> str:
+    return f"one tree, root {roots[0]}" if len(roots) == 1 else f"{len(roots)} trees, roots {', '.join(roots)}"
+
+
+def _transforms(feed: TopicStream) -> records.Transforms | None:
+    """The first transforms of a feed, if it has such."""
+    for index in range(len(feed.spans)) if feed.msgtype == ON_TF.type else ():
+        record = feed.records(index)
+        if isinstance(record, records.Transforms) and len(record):
+            return record
+    return None
 
 
 def check(archive: Archive, selection: Selection, *, progress: Progress = no_progress) -> list[Defect]:

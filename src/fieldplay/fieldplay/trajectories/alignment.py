@@ -11,7 +11,7 @@ from fieldplay.geometry.transforms import (
     transform_from_rotation,
 )
 from fieldplay.trajectories.association import PosePairs, relative_yaw
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError
 
 NONE, FIRST, YAW, SE3, SIM3 = "none", "first", "yaw", "se3", "sim3"
 KINDS = (FIRST, SE3, SIM3, YAW, NONE)

@@ -1,7 +1,9 @@
 """Odometry against the truth while both go on: how far apart they are, and all errors so far, after each period."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,18 +30,23 @@ from fieldplay.messages.records import (
     Scalars,
     State,
 )
-from fieldplay.trajectories.alignment import NONE
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluation_from_settings
-from fieldplay.trajectories.metric_summary import states_of_evaluation
-from fieldplay.trajectories.online import (
-    LENGTHS_M,
-    MOST_WAITING,
-    PeriodReport,
-    RunningEvaluation,
+from fieldplay.trajectories.alignment import FIRST, NONE
+from fieldplay.trajectories.association import PosePairs, associated, no_pairs
+from fieldplay.trajectories.evaluation import (
+    Evaluation,
+    EvaluationSettings,
+    evaluation_from_settings,
+    evaluation_of_pairs,
+    states_of_evaluation,
+    step_of,
 )
 from fieldplay.trajectories.pose_topics import ROTATIONS, UNKNOWN_VARIANCE
-from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, places_along, trajectory_from_rows
 
+LENGTHS_M = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)  # where none are given: the way is not known before its end
+MOST_PAIRS = 6000
+BEFORE_ALL_NS = -(1 << 62)
+MOST_WAITING = 20_000  # poses of one that wait for the other
 ESTIMATE, TRUTH = "estimate", "truth"
 TYPES = {
     "odometry": "nav_msgs/msg/Odometry",
@@ -50,6 +57,189 @@ KINDS = f"one of {', '.join(TYPES)}"
 MOST_POSES = 1000  # of a path
 FINE = 0
 OWN = EvaluationSettings()
+
+
+# An estimate against the truth while both go on: what is kept of them is bounded however long the way is.
+#
+# Time is cut into periods. A period is taken in once both have gone beyond its end, so what is found depends on the
+# poses alone, not on which of the two comes first, nor on how many of them come at a time.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeptPairs:
+    """Pairs (k,) that lie a step apart, how far the truth had gone at each (k,), and the newest pair of all."""
+
+    step_m: float
+    pairs: PosePairs
+    travelled_m: Array
+    newest: PosePairs
+    newest_travelled_m: float = 0.0
+
+    def with_newest(self) -> tuple[PosePairs, Array]:
+        """All that are kept and the newest."""
+        if not len(self.newest) or self.newest.stamp_ns[0] <= self.pairs.stamp_ns[-1]:
+            return self.pairs, self.travelled_m
+        return self.pairs.and_then(self.newest), np.append(self.travelled_m, self.newest_travelled_m)
+
+
+def kept_of_pairs(before: KeptPairs, fresh: PosePairs, *, most: int = MOST_PAIRS) -> KeptPairs:
+    """What is kept after further pairs (n,): each that lies a step from the last; where they are too many, fewer."""
+    if not len(fresh):
+        return before
+    last = before.pairs.only(slice(-1, None))
+    joined = last.and_then(fresh)
+    positions = joined.truth[:, :3, 3]
+    places = places_along(positions, before.step_m)
+    lengths = np.linalg.norm(np.diff(positions[places], axis=0), axis=1)
+    start_m = before.travelled_m[-1] if len(last) else 0.0
+    travelled = start_m + np.concatenate([np.zeros(1), np.cumsum(lengths)])
+    new = slice(len(last), None)
+    kept = replace(
+        before,
+        pairs=before.pairs.and_then(joined.only(places[new])),
+        travelled_m=np.concatenate([before.travelled_m, travelled[new]]),
+        newest=fresh.only(slice(-1, None)),
+        newest_travelled_m=float(travelled[-1] + np.linalg.norm(positions[-1] - positions[places[-1]])),
+    )
+    return kept if len(kept.pairs) <= most else _thinned(kept)
+
+
+def _thinned(kept: KeptPairs) -> KeptPairs:
+    """Every other step."""
+    cell = np.floor(kept.travelled_m / (2 * kept.step_m) + 1e-9)
+    first = np.concatenate([np.ones(1, bool), np.diff(cell) > 0])
+    return replace(kept, step_m=2 * kept.step_m, pairs=kept.pairs.only(first), travelled_m=kept.travelled_m[first])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeriodReport:
+    """What is known after a period: all errors so far, and how far apart the newest poses are."""
+
+    evaluation: Evaluation
+    position_error_m: float
+
+    @property
+    def stamp_ns(self) -> int:
+        """The time of the newest pair."""
+        return int(self.evaluation.pairs.stamp_ns[-1])
+
+
+class PoseBuffer:
+    """Poses (4, 4) of one of the two that were not compared yet, in the order of time."""
+
+    def __init__(self) -> None:
+        self.stamps: list[int] = []
+        self.poses: list[Array] = []
+        self.has_orientation = True
+
+    def add(self, stamp_ns: int, pose: Array, *, has_orientation: bool = True) -> None:
+        """A further pose; where too many wait the older half is given up. One of the same time is left out."""
+        if self.stamps and stamp_ns <= self.stamps[-1]:
+            return
+        self.has_orientation = has_orientation
+        self.stamps.append(stamp_ns)
+        self.poses.append(pose)
+        if len(self.stamps) > MOST_WAITING:
+            self.drop(MOST_WAITING // 2)
+
+    def extend(self, trajectory: Trajectory) -> None:
+        """Further poses; of one time the first counts. Where too many wait the older ones are given up."""
+        fresh = trajectory.only(trajectory.stamp_ns > (self.stamps[-1] if self.stamps else BEFORE_ALL_NS))
+        if not len(fresh):
+            return
+        self.has_orientation = fresh.has_orientation
+        self.stamps += fresh.stamp_ns.tolist()
+        self.poses += list(fresh.poses)
+        most = max(MOST_WAITING, 2 * len(fresh))
+        if len(self.stamps) > most:
+            self.drop(len(self.stamps) - most // 2)
+
+    def drop(self, count: int) -> None:
+        """Give up the first so many."""
+        del self.stamps[:count], self.poses[:count]
+
+    def between(self, begin: int, end: int) -> Trajectory:
+        """Those of some indices."""
+        poses = np.array(self.poses[begin:end]).reshape(-1, 4, 4)
+        stamps = np.array(self.stamps[begin:end], np.int64)
+        return Trajectory(stamp_ns=stamps, poses=poses, has_orientation=self.has_orientation)
+
+
+class RunningEvaluation:
+    """Takes poses of an estimate and of the truth, and tells after each period how they compare."""
+
+    def __init__(self, settings: EvaluationSettings, *, period_s: float = 1.0, most: int = MOST_PAIRS) -> None:
+        if not period_s > 0:
+            raise ValueError(f"period_s: expected more than 0 s, got {period_s}")
+        self._settings = replace(settings, lengths_m=settings.lengths_m or LENGTHS_M)
+        self._period_ns, self._most = round(period_s * NS_PER_S), most
+        self._offset_ns = round(settings.offset_s * NS_PER_S)
+        self._done_ns = BEFORE_ALL_NS
+        self.estimate, self.truth = PoseBuffer(), PoseBuffer()
+        step_m = step_of(self._settings, self._settings.lengths_m) or min(self._settings.lengths_m) / 100
+        self.kept = KeptPairs(step_m=step_m, pairs=no_pairs(), travelled_m=np.zeros(0), newest=no_pairs())
+
+    def add_estimate(self, stamp_ns: int, pose: Array) -> None:
+        """A pose (4, 4) of the frame that the truth has, too."""
+        self.estimate.add(stamp_ns + self._offset_ns, pose)
+
+    def add_truth(self, stamp_ns: int, pose: Array, *, has_orientation: bool = True) -> None:
+        """A pose (4, 4), whose rotation may say nothing."""
+        self.truth.add(stamp_ns, pose, has_orientation=has_orientation)
+
+    def extend_estimate(self, trajectory: Trajectory) -> None:
+        """Many poses of the estimate, all of them later than those before."""
+        self.estimate.extend(replace(trajectory, stamp_ns=trajectory.stamp_ns + self._offset_ns))
+
+    def extend_truth(self, trajectory: Trajectory) -> None:
+        """Many poses of the truth, all of them later than those before."""
+        self.truth.extend(trajectory)
+
+    def reports(self) -> list[PeriodReport]:
+        """What there is to say of the periods that are complete."""
+        found = []
+        while (end_ns := self._complete()) is not None:
+            pairs = self._take(end_ns)
+            self._done_ns = end_ns
+            if len(pairs):
+                self.kept = kept_of_pairs(self.kept, pairs, most=self._most)
+                found.append(self._report())
+        return found
+
+    def _complete(self) -> int | None:
+        """The end of the next period in which both have poses, if both have gone beyond it."""
+        fresh = [bisect_left(one.stamps, self._done_ns) for one in self._both]
+        if any(index == len(one.stamps) for one, index in zip(self._both, fresh, strict=True)):
+            return None
+        first_ns = max(one.stamps[index] for one, index in zip(self._both, fresh, strict=True))
+        end_ns = (first_ns // self._period_ns + 1) * self._period_ns
+        return end_ns if all(one.stamps[-1] >= end_ns for one in self._both) else None
+
+    def _take(self, end_ns: int) -> PosePairs:
+        """The pairs before a time at which both have arrived; of each the last pose before it stays."""
+        begin_ns = end_ns - self._period_ns
+        ranges = [(bisect_left(one.stamps, begin_ns), bisect_left(one.stamps, end_ns)) for one in self._both]
+        counts = [end - begin for begin, end in ranges]
+        fewer = 0 if counts[0] < counts[1] else 1
+        parts = [
+            one.between(begin, end) if number == fewer else one.between(max(begin - 1, 0), end + 1)
+            for number, (one, (begin, end)) in enumerate(zip(self._both, ranges, strict=True))
+        ]
+        for one, (_, end) in zip(self._both, ranges, strict=True):
+            one.drop(max(end - 1, 0))
+        return associated(parts[0], parts[1], within_s=self._settings.within_s, method=self._settings.association)
+
+    @property
+    def _both(self) -> tuple[PoseBuffer, PoseBuffer]:
+        return self.estimate, self.truth
+
+    def _report(self) -> PeriodReport:
+        pairs, travelled = self.kept.with_newest()
+        try:
+            evaluation = evaluation_of_pairs(self._settings, pairs, thinned_m=travelled)
+        except FusionError:
+            evaluation = evaluation_of_pairs(replace(self._settings, alignment=FIRST), pairs, thinned_m=travelled)
+        return PeriodReport(evaluation=evaluation, position_error_m=float(evaluation.absolute.translation[-1]))
 
 
 class OdometryEvaluation(Computation):

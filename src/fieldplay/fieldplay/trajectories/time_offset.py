@@ -1,18 +1,54 @@
 """By how much the times of an estimate and of the truth are apart."""
 
+from collections.abc import Iterable
+
 import numpy as np
+import small_gicp
 
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import Array, inverse_from_transform
-from fieldplay.trajectories.trajectory import Stamps, Trajectory, poses_between
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError, Stamps, Trajectory, poses_between
 
+VOXEL_M = 0.4
+NEIGHBOURS = 12
+FARTHEST_PAIR_M = 2.0
+FEWEST_POINTS = 200
 REACH_S, COARSE, FINE = 1.0, 100, 20  # how far is looked, in how many steps to each side, and then around the best
 MOST_STEPS = 2000
 STEP_S = 2.0  # over which motions are compared: over shorter ones the noise of the poses outweighs them
 LEAST_STEPS = 20
 LEAST_ANGLE_RAD, LEAST_WAY_M = 1e-9, 1e-9
 LEAST_GAIN = 0.02  # of the errors: a best that is no better than the worst says nothing
+
+
+# How a lidar moves from scan to scan, by putting each onto the one before: enough to compare motions over seconds.
+
+
+def poses_of_scans(scans: Iterable[Array]) -> Array:
+    """first_T_scan (n, 4, 4) of the lidar from its scans, each points (m, 3) in its own axes, by GICP scan to scan.
+
+    A scan with too few points keeps the motion of the one before. What moves within a scan is not undone, so a pose is
+    that of the middle of its sweep.
+    """
+    poses, step = [np.eye(4)], np.eye(4)
+    before = None
+    for points in scans:
+        if len(points) < FEWEST_POINTS:
+            ready = None
+        else:
+            ready = small_gicp.preprocess_points(
+                np.asarray(points, np.float64), downsampling_resolution=VOXEL_M, num_neighbors=NEIGHBOURS, num_threads=1
+            )
+        if before is not None and ready is not None:
+            found = small_gicp.align(
+                before[0], ready[0], before[1], init_T_target_source=step, registration_type="GICP",
+                max_correspondence_distance=FARTHEST_PAIR_M, num_threads=1,
+            )  # fmt: skip
+            step = np.asarray(found.T_target_source, np.float64)
+        if before is not None:
+            poses.append(poses[-1] @ step)
+        before = ready or before
+    return np.array(poses)
 
 
 def found_offset(estimate: Trajectory, truth: Trajectory, *, within_s: float, reach_s: float = REACH_S) -> float:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.errors import UserError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import (
     Array,
@@ -19,10 +20,13 @@ from fieldplay.geometry.transforms import (
 
 Stamps = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
 SHORTEST_QUATERNION = 0.5  # a shorter one tells no rotation; none at all is 0
 LEAST_ANGLE = 1e-6  # between two quaternions: below it straight and round are one
 FIRST_REACH = 64  # poses looked at together on the way to the next place
+
+
+class FusionError(UserError):
+    """Two sensors or trajectories that cannot be compared."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,30 +2,52 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import rerun as rr
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.number_text import many
 from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.geometry.transforms import rotation_from_quaternion
 from fieldplay.messages import records
+from fieldplay.messages.image_pixels import SHAPES, colour_map, pixels_from_file, pixels_from_image
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.record_decoder import FramedRecord
-from fieldplay.messages.records import Record
+from fieldplay.messages.records import Record, Transforms
 from fieldplay.messages.rectification import IMAGE_RECT
-from fieldplay.recording.record_source import RecordBatch
-from fieldplay.recording.transform_source import STATIC
-from fieldplay.report.panels.signals import QUANTITIES
+from fieldplay.projection.points import points_from_scan
+from fieldplay.recording.record_source import LARGEST, LEAST_QUATERNION, STATIC, RecordBatch
+from fieldplay.report.panels.signals import QUANTITIES, TWIST, UNITS, Quantity
 from fieldplay.streams.image_topics import CAMERA_INFO, CAMERA_INFO_RECT
-from fieldplay.view import plots, spaces
-from fieldplay.view.entry import Entry
-from fieldplay.view.frame_tree import FrameTree
-from fieldplay.view.images import pictures
 
+KINDS = {b"\xff\xd8": "image/jpeg", b"\x89P": "image/png"}  # by the first two bytes of a file
+PIXEL_FORMATS = {
+    "mono8": "L",
+    "8UC1": "L",
+    "rgb8": "RGB",
+    "bgr8": "BGR",
+    "8UC3": "BGR",
+    "rgba8": "RGBA",
+    "bgra8": "BGRA",
+}
+DEPTHS = ("16UC1", "mono16", "32FC1")
+MILLIMETRES, METRES = 1000.0, 1.0
+ODOMETRY = "nav_msgs/msg/Odometry"
+PLAIN = ("value", "vector")  # what has no better name than its topic
+LEVELS = ("INFO", "WARN", "ERROR", "WARN")  # of diagnostics, by their number; the last is stale
+ARROW_M = 0.5
+POINT_UI, WAY_UI = -1.5, -1.5  # negative radii are points of the screen
+IMAGE_PLANE_M = 0.5
+MOST_OF_A_WAY = 1000  # poses that are drawn of a path; each message has all of it again
+WAY_STEP_M = 0.05
+COLOURED_BY = ("intensity", "intensities", "reflectivity")
+PERCENTILES = (2, 98)
+THINNED = 2000  # points that the range of colours is taken from
+Array = NDArray[np.float64]
 TIMELINE, STAMPS = "time", "stamp"
 KEPT_NS, KEPT_BYTES = NS_PER_S // 2, 8 << 20  # sent at once: so much of the data's time, or so many bytes
 FIRST_KEPT_NS = NS_PER_S // 32  # of the very first, then twice as much each time, so that something soon is there
@@ -34,6 +56,347 @@ DEFECTS = "defects"
 NAMED = ("parents", "children", "camera")
 Key = tuple[Any, ...]
 Tell = Callable[[str], None]
+
+
+# What becomes of records in Rerun: columns of an entity, with the rows that have them.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entry:
+    """Columns of an entity: `below` its topic, or of the full path `entity`; of all rows, or of some (k,).
+
+    `still` are archetypes that hold for all times. What `is_placed` lies in the frame of its record, or in `frame`.
+    """
+
+    columns: Any
+    below: str = ""
+    entity: str = ""
+    rows: NDArray[np.intp] | None = None
+    still: tuple[Any, ...] = ()
+    is_placed: bool = False
+    frame: str = ""
+
+
+def split(columns: Any, lengths: ArrayLike) -> Any:
+    """Columns of which each row has its own number of values."""
+    return columns.partition(np.asarray(lengths, np.int64))
+
+
+# Pictures: the bytes of their files where Rerun knows these, else their pixels.
+
+
+def pictures(parts: Sequence[records.Pictures], plane: str) -> Iterator[tuple[NDArray[np.int64], Entry]]:
+    """Pictures with which of the parts' rows (k,) they are; those of one kind in an entry.
+
+    ArchiveError of one that no picture can be made of.
+    """
+    by_kind: dict[str, list[tuple[int, Any]]] = {}
+    row = 0
+    for part in parts:
+        for place in range(len(part)):
+            kind, data = _kind(part.load(place))
+            by_kind.setdefault(kind, []).append((row, data))
+            row += 1
+    for kind, found in by_kind.items():
+        rows = np.array([row for row, _ in found])
+        columns = _columns(kind, [data for _, data in found])
+        yield rows, Entry(columns=columns, rows=rows, is_placed=bool(plane), frame=plane)
+
+
+def _kind(data: Any) -> tuple[str, Any]:
+    if not isinstance(data, records.Pixels):
+        known = KINDS.get(bytes(data[:2]), "")
+        return (known, bytes(data)) if known else ("BGR", pixels_from_file(data))
+    if data.encoding in DEPTHS:
+        return "depth", _numbers(data)
+    if data.encoding in PIXEL_FORMATS and PIXEL_FORMATS[data.encoding] != "BGR":
+        return PIXEL_FORMATS[data.encoding], _numbers(data)
+    return "BGR", pixels_from_image(data)
+
+
+def _numbers(data: records.Pixels) -> NDArray[Any]:
+    """Pixels (h, w) or (h, w, channels) as they are, without what fills up their rows."""
+    kind, channels = SHAPES[data.encoding]
+    base = np.dtype(kind).newbyteorder(">" if data.is_bigendian else "<")
+    used = data.width * channels * base.itemsize
+    if not 0 < used <= data.step or len(data.data) < data.step * data.height:
+        got = f"{len(data.data)} bytes in steps of {data.step}"
+        raise ArchiveError(f"expected {data.width} x {data.height} pixels of {data.encoding}, got {got}")
+    rows = np.frombuffer(data.data, np.uint8, data.step * data.height).reshape(data.height, data.step)[:, :used]
+    values: NDArray[Any] = np.ascontiguousarray(rows).view(base).astype(base.newbyteorder("="))
+    return values if channels == 1 else values.reshape(data.height, data.width, channels)
+
+
+def _columns(kind: str, found: list[Any]) -> Any:
+    if kind.startswith("image/"):
+        return rr.EncodedImage.columns(blob=found, media_type=[kind] * len(found))
+    formats = [_format(kind, values) for values in found]
+    buffers = [values.tobytes() for values in found]
+    if kind != "depth":
+        return rr.Image.columns(buffer=buffers, format=formats)
+    meters = [METRES if values.dtype.kind == "f" else MILLIMETRES for values in found]
+    return rr.DepthImage.columns(buffer=buffers, format=formats, meter=meters)
+
+
+def _format(kind: str, values: NDArray[Any]) -> Any:
+    height, width = values.shape[:2]
+    datatype = rr.ChannelDatatype.from_np_dtype(values.dtype)
+    model = rr.ColorModel.L if kind == "depth" else rr.ColorModel.auto(kind)
+    return rr.components.ImageFormat(width=width, height=height, color_model=model, channel_datatype=datatype)
+
+
+# Numbers over time, places on the map and words: the entries that are not drawn in space.
+
+
+def numbers(record: Record, msgtype: str) -> Iterator[Entry]:
+    """The numbers of a record, those of one unit together."""
+    for quantity in TWIST if msgtype == ODOMETRY else QUANTITIES.get(msgtype, ()):
+        values = quantity.read(record)
+        if not quantity.may_lack or np.isfinite(values).any():
+            yield _series(values, _names(quantity), "" if quantity.title in PLAIN else _word(quantity.title))
+
+
+def joints(record: records.Joints) -> Iterator[Entry]:
+    """Positions, velocities and efforts, as far as they are told."""
+    for name, unit in UNITS.items():
+        values = getattr(record, name)
+        if values is not None and record.names:
+            yield _series(values, tuple(f"{joint} [{unit}]" for joint in record.names), name)
+
+
+def values(record: records.Values) -> Iterator[Entry]:
+    """Plain numbers, which have their places for names."""
+    yield _series(record.values, tuple(map(str, range(record.values.shape[1]))), "")
+
+
+def clock(record: records.ClockReading) -> Iterator[Entry]:
+    """By how much the other clock is ahead."""
+    ahead_s = (record.time_ns - record.stamp_ns) / NS_PER_S
+    yield _series(ahead_s[:, None], (f"{record.source or 'clock'} ahead [s]",), "")
+
+
+def fixes(record: records.Fix) -> Iterator[Entry]:
+    """Places on the map, and the altitude; where the place is not known there is none."""
+    places = np.stack([record.latitude_deg, record.longitude_deg], axis=1)
+    known = np.isfinite(places).all(axis=1)
+    still = (rr.GeoPoints.from_fields(radii=rr.Radius.ui_points(4.0)),)
+    yield Entry(columns=split(rr.GeoPoints.columns(positions=places[known]), known), still=still)
+    yield _series(record.altitude_m[:, None], ("altitude [m]",), "altitude")
+
+
+def states(record: records.Diagnostics) -> Iterator[Entry]:
+    """A line for each message: what is worst in it."""
+    lines = [_line(states) for states in record.states]
+    levels, texts = [level for level, _ in lines], [text for _, text in lines]
+    place = record.place.tolist()
+    yield Entry(columns=rr.TextLog.columns(text=[texts[k] for k in place], level=[levels[k] for k in place]))
+
+
+def _line(states: tuple[records.State, ...]) -> tuple[str, str]:
+    worst = max((state.level for state in states), default=0)
+    text = "; ".join(f"{state.name}: {state.message}" for state in states if state.level == worst)
+    return LEVELS[worst] if 0 <= worst < len(LEVELS) else "ERROR", text
+
+
+def _series(values: NDArray[np.float64], names: tuple[str, ...], below: str) -> Entry:
+    """Curves (n, names)."""
+    columns = rr.Scalars.columns(scalars=np.ascontiguousarray(values, np.float64).reshape(-1))
+    still = (rr.SeriesLines(names=list(names)),)
+    return Entry(columns=split(columns, np.full(len(values), values.shape[1])), below=below, still=still)
+
+
+def _names(quantity: Quantity) -> tuple[str, ...]:
+    unit = f" [{quantity.unit}]" if quantity.unit else ""
+    return tuple(f"{name or quantity.title}{unit}" for name in quantity.names)
+
+
+def _word(title: str) -> str:
+    return title.replace(",", "").replace(" ", "_")
+
+
+# What is drawn in space: transforms, poses, ways, clouds, scans, cameras and their pictures.
+
+
+def transforms(record: records.Transforms, parent_of: dict[str, str]) -> Iterator[tuple[str, Entry]]:
+    """Each child with its transforms, rows that are none left out; `parent_of` has the frames that are wanted."""
+    for index, (parent, child) in enumerate(zip(record.parents, record.children, strict=True)):
+        if parent_of.get(child) != parent:
+            continue
+        places, turns = record.translation_m[:, index], record.rotation_xyzw[:, index]
+        good = are_transforms(places, turns)
+        if record.known is not None:
+            good &= record.known[:, index]
+        rows = np.flatnonzero(good)
+        columns = rr.Transform3D.columns(
+            translation=places[rows].astype(np.float32),
+            quaternion=turns[rows].astype(np.float32),
+            parent_frame=[parent] * len(rows),
+            child_frame=[child] * len(rows),
+        )
+        yield child, Entry(columns=columns, entity=rr.new_entity_path(["tf", child]), rows=rows)
+
+
+def are_transforms(places: Array, turns: Array) -> NDArray[np.bool_]:
+    """Which places (n, 3) and quaternions (n, 4) are such (n,)."""
+    numbers = np.concatenate([places, turns], axis=1)
+    good: NDArray[np.bool_] = (np.abs(numbers) < LARGEST).all(axis=1)
+    good &= np.abs(turns).max(axis=1) > LEAST_QUATERNION
+    return good
+
+
+def poses(record: records.Pose | records.Odometry) -> Iterator[Entry]:
+    """An arrow forwards at each place; a point where no orientation is told."""
+    yield _arrows(record.position_m[:, None], record.orientation_xyzw[:, None])
+
+
+def pose_lists(record: records.Poses) -> Iterator[Entry]:
+    """All poses of a message."""
+    yield _arrows(record.position_m, record.orientation_xyzw)
+
+
+def _arrows(places: Array, turns: Array) -> Entry:
+    """Places (n, k, 3) with quaternions (n, k, 4)."""
+    known = np.isfinite(places).all(axis=2)
+    has_turn = np.isfinite(turns).all(axis=2) & (np.abs(turns).max(axis=2, initial=0) > LEAST_QUATERNION)
+    usable = np.where(has_turn[..., None], turns, (0.0, 0.0, 0.0, 1.0))
+    ahead = rotation_from_quaternion(usable)[..., 0] * np.where(has_turn, ARROW_M, 0.0)[..., None]
+    columns = rr.Arrows3D.columns(vectors=ahead[known].astype(np.float32), origins=places[known].astype(np.float32))
+    return Entry(columns=split(columns, known.sum(axis=1)), is_placed=True)
+
+
+class Trail:
+    """The way of an odometry as it grows: a piece of it for each step that is long enough to be seen."""
+
+    def __init__(self) -> None:
+        self._last: Array | None = None
+
+    def grown(self, record: records.Pose | records.Odometry) -> Iterator[Entry]:
+        """The pieces of further poses."""
+        rows, strips = [], []
+        for row in np.flatnonzero(np.isfinite(record.position_m).all(axis=1)).tolist():
+            place = record.position_m[row]
+            if self._last is None:
+                self._last = place
+            elif np.linalg.norm(place - self._last) >= WAY_STEP_M:
+                rows.append(row)
+                strips.append(np.stack([self._last, place]))
+                self._last = place
+        if rows:
+            columns = rr.LineStrips3D.columns(strips=np.array(strips, np.float32))
+            still = (rr.LineStrips3D.from_fields(radii=WAY_UI),)
+            yield Entry(columns=columns, below="way", rows=np.array(rows), still=still, is_placed=True)
+
+
+def paths(record: records.Paths) -> Iterator[Entry]:
+    """Each message's way, of a long one some poses, the first and the last among them."""
+    strips = []
+    for place, count in zip(record.place.tolist(), record.count.tolist(), strict=True):
+        way = record.ways[place].position_m[:count]
+        chosen = np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST_OF_A_WAY)).astype(int))
+        strips.append(np.asarray(way[chosen], np.float32).reshape(-1, 3))
+    still = (rr.LineStrips3D.from_fields(radii=WAY_UI),)
+    yield Entry(columns=rr.LineStrips3D.columns(strips=strips), still=still, is_placed=True)
+
+
+def clouds(record: records.Clouds) -> Iterator[Entry]:
+    """Points with colours by their own, by intensity, else by height."""
+    parts = [_of_cloud(record.load(row)) for row in range(len(record))]
+    yield _points(parts)
+
+
+def _of_cloud(cloud: NDArray[np.void]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    names = cloud.dtype.names or ()
+    points = np.stack([np.asarray(cloud[axis], np.float32).reshape(-1) for axis in "xyz"], axis=-1)
+    finite = np.isfinite(points).all(axis=1)
+    if not finite.all():
+        cloud, points = cloud[finite], points[finite]
+    if "rgb" in names:
+        packed: NDArray[np.uint32] = np.ascontiguousarray(cloud["rgb"]).view(np.uint32).reshape(-1)
+        return points, (packed << np.uint32(8)) | np.uint32(255)
+    shade = next((name for name in COLOURED_BY if name in names), "")
+    return points, colours(np.asarray(cloud[shade], np.float32).reshape(-1) if shade else points[:, 2])
+
+
+def scans(record: records.LaserScans) -> Iterator[Entry]:
+    """The rays that met something, coloured by intensity, else by range."""
+    parts = []
+    for row in range(len(record)):
+        ranges = record.ranges_m[row, : record.count[row]]
+        limits = float(record.range_min_m[row]), float(record.range_max_m[row])
+        angle, step = float(record.angle_min_rad[row]), float(record.angle_increment_rad[row])
+        found = points_from_scan(ranges, angle_min_rad=angle, angle_increment_rad=step, limits_m=limits).points
+        parts.append((found.astype(np.float32), colours(np.linalg.norm(found, axis=1))))
+    yield _points(parts)
+
+
+def _points(parts: Sequence[tuple[NDArray[np.float32], NDArray[np.uint32]]]) -> Entry:
+    points, shades = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    columns = split(rr.Points3D.columns(positions=points, colors=shades), [len(part) for part, _ in parts])
+    return Entry(columns=columns, still=(rr.Points3D.from_fields(radii=POINT_UI),), is_placed=True)
+
+
+_SHADES = np.insert(colour_map(np.arange(256) / 255.0), 0, 255, axis=1)  # 255 and BGR, the lowest byte first
+SHADES: NDArray[np.uint32] = np.ascontiguousarray(_SHADES).view("<u4").reshape(-1)
+
+
+def colours(values: NDArray[Any]) -> NDArray[np.uint32]:
+    """Colours (n,) as red, green, blue and 255 in a number, from the 2nd to the 98th percentile of the values."""
+    some = values[:: max(len(values) // THINNED, 1)]
+    some = some[np.isfinite(some)]
+    low, high = np.percentile(some, PERCENTILES) if len(some) else (0.0, 1.0)
+    levels = (np.nan_to_num(values) - values.dtype.type(low)) * values.dtype.type(255 / max(high - low, 1e-12))
+    chosen: NDArray[np.uint32] = SHADES[np.clip(levels, 0, 255).astype(np.uint8)]
+    return chosen
+
+
+def cameras(record: records.CameraInfos, plane: str, frame: str) -> Iterator[Entry]:
+    """The camera's numbers, with the frame of its pictures' plane."""
+    camera, count = record.camera, len(record)
+    matrix = np.array([[camera.fx, 0, camera.cx], [0, camera.fy, camera.cy], [0, 0, 1]], np.float32)
+    columns = rr.Pinhole.columns(
+        image_from_camera=np.tile(matrix, (count, 1, 1)),
+        resolution=np.tile(np.array([camera.width, camera.height], np.float32), (count, 1)),
+        child_frame=[plane] * count,
+        parent_frame=[frame] * count,
+    )
+    yield Entry(columns=columns, still=(rr.Pinhole.from_fields(image_plane_distance=IMAGE_PLANE_M),))
+
+
+class FrameTree:
+    """The parents of frames, each the last that was told."""
+
+    def __init__(self) -> None:
+        self.parents: dict[str, str] = {}
+        self._loops: Counter[str] = Counter()
+
+    def add(self, record: Transforms) -> None:
+        """Further transforms."""
+        for parent, child in zip(record.parents, record.children, strict=True):
+            if self.parents.get(child) == parent:
+                continue
+            above = self.above(parent)
+            if child in above:
+                way = " -> ".join([*reversed(above[: above.index(child) + 1]), child])
+                self._loops[way] += len(record)
+            else:
+                self.parents[child] = parent
+
+    def above(self, frame: str) -> list[str]:
+        """A frame, its parent and so on to the root."""
+        path = [frame]
+        while path[-1] in self.parents:
+            path.append(self.parents[path[-1]])
+        return path
+
+    def root(self) -> str:
+        """The root that most frames hang on; "" where there is none."""
+        roots = Counter(self.above(frame)[-1] for frame in self.parents)
+        return max(roots, key=lambda root: roots[root]) if roots else ""
+
+    def faults(self) -> Iterator[str]:
+        """Loops, in words."""
+        for way, count in self._loops.items():
+            yield f"tf: the frames {way} make a loop: {count} transforms that close it are left out"
 
 
 class Recording:
@@ -51,7 +414,7 @@ class Recording:
         self._kept_bytes, self._first_ns, self._keep_ns = 0, 0, FIRST_KEPT_NS
         self._defects: list[tuple[int, str]] = []
         self._still: dict[str, tuple[str, ...]] = {}
-        self._trails: dict[str, spaces.Trail] = {}
+        self._trails: dict[str, Trail] = {}
         self._turn: Counter[str] = Counter()
         self._now_ns = 0
         self.tree = FrameTree()
@@ -124,14 +487,14 @@ class Recording:
 
     def _entries(self, topic: Topic, framed: FramedRecord) -> Iterator[Entry]:
         record, frame, _ = framed
-        yield from plots.numbers(record, topic.msgtype)
+        yield from numbers(record, topic.msgtype)
         if isinstance(record, records.Transforms):
             yield from self._transforms(topic, record)
         elif isinstance(record, records.CameraInfos):
-            yield from spaces.cameras(record, _plane(topic.name), frame)
+            yield from cameras(record, _plane(topic.name), frame)
         elif isinstance(record, records.Pose | records.Odometry):
-            yield from spaces.poses(record)
-            yield from self._trails.setdefault(topic.name, spaces.Trail()).grown(record)
+            yield from poses(record)
+            yield from self._trails.setdefault(topic.name, Trail()).grown(record)
         else:
             for kind, entries_of in ENTRIES.items():
                 if isinstance(record, kind):
@@ -140,7 +503,7 @@ class Recording:
     def _transforms(self, topic: Topic, record: records.Transforms) -> Iterator[Entry]:
         self.tree.add(record)
         is_static = topic.name.rpartition("/")[2] == STATIC
-        for child, entry in spaces.transforms(record, self.tree.parents):
+        for child, entry in transforms(record, self.tree.parents):
             if entry.rows is None or not len(entry.rows):
                 continue
             if is_static:
@@ -211,15 +574,15 @@ class Recording:
 
 
 ENTRIES: dict[type[Record], Callable[[Any], Iterator[Entry]]] = {
-    records.Joints: plots.joints,
-    records.Values: plots.values,
-    records.ClockReading: plots.clock,
-    records.Fix: plots.fixes,
-    records.Diagnostics: plots.states,
-    records.Poses: spaces.pose_lists,
-    records.Paths: spaces.paths,
-    records.Clouds: spaces.clouds,
-    records.LaserScans: spaces.scans,
+    records.Joints: joints,
+    records.Values: values,
+    records.ClockReading: clock,
+    records.Fix: fixes,
+    records.Diagnostics: states,
+    records.Poses: pose_lists,
+    records.Paths: paths,
+    records.Clouds: clouds,
+    records.LaserScans: scans,
 }
 
 

@@ -1,18 +1,140 @@
 """An archive or a bag on its way to Rerun: its records, its robot, its layout."""
 
-from collections.abc import Callable
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
 
+import numpy as np
 import rerun as rr
 
 from fieldplay.core.errors import counted
 from fieldplay.core.progress import Progress
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.registry import robot_file
-from fieldplay.recording.archive_source import ArchiveSource
+from fieldplay.datasets.registry import robot_file, spec_of_dataset
+from fieldplay.messages.message_batches import Topic, parts_of_lengths
+from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
+from fieldplay.recording.archive_data import ArchiveSource
 from fieldplay.topics.selection import Selection
-from fieldplay.view.layout import Layout, view_of
+from fieldplay.view.layout import Layout, send_robot, view_of
 from fieldplay.view.rerun_stream import Recording, not_shown
-from fieldplay.view.robot import send_robot
+
+LARGE = 1 << 14  # from here on a message is one that may be dropped first, as pictures and clouds
+
+
+# Live messages on their way to a viewer: no more than so many bytes wait, and what is dropped is counted.
+
+
+class LiveMessage(NamedTuple):
+    """A message as it came."""
+
+    topic: str
+    msgtype: str
+    heard_ns: int
+    data: bytes
+
+
+class ReceiveQueue:
+    """Filled by one thread, emptied by another. Large messages go first where there is no room, the oldest first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.heard, self.dropped = Counter[str](), Counter[str]()
+        self._most, self._bytes = most_bytes, 0
+        self._large: deque[tuple[int, LiveMessage]] = deque()
+        self._small: deque[tuple[int, LiveMessage]] = deque()
+        self._changed = threading.Condition()
+        self._number = 0
+
+    def put(self, message: LiveMessage) -> None:
+        """One more."""
+        with self._changed:
+            self.heard[message.topic] += 1
+            self._number += 1
+            (self._large if len(message.data) >= LARGE else self._small).append((self._number, message))
+            self._bytes += len(message.data)
+            while self._bytes > self._most and (self._large or self._small):
+                _, gone = (self._large or self._small).popleft()
+                self._bytes -= len(gone.data)
+                self.dropped[gone.topic] += 1
+            self._changed.notify()
+
+    def take(self, patience_s: float) -> list[LiveMessage]:
+        """All that wait, in the order in which they came; none where none comes in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._large or self._small), patience_s)
+            found = sorted((*self._large, *self._small), key=lambda numbered: numbered[0])
+            self._large.clear()
+            self._small.clear()
+            self._bytes = 0
+        return [message for _, message in found]
+
+    def told(self) -> str:
+        """What was dropped, in words; nothing where nothing was."""
+        parts = [f"{count} of {self.heard[topic]} on {topic}" for topic, count in sorted(self.dropped.items())]
+        return f"dropped, as the viewer was slower: {', '.join(parts)}" if parts else ""
+
+
+class LiveShow:
+    """What is heard, sent at the times of the headers; what has none is of the last time that was told.
+
+    With a `dataset` its layout and its robot are shown, else what fits the topics.
+    """
+
+    def __init__(
+        self, stream: rr.RecordingStream, tell: Callable[[str], None], *, dataset: str, namespace: str, every: int
+    ) -> None:
+        self._stream, self._dataset, self._namespace = stream, dataset, namespace
+        self._recording = Recording(stream, [], tell, every)
+        self._decoders: dict[str, RecordDecoder] = {}
+        self._topics: list[Topic] = []
+        self._now_ns = 0
+        self._shown: tuple[str, int] | None = None
+
+    def know(self, topics: Iterable[Topic]) -> None:
+        """The topics that are heard."""
+        self._topics = list(topics)
+        self._recording.know(topic.name for topic in self._topics)
+
+    def take(self, messages: Iterable[LiveMessage]) -> None:
+        """Show further messages."""
+        for message in messages:
+            for framed in self._records(message):
+                self._recording.take(Topic(message.topic, message.msgtype), framed)
+        self._recording.flush()
+        self._lay_out()
+
+    @property
+    def unreadable(self) -> int:
+        """How many messages were not of their type."""
+        return sum(decoder.failed for decoder in self._decoders.values())
+
+    def summary(self) -> str:
+        """What was shown, in words."""
+        counts = self._recording.counts
+        told = f"{counted(counts.total(), 'message')} on {counted(len(counts), 'topic')}"
+        return f"{told}, {self.unreadable} could not be read" if self.unreadable else told
+
+    def _records(self, message: LiveMessage) -> Iterable[FramedRecord]:
+        decoder = self._decoders.setdefault(message.msgtype, RecordDecoder(message.msgtype))
+        log_ns = self._now_ns or message.heard_ns
+        for framed in decoder.records(parts_of_lengths(np.array([log_ns]), [message.data])):
+            self._now_ns = int(framed.record.stamp_ns[-1]) or self._now_ns
+            yield framed._replace(record=replace(framed.record, order_ns=None))
+
+    def _lay_out(self) -> None:
+        """Anew when topics or the root of the frames have changed."""
+        spec, namespace = view_of(self._topics, self._dataset, self._namespace)
+        layout = Layout(spec, namespace, self._topics)
+        state = layout.root(self._recording.tree), len(self._topics)
+        if not self._recording.counts or state == self._shown:
+            return
+        if self._shown is None and self._dataset:
+            model = robot_file(spec_of_dataset(self._dataset).robot)
+            if model is not None:
+                send_robot(self._stream, model.read_text("utf-8"))
+        self._shown = state
+        self._stream.send_blueprint(layout.blueprint(state[0], is_followed=True), make_active=True, make_default=True)
 
 
 class Shown:

@@ -12,12 +12,11 @@ from mcap.records import Chunk, Footer, Message, MessageIndex, Metadata, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 
 from fieldplay.bags import mcap_reader
-from fieldplay.bags.channels import Qos, channel_of_type
 from fieldplay.bags.mcap_writer import LARGE
 from fieldplay.bags.metadata import qos_text
+from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.message_block import Messages
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import Messages, PiecePayloads
 
 PREFIX = 31
 

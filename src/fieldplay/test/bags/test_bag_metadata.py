@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 import yaml
 
-from fieldplay.bags.channels import (
+from fieldplay.bags.metadata import information_text, metadata_text, topics_of_information
+from fieldplay.bags.storage import (
     Channel,
     Contents,
     Qos,
     channel_of_type,
 )
-from fieldplay.bags.metadata import information_text, metadata_text, topics_of_information
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import RowPayloads
+from fieldplay.streams.message_block import RowPayloads, messages_of_channel
 
 FOREVER = {"sec": 9223372036, "nsec": 854775807}  # RMW_DURATION_INFINITE
 

@@ -15,7 +15,6 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 
 from fieldplay.bags import compression as compression_of_bags
 from fieldplay.bags.bag_reader import Ros2Bag
-from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.compression import zstd
 from fieldplay.bags.mcap_records import (
     CHUNK,
@@ -25,11 +24,11 @@ from fieldplay.bags.mcap_records import (
     chunk_bytes,
     records_in,
 )
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter, StorageName
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import Decoder, numbers_of_messages
-from fieldplay.streams.message_block import merged, messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, merged, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped
 
 POSE, FLOAT = "geometry_msgs/msg/PoseStamped", "std_msgs/msg/Float64"

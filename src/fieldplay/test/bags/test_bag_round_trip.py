@@ -17,10 +17,9 @@ from rosbags.interfaces import ConnectionExtRosbag2, QosDurability, QosHistory, 
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
 
-from fieldplay.bags.channels import Qos, channel_of_type
+from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.streams.message_block import Messages, merged, messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads, RowPayloads
+from fieldplay.streams.message_block import Messages, PiecePayloads, RowPayloads, merged, messages_of_channel
 
 KINDS = [("mcap", "none"), ("mcap", "zstd"), ("sqlite3", "none")]
 TYPES = ["sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "sensor_msgs/msg/Imu", "tf2_msgs/msg/TFMessage"]

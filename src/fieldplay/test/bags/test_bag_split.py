@@ -8,10 +8,9 @@ import yaml
 from rosbags.rosbag2 import Reader
 
 from fieldplay.bags.bag_reader import Ros2Bag
-from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter, Split, StorageName
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import RowPayloads
+from fieldplay.streams.message_block import RowPayloads, messages_of_channel
 
 SIZE, COUNT = 100, 60
 SECOND_NS = 10**9

@@ -12,21 +12,20 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import Reader
 
-from fieldplay.bags.channels import channel_of_type
 from fieldplay.bags.mcap_writer import McapWriter
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError, UserError
-from fieldplay.streams.message_block import Messages, messages_of_channel
-from fieldplay.streams.payloads import RowPayloads
+from fieldplay.streams.message_block import Messages, RowPayloads, messages_of_channel
 
 STORAGES = ["mcap", "sqlite3"]
 
 WRITE_UNTIL_KILLED = """
 import resource, sys
 import numpy as np
-from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import RowPayloads
+from fieldplay.streams.message_block import RowPayloads
 from fieldplay.bags.writer import BagWriter
 path, storage, limit = sys.argv[1:]
 if int(limit):

@@ -10,8 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.bags.bag_topics import HeaderTimeTopic, topic_in_time
 from fieldplay.bags.ros1 import Parts, Ros1Bag, parts_of_bag
-from fieldplay.bags.serialized_stream import SerializedStream
-from fieldplay.bags.topic_streams import TopicNumbers
+from fieldplay.bags.serialized_stream import SerializedStream, TopicNumbers
 from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.messages.message_columns import FieldNumbers
 from fieldplay.messages.records import Record, Temperature

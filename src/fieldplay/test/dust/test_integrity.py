@@ -6,21 +6,23 @@ import numpy as np
 import pytest
 
 from fieldplay.dust.classify import Integrity, filtered_ranges, integrity_from_scans
-from fieldplay.dust.dust_settings import IntegritySettings, integrity_from_settings
-from fieldplay.dust.outcomes import (
-    IN_FRONT,
-    ISOLATED,
-    NO_RETURN,
-    OK,
-    UNKNOWN,
-)
 from fieldplay.dust.radar import (
     RadarViews,
     mounting_from_base,
     nearest_from_returns,
     no_views,
 )
-from fieldplay.dust.scans import Flags, Scans
+from fieldplay.dust.scans import (
+    IN_FRONT,
+    ISOLATED,
+    NO_RETURN,
+    OK,
+    UNKNOWN,
+    Flags,
+    IntegritySettings,
+    Scans,
+    integrity_from_settings,
+)
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Air, Array, Yard, scans_of, turns_of
 
 SETTINGS = IntegritySettings()

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from fieldplay.dust.dust_fraction import shares_of_counts, verdict_of_shares
-from fieldplay.dust.dust_settings import IntegritySettings
-from fieldplay.dust.outcomes import OUTCOMES
+from fieldplay.dust.classify import NO_HISTORY as UNKNOWN
+from fieldplay.dust.classify import STEADY, UNSTEADY, often_there, shares_of_counts, steadiness, verdict_of_shares
 from fieldplay.dust.radar import (
     BINS,
     RadarViews,
@@ -16,18 +15,13 @@ from fieldplay.dust.radar import (
     seen_by_radar,
 )
 from fieldplay.dust.scans import (
+    OUTCOMES,
+    IntegritySettings,
     Scans,
     before,
     beside,
     joined,
     scans_from_messages,
-)
-from fieldplay.dust.temporal_consistency import (
-    STEADY,
-    UNKNOWN,
-    UNSTEADY,
-    often_there,
-    steadiness,
 )
 from fieldplay_testing.hazy_scene import LASER, PORT, RADAR, Array
 

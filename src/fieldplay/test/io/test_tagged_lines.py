@@ -12,8 +12,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.io.containers import FolderFiles
 from fieldplay.io.row_cache import ParsedRows
 from fieldplay.io.table import Table
-from fieldplay.io.tagged_lines import MarkedLines, fields_from_block, texts_from_lines
-from fieldplay.io.tagged_rows import MarkedSpec, rows_from_lines
+from fieldplay.io.tagged_lines import MarkedLines, MarkedSpec, fields_from_block, rows_from_lines, texts_from_lines
 
 ANGLES = ("start", "step", "end")
 SCAN = MarkedLines(types={"RANGE_DATA": (*ANGLES, "unit", "n")}, values="n", angles=ANGLES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fieldplay.kinematics.joint_sensors import (
+from fieldplay.kinematics.joint_transforms import (
     Encoders,
     Potentiometers,
     angles_from_counts,

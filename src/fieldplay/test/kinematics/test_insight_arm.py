@@ -6,6 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.geometry.transforms import quaternion_from_rotation
 from fieldplay.kinematics.insight_arm import (
+    HANGING,
+    RIGID,
     InsightArm,
     active_tool_poses,
     approach_angle,
@@ -15,9 +17,9 @@ from fieldplay.kinematics.insight_arm import (
     links_of_arm,
     pose_of_tool,
     renumbered,
+    resolved_settings,
+    tool_place_from_joints,
 )
-from fieldplay.kinematics.insight_arm_inverse import tool_place_from_joints
-from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID, resolved_settings
 from fieldplay_testing.lander_arm_settings import arm_settings
 
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))

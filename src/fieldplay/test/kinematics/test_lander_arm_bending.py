@@ -6,23 +6,21 @@ from scipy.spatial.transform import Rotation
 
 from fieldplay.geometry.transforms import rotation_from_vector, vector_from_rotation
 from fieldplay.kinematics.insight_arm import (
-    lander_arm_from_settings,
-    links_of_arm,
-    posture_of_tool,
-    tool_pose,
-)
-from fieldplay.kinematics.insight_arm_flexure import (
+    NUMBERS,
     ArmLinks,
     LinkMasses,
     bent_links,
     gravity_moments,
+    lander_arm_from_settings,
+    levers_from_joints,
     link_centres,
+    links_of_arm,
     payload_from_phases,
+    posture_of_tool,
+    tool_force_from_moments,
+    tool_pose,
 )
-from fieldplay.kinematics.insight_arm_force import tool_force_from_moments
-from fieldplay.kinematics.insight_arm_inverse import levers_from_joints
-from fieldplay.kinematics.insight_arm_outputs import bent_tcp_from_joints, lander_model_from_settings
-from fieldplay.kinematics.insight_arm_settings import NUMBERS
+from fieldplay.kinematics.insight_arm_computation import bent_tcp_from_joints, lander_model_from_settings
 from fieldplay_testing.lander_arm_settings import arm_settings
 
 NAIF, SIS = (lander_arm_from_settings(arm_settings(dh_set=name)) for name in ("naif", "sis"))

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from fieldplay.kinematics.insight_arm import approach_angle, lander_arm_from_settings
-from fieldplay.kinematics.insight_arm_inverse import (
+from fieldplay.kinematics.insight_arm import (
+    HANGING,
+    RIGID,
     Elbow,
+    approach_angle,
     joints_from_tool,
+    lander_arm_from_settings,
     nearest_turns,
     tool_place_from_joints,
     within_limits,
 )
-from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID
 from fieldplay_testing.lander_arm_settings import arm_settings, described
 
 ARM = lander_arm_from_settings(arm_settings())

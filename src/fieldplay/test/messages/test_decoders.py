@@ -15,9 +15,8 @@ from fieldplay.messages.message_batches import Part, parts_of_lengths
 from fieldplay.messages.record_decoder import CLOUD, RecordDecoder
 from fieldplay.messages.records import Record, _shapes
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.path_messages import PATH
-from fieldplay.streams.topic_stream import messages_of_record
-from fieldplay_testing.message_bytes import bytes_of_payloads
+from fieldplay.streams.topic_stream import PATH, messages_of_record
+from fieldplay_testing.messages_by_hand import bytes_of_payloads
 
 ROWS = 5
 STAMPS = 1_700_000_000_123_456_789 + np.arange(ROWS) * 50_000_000

@@ -7,8 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from fieldplay.player.message_source import DueMessage
-from fieldplay.player.read_ahead import ReadState
+from fieldplay.player.read_ahead import DueMessage, ReadState
 from fieldplay_testing.playback_stage import ARCHIVE, DAY, MS, ListReader, Stage
 
 PATIENCE_S = 30.0

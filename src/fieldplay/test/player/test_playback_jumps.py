@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fieldplay.player.message_source import DueMessage
+from fieldplay.player.read_ahead import DueMessage
 from fieldplay_testing.playback_stage import ARCHIVE, MS, Stage
 
 

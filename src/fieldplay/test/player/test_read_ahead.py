@@ -15,22 +15,20 @@ from numpy.typing import NDArray
 
 from fieldplay.messages.point_clouds import CLOUD
 from fieldplay.messages.records import Record
-from fieldplay.player.message_source import (
-    DueMessage,
-    LazyMessage,
-    Work,
-    works,
-)
 from fieldplay.player.read_ahead import (
     AHEAD_NS,
     OVERHEAD,
     Check,
+    DueMessage,
+    LazyMessage,
     ReadAhead,
     ReadState,
+    Work,
     Workers,
     _Pending,
+    works,
 )
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_stream import (
     RowMessages,

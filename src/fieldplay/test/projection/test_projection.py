@@ -6,15 +6,14 @@ from datetime import datetime, timezone
 import numpy as np
 import pytest
 
-from fieldplay.core.dates import distance_text, time_of_text, time_text
 from fieldplay.core.errors import ArchiveError, UsageError
+from fieldplay.core.timestamps import distance_text, time_of_text, time_text
 from fieldplay.datasets.registry import dataset_files
 from fieldplay.datasets.spec import spec_from_file
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Record, Temperature
-from fieldplay.projection.choice import nearest_rows
 from fieldplay.projection.motion import fixed_frame, motion_of_sensor, transform_at
-from fieldplay.projection.projection import overlay_parameters
+from fieldplay.projection.projection import nearest_rows, overlay_parameters
 from fieldplay.streams.stream import Span
 
 BEGIN_NS = 1_224_050_945_437_000_000

@@ -10,8 +10,7 @@ from fieldplay.report.page import sections_of
 from fieldplay.report.panels.arms import ArmPanel
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, stamped, transform, transforms
 
 SECOND = 10**9
 WRENCH = "geometry_msgs/msg/WrenchStamped"

@@ -10,15 +10,14 @@ import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
 from fieldplay.bags.bag_reader import is_bag
-from fieldplay.bags.channels import channel_of_type
+from fieldplay.bags.storage import channel_of_type
 from fieldplay.bags.writer import BagWriter
 from fieldplay.core.errors import BagError
 from fieldplay.messages.message_batches import Topic
-from fieldplay.recording.bag_source import BagSource
+from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.page import page_of, recorded
 from fieldplay.report.panels.overview import Overview
-from fieldplay.streams.message_block import messages_of_channel
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import PiecePayloads, messages_of_channel
 from fieldplay_testing.messages_by_hand import START_NS, STORE, make, serialized, stamped, write_bag
 
 if sys.version_info >= (3, 14):

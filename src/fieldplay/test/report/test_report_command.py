@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fieldplay.cli.main import main
-from fieldplay.report.output import is_report, write_page
+from fieldplay.report.html.page import is_report, write_page
 from fieldplay_testing.messages_by_hand import START_NS, make, write_bag
 from fieldplay_testing.tiny_ameds import TinyAmeds
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fieldplay.recording.bag_source import BagSource
+from fieldplay.recording.bag_data import BagSource
 from fieldplay.report.page import page_of
 from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms, write_bag
 

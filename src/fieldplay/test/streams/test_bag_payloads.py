@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import Messages, merged, messages_of_channel
-from fieldplay.streams.payloads import Payloads, PiecePayloads, RowPayloads
+from fieldplay.streams.message_block import Messages, Payloads, PiecePayloads, RowPayloads, merged, messages_of_channel
 
 
 def placed(payloads: Payloads, gap: int = 3) -> list[bytes]:

@@ -7,9 +7,8 @@ import pytest
 
 from fieldplay.io import table
 from fieldplay.io.containers import open_files
-from fieldplay.io.table import Table
+from fieldplay.io.table import Table, Tables, TableStream
 from fieldplay.io.table_format import TableSpec
-from fieldplay.io.table_streams import Tables, TableStream
 from fieldplay.messages.records import Temperature
 from fieldplay.streams.stream import (
     EvenStream,

@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 from rosbags.typesys import Stores, get_typestore
 
 from fieldplay.datasets.spec import DerivedSpec
-from fieldplay.kinematics.path_thinning import TrailLimits, grown
-from fieldplay.kinematics.pose_records import paths_record
+from fieldplay.kinematics.pose_records import TrailLimits, grown, paths_record
 from fieldplay.messages import records
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.streams.path_messages import PATH
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
-from fieldplay.streams.topic_stream import TopicStream, messages_of_record
+from fieldplay.streams.topic_stream import PATH, TopicStream, messages_of_record
 from fieldplay.topics.archive_topics import channel_of_feed
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
-from fieldplay_testing.message_bytes import bytes_of_payloads, messages_of_span
+from fieldplay_testing.messages_by_hand import bytes_of_payloads, messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 SPEC = DerivedSpec(

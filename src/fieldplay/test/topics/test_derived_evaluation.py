@@ -17,9 +17,8 @@ from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
-from fieldplay.trajectories.evaluation import EvaluationSettings
-from fieldplay.trajectories.metric_summary import states_of_evaluation
-from fieldplay.trajectories.online import RunningEvaluation
+from fieldplay.trajectories.evaluation import EvaluationSettings, states_of_evaluation
+from fieldplay.trajectories.odometry_evaluation import RunningEvaluation
 from fieldplay_testing.walks import Array, drifted, transforms, wander
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

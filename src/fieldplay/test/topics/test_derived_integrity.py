@@ -11,10 +11,8 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.dust.classify import integrity_from_scans
-from fieldplay.dust.dust_settings import IntegritySettings
-from fieldplay.dust.outcomes import IN_FRONT, ISOLATED
 from fieldplay.dust.radar import RadarViews, mounting_from_base, nearest_from_returns
-from fieldplay.dust.scans import scans_from_messages
+from fieldplay.dust.scans import IN_FRONT, ISOLATED, IntegritySettings, scans_from_messages
 from fieldplay.geometry.extrinsics import Edge
 from fieldplay.kinematics.computation import FrameNames
 from fieldplay.messages import records
@@ -22,7 +20,7 @@ from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import Window, batches
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
 from fieldplay_testing.hazy_scene import LASER, RADAR, START_NS, Air, Array, Yard, scans_of, turns_of
-from fieldplay_testing.message_bytes import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NUMBERS = {"window_s": 0.5, "report_s": 0.4, "least_judged": 50}

@@ -12,11 +12,11 @@ from rosbags.typesys import Stores, get_typestore
 from fieldplay.core.errors import ArchiveError
 from fieldplay.datasets.spec import DerivedSpec
 from fieldplay.kinematics.odometry_path import path_from_poses
-from fieldplay.kinematics.path_thinning import TrailLimits
+from fieldplay.kinematics.pose_records import TrailLimits
 from fieldplay.messages import records
 from fieldplay.streams.stream import Span
 from fieldplay.topics.derived import FedStream, Place, feeds_of_computation
-from fieldplay_testing.message_bytes import messages_of_span
+from fieldplay_testing.messages_by_hand import messages_of_span
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 URDF = """<robot name="toy">

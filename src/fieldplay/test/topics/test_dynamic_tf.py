@@ -16,14 +16,14 @@ from fieldplay.datasets.spec import DatasetSpec, DerivedSpec, Extrinsic
 from fieldplay.messages import records
 from fieldplay.messages.restamp import moved_transforms
 from fieldplay.messages.stream_spec import StreamSpec
-from fieldplay.player.play_plan import program_of_archive
+from fieldplay.player.player_state import program_of_archive
 from fieldplay.streams.stream import Span
 from fieldplay.streams.topic_batches import batches
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.archive_topics import archive_topic_streams, channel_of_feed, window_of
 from fieldplay.topics.dynamic_tf import live_switches, switches
 from fieldplay.topics.selection import Selection
-from fieldplay_testing.message_bytes import bytes_of_payloads
+from fieldplay_testing.messages_by_hand import bytes_of_payloads
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TF, ODOMETRY = "tf2_msgs/msg/TFMessage", "nav_msgs/msg/Odometry"

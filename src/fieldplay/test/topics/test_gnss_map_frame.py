@@ -12,9 +12,9 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import spec_of_dataset
 from fieldplay.messages import records
 from fieldplay.streams.stream import HeldStream
-from fieldplay.topics.availability import missing_outputs
 from fieldplay.topics.selection import Selection
 from fieldplay.topics.static_tf import map_edges
+from fieldplay.topics.topic_checks import missing_outputs
 
 START_NS = 1_514_301_945_000_000_000
 LENGTH_S, WHEELS_HZ, FIX_HZ = 40, 10, 5

@@ -9,8 +9,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.evaluation.trajectory_pair import frames_of_word, records_of_poses
 from fieldplay.messages.message_batches import Topic
 from fieldplay.trajectories.pose_topics import TYPES, PoseRows, TopicTrajectory
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform
 
 HALF = float(np.sqrt(0.5))
 ODOMETRY, FIX, PATH = "nav_msgs/msg/Odometry", "sensor_msgs/msg/NavSatFix", "nav_msgs/msg/Path"

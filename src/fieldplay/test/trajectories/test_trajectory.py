@@ -20,13 +20,13 @@ from fieldplay.trajectories.evaluation import (
 )
 from fieldplay.trajectories.pose_errors import angle_from_rotation
 from fieldplay.trajectories.trajectory import (
+    FusionError,
     Trajectory,
     poses_between,
     trajectory_from_rows,
     travelled_from_positions,
     tum_lines,
 )
-from fieldplay.trajectories.trajectory_errors import FusionError
 from fieldplay_testing.walks import Array, drifted, headings, transforms, wander
 
 SECOND = 1_000_000_000

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
-from fieldplay.trajectories.metric_summary import states_of_evaluation
-from fieldplay.trajectories.online import (
+from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated, states_of_evaluation
+from fieldplay.trajectories.odometry_evaluation import (
     MOST_WAITING,
     PeriodReport,
     PoseBuffer,

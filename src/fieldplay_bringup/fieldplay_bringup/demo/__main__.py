@@ -11,9 +11,9 @@ from pathlib import Path
 from fieldplay.cli.terminal import progress_bar
 from fieldplay.datasets.registry import open_dataset
 from fieldplay_bringup.demo import steps
-from fieldplay_bringup.demo.launched import LaunchFailed
 from fieldplay_bringup.demo.page import heard_lines, write_images
-from fieldplay_samples.world.named import terrain_named
+from fieldplay_bringup.demo.steps import LaunchFailed
+from fieldplay_samples.world.terrain import terrain_named
 
 SECONDS, SEED = 20.0, 1
 LOCALHOST = "LOCALHOST"

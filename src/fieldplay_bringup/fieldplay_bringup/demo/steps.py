@@ -1,10 +1,18 @@
 """The steps of the demo: a sample, live topics, a bag, and whether the two agree."""
 
+import os
+import shutil
+import signal
+import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
+from typing import TextIO
 
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
@@ -15,8 +23,6 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.registry import open_dataset
 from fieldplay.topics.archive_topics import archive_topic_streams
 from fieldplay.topics.selection import Selection
-from fieldplay_bringup.demo.launched import Launch, launched
-from fieldplay_bringup.demo.live_table import LiveTable
 from fieldplay_bringup.demo.received import Heard, differences, digest
 from fieldplay_bringup.demo.topic_recorder import (
     PATIENCE_S,
@@ -26,9 +32,128 @@ from fieldplay_bringup.demo.topic_recorder import (
 )
 from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 
+EVERY_S, EVERY_S_IN_A_FILE = 0.5, 5.0
+END_S = 15.0
 PLAYED = Selection(derived=True, images="compressed")
 CLOCK_HZ = 50.0
 DRAIN_S = 2.0  # after the player has gone: nothing more can come than what is under way
+
+
+# A table of what is heard, drawn again and again at the same place of a terminal.
+
+
+def table_lines(heard: Mapping[str, Heard], now_s: float | None, width: int) -> list[str]:
+    """Topic, type, rate, count, lag; of the last seconds, or at the end (no time) over all."""
+    names = max((len(topic) for topic in heard), default=0)
+    moving = [one.behind_s for one in heard.values() if _has_lag(one)]
+    begin = min(moving, default=0.0)
+    lines = [f"{'topic':{names}}  {'Hz':>7}  {'messages':>8}  {'lag ms':>7}  type"]
+    for topic, one in heard.items():
+        if not one.digests:
+            lines.append(f"{topic:{names}}  {'-':>7}  {0:>8}  {'-':>7}  {one.msgtype}")
+            continue
+        rate = one.mean_rate_hz() if now_s is None else one.rate_hz(now_s)
+        lag = f"{(one.behind_s - begin) * 1e3:7.1f}" if _has_lag(one) else f"{'-':>7}"
+        lines.append(f"{topic:{names}}  {rate:7.1f}  {len(one.digests):>8}  {lag}  {one.msgtype}")
+    return [line[:width] for line in lines]
+
+
+def _has_lag(topic: Heard) -> bool:
+    return len(topic.digests) > 1 and isfinite(topic.behind_s)
+
+
+class LiveTable:
+    """Draws on a terminal; into a file it writes a line now and then."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._on_terminal = out.isatty()
+        self._every_s = EVERY_S if self._on_terminal else EVERY_S_IN_A_FILE
+        self._next_s = time.monotonic() + (0 if self._on_terminal else self._every_s)
+        self._drawn = 0
+
+    def show(self, heard: Mapping[str, Heard]) -> None:
+        """Draw if it is time to."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + self._every_s
+        if self._on_terminal:
+            self._draw(table_lines(heard, now_s, self._width()))
+        else:
+            count, topics = (
+                sum(len(one.digests) for one in heard.values()),
+                sum(bool(one.digests) for one in heard.values()),
+            )
+            self._write(f"  {count} messages on {topics} of {len(heard)} topics\n")
+
+    def finish(self, heard: Mapping[str, Heard]) -> None:
+        """The table over all, which stays."""
+        self._draw(table_lines(heard, None, self._width() if self._on_terminal else 200))
+
+    def _draw(self, lines: list[str]) -> None:
+        height = shutil.get_terminal_size().lines - 2
+        if self._on_terminal and len(lines) > height:
+            lines = [*lines[: height - 1], f"... and {len(lines) - height + 1} more topics"]
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        clear = "\x1b[K" if self._on_terminal else ""
+        self._write(up + "".join(f"{clear}{line}\n" for line in lines))
+        self._drawn = len(lines)
+
+    @staticmethod
+    def _width() -> int:
+        return shutil.get_terminal_size().columns
+
+    def _write(self, text: str) -> None:
+        """What nobody reads must not end the demo."""
+        with suppress(OSError):
+            self._out.write(text)
+            self._out.flush()
+
+
+# `ros2 launch` as a process beside this one, its words in a file.
+
+
+class LaunchFailed(Exception):
+    """The launch ended otherwise than it should; the message says how, with its last words."""
+
+
+class Launch:
+    """A launch that runs."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self._process, self._log = process, log
+
+    def running(self) -> bool:
+        """Whether it still runs; LaunchFailed when it ended badly."""
+        code = self._process.poll()
+        if code:
+            raise self.failure(f"ended with exit code {code}")
+        return code is None
+
+    def failure(self, how: str) -> LaunchFailed:
+        """What to raise when it does not do what it should."""
+        words = "\n".join(f"    {line}" for line in self._log.read_text(errors="replace").splitlines()[-15:])
+        return LaunchFailed(f"the launch {how}; its last words, of {self._log}:\n{words}")
+
+
+@contextmanager
+def launched(arguments: Sequence[str], log: Path) -> Iterator[Launch]:
+    """`ros2 launch` with these arguments; in the end it is gone, with all its processes."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["ros2", "launch", *arguments], stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield Launch(process, log)
+    finally:
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if process.poll() is None:
+                os.killpg(process.pid, number)
+                try:
+                    process.wait(END_S)
+                except subprocess.TimeoutExpired:
+                    continue
 
 
 @dataclass(frozen=True, kw_only=True)

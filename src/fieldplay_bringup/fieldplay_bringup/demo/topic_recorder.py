@@ -15,7 +15,7 @@ from rosbag2_interfaces.srv import Resume
 
 from fieldplay.core.process_exit import exit_deadline
 from fieldplay_bringup.demo.received import Heard
-from fieldplay_ros.spin_thread import spin_in_thread
+from fieldplay_ros.node_program import spin_in_thread
 
 QUEUE = 2000
 SETTLED_S = 2.0  # so long the graph must stay as it is before it counts as complete

@@ -11,21 +11,24 @@ from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.number_text import many
 from fieldplay_cdff.cli.logs import opened_with_faults, tell_faults
-from fieldplay_cdff.descriptors.catalogue import Catalogue, known, with_own
 from fieldplay_cdff.descriptors.checks import check_description
 from fieldplay_cdff.descriptors.model import (
     DFN,
     DFPC,
+    TYPES_DIFFER,
+    Catalogue,
     Description,
+    InputFeed,
     ProcessingChain,
+    feed_faults,
+    known,
+    with_own,
 )
-from fieldplay_cdff.descriptors.port_types import TYPES_DIFFER, InputFeed, feed_faults
 from fieldplay_cdff.descriptors.reader import description_of_file
 from fieldplay_cdff.tools.diagrams.diagram import picture_of
-from fieldplay_cdff.tools.diagrams.measured import lines_of_file
-from fieldplay_cdff.tools.diagrams.shapes import Drawing
-from fieldplay_cdff.tools.diagrams.svg import svg_of
-from fieldplay_cdff.tools.log_feeds import feeds_of_log
+from fieldplay_cdff.tools.diagrams.graph import lines_of_file
+from fieldplay_cdff.tools.diagrams.shapes import Drawing, svg_of
+from fieldplay_cdff.tools.log_choice import feeds_of_log
 
 DONE, FAULTY = 0, 1
 SVG, PNG = ".svg", ".png"

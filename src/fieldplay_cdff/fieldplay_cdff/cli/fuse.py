@@ -21,8 +21,7 @@ from fieldplay.cli.arguments import (
     require_file_place,
     require_place,
 )
-from fieldplay.cli.interrupts import interrupts_held
-from fieldplay.cli.terminal import note, print_line, progress_bar, tell
+from fieldplay.cli.terminal import interrupts_held, note, print_line, progress_bar, tell
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.errors import UsageError, counted
 from fieldplay.core.number_text import many
@@ -108,10 +107,10 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _fuse(chosen: argparse.Namespace, data: Any, settings: Any) -> int:
-    from fieldplay_cdff.offline.bindings import bindings
     from fieldplay_cdff.offline.run import (
         FusionPart,
         FusionRun,
+        bindings,
         fused,
         reader_of,
     )
@@ -229,7 +228,7 @@ def _settings(chosen: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
 
 def _write_besides(chosen: argparse.Namespace, data: Any, run_: Any, result: Any) -> None:
     from fieldplay.trajectories.trajectory import Trajectory, tum_lines
-    from fieldplay_cdff.offline.ply import ply_bytes
+    from fieldplay_cdff.offline.product_files import ply_bytes
     from fieldplay_cdff.steps.map_files import save_map
 
     if chosen.tum is not None:

@@ -14,10 +14,8 @@ from fieldplay.core.atomic_output import whole
 from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.number_text import many, size_text
 from fieldplay.core.progress import watched_opening
-from fieldplay.export.plain_data import plain_of
-from fieldplay.export.table_columns import lists_of_word
-from fieldplay.export.table_file import file_names
-from fieldplay.export.writers import CSV, PARQUET
+from fieldplay.export.table_columns import lists_of_word, plain_of
+from fieldplay.export.table_file import CSV, PARQUET, file_names
 from fieldplay.io.containers import FolderFiles
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.streams import LogStream
@@ -29,9 +27,10 @@ from fieldplay_cdff.tools.cuts import (
     write_cut,
 )
 from fieldplay_cdff.tools.log_choice import chosen_streams, opened_logs
-from fieldplay_cdff.tools.log_tables import TableOptions, export_stream
 from fieldplay_cdff.tools.sample_text import (
     Limits,
+    TableOptions,
+    export_stream,
     lines_of,
     lines_of_sample,
     named_entries,

@@ -4,17 +4,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from fieldplay.core.errors import Defect, Report, nearest
-from fieldplay_cdff.descriptors.catalogue import Catalogue, Dfn
-from fieldplay_cdff.descriptors.implementations import ON_INPUT
 from fieldplay_cdff.descriptors.model import (
     DFPC,
+    TYPES_DIFFER,
+    Catalogue,
     Connection,
     Description,
+    Dfn,
     End,
     ProcessingChain,
     Step,
+    named,
+    type_faults,
 )
-from fieldplay_cdff.descriptors.port_types import TYPES_DIFFER, named, type_faults
+from fieldplay_cdff.descriptors.reader import ON_INPUT
 
 NEAR = 0.75  # as difflib measures
 PREFIXES = ("in", "out")  # of ports' names in early versions

@@ -1,11 +1,31 @@
 """What a description says: ports, processing steps, and the chains that an implementation makes of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
+
+from fieldplay.core.errors import nearest
 
 DFN, DFPC = "DFN", "DFPC"
 PREFIX = "asn1Scc"
+FILE = Path(__file__).with_name("dfns.yaml")
+ANY = "$"  # begins the name of a type that may be any, but the same at each port that has it
+TYPES_DIFFER = "type_mismatch"  # the kind of such a fault
+PLAIN = re.compile("^T[_-]")  # asn1SccT_Double
+MARSHALLED = re.compile("_m$")
+ASN1 = re.compile("^asn[1l]scc")
+NO_LETTER = re.compile("[^a-zA-Z0-9]")
+FAMILIES = {
+    "frame": ("image",), "gpssolution": ("solution",), "double": ("float", "doublet", "floatt", "float32", "float64"),
+    "int": ("int8t", "int16t", "int32t", "uint8t", "uint16t", "int8", "int16", "int32", "uint8", "uint16", "short"),
+    "long": ("int64t", "uint32t", "uint64t", "int64", "uint32", "uint64", "unsignedint"), "bool": ("boolean",),
+}  # fmt: skip
+SPELLINGS = {spelling: kind for kind, spellings in FAMILIES.items() for spelling in spellings}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +136,151 @@ class Description:
     operations: tuple[Operation, ...] = ()
     chains: tuple[ProcessingChain, ...] = field(default_factory=tuple)
     topic: str = ""  # below which the outputs of a runnable chain stand
+
+
+# The processing steps that the framework publishes, by name, and what may be meant by other names.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dfn:
+    """A processing step as published: types of its ports by name, and the names of its implementations."""
+
+    name: str
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    implementations: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue:
+    """All steps by name, and other names of them, of who does them, and of their ports by step and side."""
+
+    dfns: Mapping[str, Dfn]
+    aliases: Mapping[str, str]
+    implementation_aliases: Mapping[str, str] = field(default_factory=dict)
+    port_aliases: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+
+    def port(self, dfn: str, name: str, *, is_source: bool) -> str:
+        """The published name of a step's port."""
+        return self.port_aliases.get(dfn, {}).get("out" if is_source else "in", {}).get(name, name)
+
+    def meant(self, name: str) -> Dfn | None:
+        """The step of this name, or the one that may be meant."""
+        usual = self.aliases.get(name, name)
+        by_implementation = [dfn.name for dfn in self.dfns.values() if name in dfn.implementations]
+        if usual not in self.dfns and len(by_implementation) == 1:
+            usual = by_implementation[0]
+        return self.dfns.get(usual) or self.dfns.get(nearest(name, self.dfns, cutoff=0.8))
+
+
+@lru_cache(maxsize=1)
+def published() -> Catalogue:
+    """The steps that come with the framework."""
+    return _catalogue("dfns")
+
+
+@lru_cache(maxsize=1)
+def known() -> Catalogue:
+    """The steps that come with the framework, and those of our own that hold them together."""
+    return _catalogue("dfns", "own")
+
+
+def _catalogue(*parts: str) -> Catalogue:
+    data = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    dfns = {
+        name: Dfn(name=name, inputs=own["in"], outputs=own["out"], implementations=tuple(own["by"]))
+        for part in parts
+        for name, own in data[part].items()
+    }
+    return Catalogue(
+        dfns=dfns,
+        aliases=data["aliases"],
+        implementation_aliases=data["implementation_aliases"],
+        port_aliases=data["port_aliases"],
+    )
+
+
+def with_own(catalogue: Catalogue, descriptions: Iterable[Description]) -> Catalogue:
+    """The catalogue with further steps, which take the place of those with the same name."""
+    own = {
+        each.name: Dfn(
+            name=each.name,
+            inputs={port.name: port.shown_type for port in each.inputs},
+            outputs={port.name: port.shown_type for port in each.outputs},
+            implementations=tuple(chain.name for chain in each.chains),
+        )
+        for each in descriptions
+    }
+    return replace(catalogue, dfns={**catalogue.dfns, **own})
+
+
+# Whether types at both ends of connections, and of what feeds an input, are the same.
+
+
+class InputFeed(NamedTuple):
+    """A stream of a log that feeds an input of a chain, and its type; "" where that is not known."""
+
+    stream: str
+    type: str
+
+
+def do_differ(one: str, other: str) -> bool:
+    """Whether two types are not the same in any of their spellings; one that is not known says nothing."""
+    is_known = bool(one and other) and ANY not in (one[:1], other[:1])
+    return is_known and _plain(one) != _plain(other)
+
+
+def type_faults(
+    description: Description, chain: ProcessingChain, catalogue: Catalogue
+) -> Iterator[tuple[Connection, str]]:
+    """The connections of a chain whose ends have different types, with what is wrong in words."""
+    for connection in chain.connections:
+        source, target = types_of_ends(description, chain, connection, catalogue)
+        if do_differ(source, target):
+            ends = f"{named(connection.source)} is {source}", f"{named(connection.target)} takes {target}"
+            yield connection, ", but ".join(ends)
+
+
+def feed_faults(description: Description, feeds: Mapping[str, InputFeed]) -> Iterator[tuple[int, str]]:
+    """The inputs of a chain, by their lines, that take another type than the stream of a log that feeds them."""
+    for port in description.inputs:
+        feed = feeds.get(port.name)
+        if feed is not None and do_differ(feed.type, port.shown_type):
+            yield port.line, f"{feed.stream} is {feed.type}, but {port.name} takes {port.shown_type}"
+
+
+def types_of_ends(
+    description: Description, chain: ProcessingChain, connection: Connection, catalogue: Catalogue
+) -> tuple[str, str]:  # fmt: skip
+    """The types of what the source gives and of what the target takes, as written; "" where nothing tells."""
+    dfns = {step.id: catalogue.meant(step.dfn) for step in chain.steps}
+
+    def type_of(end: End, seen: frozenset[str], *, is_source: bool) -> str:
+        if end.step is None:
+            ports = description.inputs if is_source else description.outputs
+            return next((port.shown_type for port in ports if port.name == end.port), "")
+        dfn = dfns[end.step]
+        types = {} if dfn is None else dfn.outputs if is_source else dfn.inputs
+        name = "" if dfn is None else catalogue.port(dfn.name, end.port, is_source=is_source)
+        found = types.get(name, "")
+        if not found.startswith(ANY) or dfn is None or end.step in seen:
+            return found
+        alike = {port for port, kind in dfn.inputs.items() if kind == found}
+        others = (each for each in chain.connections if each is not connection and each.target.step == end.step)
+        fed = (type_of(each.source, seen | {end.step}, is_source=True) for each in others if each.target.port in alike)
+        return next((kind for kind in fed if kind and not kind.startswith(ANY)), found)
+
+    none: frozenset[str] = frozenset()
+    return type_of(connection.source, none, is_source=True), type_of(connection.target, none, is_source=False)
+
+
+def named(end: End) -> str:
+    """A port, with the step that it is of."""
+    return f"{end.step}.{end.port}" if end.step else end.port
+
+
+def _plain(text: str) -> str:
+    """A type without what spellings add: /base/samples/RigidBodyState_m is asn1SccRigidBodyState, float is double."""
+    own = MARSHALLED.sub("", re.split(r"/|::", PLAIN.sub("", text.removeprefix(PREFIX)))[-1])
+    plain = ASN1.sub("", NO_LETTER.sub("", own).casefold())
+    return SPELLINGS.get(plain, plain)

@@ -4,23 +4,25 @@ What is wrong is reported with its line, and mended where it is clear what was m
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from fieldplay.core.errors import ArchiveError, Report
-from fieldplay_cdff.descriptors.implementations import (
-    CHAIN,
-    chain_of_value,
-    chain_with_unlisted,
-    end_of,
-    unique_steps,
+import yaml
+
+from fieldplay.core.errors import (
+    ArchiveError,
+    Defect,
+    Report,
+    nearest,
 )
-from fieldplay_cdff.descriptors.lines import (
-    Fields,
-    YamlReader,
-    YamlValue,
-    items_of,
-    text_of,
+from fieldplay.core.yaml_safe import (
+    DEEPEST,
+    FAULTS,
+    require_shallow,
+    require_small,
 )
 from fieldplay_cdff.descriptors.model import (
     DFN,
@@ -36,6 +38,14 @@ from fieldplay_cdff.descriptors.model import (
     Step,
 )
 
+TAB_WIDTH = 8
+GENERAL = "GeneralParameters"
+RESETS = ("jump", "never")  # on which a step that keeps state forgets it
+ON_INPUT, AT_FREQUENCY = "input_triggered", "frequency"
+CHAIN = ("name", "dfns", "input_connections", "internal_connections", "output_connections")
+STEP = ("dfn_id", "name", "implementation", "activation")
+FURTHER_OF_CHAIN = ("parameters",)  # of runnable ones, as those of steps
+FURTHER_OF_STEP = ("parameters", "constants", "like", "optional", "dfpc", "state")
 LARGEST = 4 << 20
 TOP = ("name", "doc", "dfns", "input_ports", "output_ports", "operations", "implementations")
 PORT = ("name", "type", "doc")
@@ -46,6 +56,310 @@ OPERATION = ("name", "doc", "output_type", "inputs")
 ENDS = ("input", "output")
 NOWHERE = End("NoDfn", "noPort")  # stands in published files for no connection
 MISSPELLED = "asnlScc"  # with the letter l
+
+
+# YAML that knows its lines, so that what is wrong in it can be named with its place.
+
+
+Fields = Mapping[str, "YamlValue"]
+
+
+class YamlValue(NamedTuple):
+    """Something in a YAML file, and the reader that knows the file."""
+
+    node: yaml.Node
+    reader: "YamlReader"
+
+    @property
+    def line(self) -> int:
+        return int(self.node.start_mark.line) + 1
+
+    def text(self, what: str) -> str:
+        """A single value as text; reported and empty where there is something else."""
+        if isinstance(self.node, yaml.ScalarNode):
+            is_nothing = self.node.tag == "tag:yaml.org,2002:null"
+            return "" if is_nothing else " ".join(str(self.node.value).split())
+        self.reader.complain(self.line, "wrong_form", f"expected {what} as a text, got {self.form}")
+        return ""
+
+    def items(self, what: str) -> list["YamlValue"]:
+        """The items of a list; nothing counts as an empty one."""
+        if isinstance(self.node, yaml.SequenceNode):
+            return [YamlValue(node, self.reader) for node in self.node.value]
+        if not self.is_nothing:
+            self.reader.complain(self.line, "wrong_form", f"expected {what} as a list, got {self.form}")
+        return []
+
+    def fields(
+        self, what: str, known: Sequence[str], mandatory: Collection[str] = (), *, further: Collection[str] = ()
+    ) -> Fields:
+        """The fields of a map by their names; those that are not known, missing or there twice are reported.
+
+        `further` ones are taken too, but are not what others should have written.
+        """
+        if not isinstance(self.node, yaml.MappingNode):
+            expected = f"expected {what} with {_listed(known)}"
+            self.reader.complain(self.line, "wrong_form", f"{expected}, got {self.form}")
+            return {}
+        found: dict[str, YamlValue] = {}
+        for name, line, value in self._pairs():
+            usual = name if name in further else self._usual_name(name, line, what, known=known)
+            if usual in found:
+                self.reader.complain(line, "double_field", f"{what} has two fields {usual}; the first counts")
+            elif usual:
+                found[usual] = value
+        for name in mandatory:
+            if name not in found or found[name].is_nothing:
+                self.reader.complain(self.line, "missing_field", f"{what} has no {name}, which it must have")
+        return found
+
+    def plain(self) -> Any:
+        """All of it as Python's own values."""
+        try:
+            return yaml.constructor.SafeConstructor().construct_document(self.node)
+        except (yaml.YAMLError, *FAULTS) as error:
+            told = " ".join(str(error).split())
+            self.reader.complain(self.line, "wrong_form", f"expected values, got one that is none of its type: {told}")
+            return None
+
+    def _pairs(self) -> Iterator[tuple[str, int, "YamlValue"]]:
+        """Names of fields, their lines and values."""
+        for key, node in self.node.value:
+            name = str(key.value) if isinstance(key, yaml.ScalarNode) else "of many parts"
+            yield name, int(key.start_mark.line) + 1, YamlValue(node, self.reader)
+
+    def _usual_name(self, name: str, line: int, what: str, *, known: Sequence[str]) -> str:
+        """The field that is meant; "" for none."""
+        if name in known:
+            return name
+        meant = nearest(name, known)
+        unknown = f"{what} has a field '{name}', expected {_listed(known)}"
+        self.reader.complain(line, "unknown_field", unknown + (f"; taken as {meant}" if meant else ""))
+        return meant
+
+    @property
+    def is_map(self) -> bool:
+        return isinstance(self.node, yaml.MappingNode)
+
+    def has(self, *names: str) -> bool:
+        """Whether it is a map with one of these fields."""
+        return self.is_map and any(name in names for name, _, _ in self._pairs())
+
+    @property
+    def is_nothing(self) -> bool:
+        return isinstance(self.node, yaml.ScalarNode) and self.node.tag == "tag:yaml.org,2002:null"
+
+    @property
+    def form(self) -> str:
+        """What it is, for a message."""
+        if isinstance(self.node, yaml.MappingNode):
+            return "a map"
+        if isinstance(self.node, yaml.SequenceNode):
+            return "a list"
+        return f"'{self.node.value}'" if self.node.value else "nothing"
+
+
+class YamlReader:
+    """The content of a file, and who hears what is wrong in it."""
+
+    def __init__(self, file: str, text: str, report: Report) -> None:
+        self.file, self._text, self._report = file, text, report
+
+    def complain(self, line: int, kind: str, message: str) -> None:
+        self._report(Defect(file=self.file, row=line, kind=kind, message=message))
+
+    def content(self) -> YamlValue:
+        """The whole, with tabs as spaces where YAML does not allow tabs; ArchiveError where all fails."""
+        try:
+            node = self._composed(self._text)
+        except yaml.MarkedYAMLError as error:
+            rows = [row for row, line in enumerate(self._text.splitlines(), 1) if "\t" in _indent(line)]
+            if not rows:
+                raise ArchiveError(self._told(error)) from None
+            for row in rows:
+                self.complain(row, "tab", "a tab stands before the text, where YAML allows spaces alone; taken as such")
+            node = self._composed_without_tabs()
+        except yaml.YAMLError as error:
+            raise ArchiveError(f"{self.file}: expected YAML: {error}") from None
+        if node is None:
+            raise ArchiveError(f"{self.file}: expected a description, got an empty file")
+        try:
+            require_small(node)
+        except yaml.YAMLError as error:
+            raise ArchiveError(f"{self.file}: {error}") from None
+        return YamlValue(node, self)
+
+    def _composed_without_tabs(self) -> yaml.Node | None:
+        try:
+            return self._composed(self._text.expandtabs(TAB_WIDTH))
+        except yaml.MarkedYAMLError as error:
+            raise ArchiveError(self._told(error)) from None
+
+    def _composed(self, text: str) -> yaml.Node | None:
+        with suppress(yaml.MarkedYAMLError):  # which is told below, by the parser that knows more of it
+            require_shallow(text, sure=DEEPEST)
+        try:
+            node: yaml.Node | None = yaml.compose(text, yaml.SafeLoader)
+        except RecursionError:
+            raise ArchiveError(f"{self.file}: expected a description, got one that is nested too deep") from None
+        return node
+
+    def _told(self, error: yaml.MarkedYAMLError) -> str:
+        mark = error.problem_mark or error.context_mark
+        place = f"{self.file}:{mark.line + 1}" if mark else self.file
+        return f"{place}: expected YAML: {error.problem or error.context}"
+
+
+def text_of(fields: Fields, name: str) -> str:
+    """A field as text, empty where there is none."""
+    return fields[name].text(f"the {name}") if name in fields else ""
+
+
+def items_of(fields: Fields, name: str) -> list[YamlValue]:
+    """The items of a field that is a list, none where there is no such field."""
+    return fields[name].items(name) if name in fields else []
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+# The implementations of a description of form 2: their processing steps, when these run, how they are connected.
+
+
+def chain_of_value(value: YamlValue) -> ProcessingChain:
+    """An implementation; of a DFN it is a name alone."""
+    if not value.is_map:
+        return ProcessingChain(name=value.text("an implementation"), line=value.line)
+    fields = value.fields("an implementation", CHAIN, mandatory=("name",), further=FURTHER_OF_CHAIN)
+    steps = [step for step in map(_step, items_of(fields, "dfns")) if step.id]
+    for name, count in Counter(step.id for step in steps).items():
+        if count > 1:
+            line = [step.line for step in steps if step.id == name][1]
+            value.reader.complain(line, "double_id", f"{count} DFNs have the dfn_id {name}: it must be unique")
+    connections = (*_outer_connections(fields, "input"), *_inner_connections(fields))
+    return chain_with_unlisted(
+        ProcessingChain(
+            name=text_of(fields, "name"),
+            steps=unique_steps(steps),
+            connections=(*connections, *_outer_connections(fields, "output")),
+            line=value.line,
+            parameters=groups_of(fields),
+        )
+    )
+
+
+def unique_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Of steps with one name the first."""
+    return tuple({step.id: step for step in reversed(steps)}.values())[::-1]
+
+
+def chain_with_unlisted(chain: ProcessingChain) -> ProcessingChain:
+    """The chain, and the steps that it only connects to: these are drawn too, and reported when all is checked."""
+    known = {step.id for step in chain.steps}
+    lines: dict[str, int] = {}
+    for connection in chain.connections:
+        for name in (connection.source.step, connection.target.step):
+            if name and name not in known:
+                lines.setdefault(name, connection.line)
+    unlisted = (Step(id=name, dfn=name, line=line, is_listed=False) for name, line in lines.items())
+    return replace(chain, steps=(*chain.steps, *unlisted))
+
+
+def end_of(fields: Fields, name: str) -> End:
+    """The end of a connection at a step."""
+    return End(text_of(fields, name), text_of(fields, "port"))
+
+
+def _step(value: YamlValue) -> Step:
+    is_dfpc = value.has("dfpc")
+    mandatory = ("dfn_id", "dfpc" if is_dfpc else "name")
+    fields = value.fields("a DFN", STEP, mandatory=mandatory, further=FURTHER_OF_STEP)
+    name = text_of(fields, mandatory[1])
+    return Step(
+        id=text_of(fields, "dfn_id") or name,
+        dfn=name,
+        implementation=text_of(fields, "implementation"),
+        activation=_activation(fields["activation"]) if "activation" in fields else ("", ""),
+        line=value.line,
+        parameters=groups_of(fields),
+        constants=_map_of(fields, "constants"),
+        like=text_of(fields, "like"),
+        is_optional=text_of(fields, "optional").lower() == "true",
+        is_dfpc=is_dfpc,
+        reset_on=_reset_on(fields["state"]) if "state" in fields else "",
+    )
+
+
+def groups_of(fields: Fields) -> Mapping[str, Mapping[str, Any]]:
+    """Parameters by group and name; those without a group are of the general one."""
+    plain = _map_of(fields, "parameters")
+    groups = {str(name): dict(own) for name, own in plain.items() if isinstance(own, dict)}
+    flat = {str(name): own for name, own in plain.items() if not isinstance(own, dict)}
+    return {**groups, **({GENERAL: {**flat, **groups.get(GENERAL, {})}} if flat else {})}
+
+
+def _map_of(fields: Fields, name: str) -> dict[str, Any]:
+    """A field that is a map, as Python's own values; empty where there is none."""
+    value = fields.get(name)
+    plain = None if value is None or value.is_nothing else value.plain()
+    if plain is not None and not isinstance(plain, dict) and value is not None:
+        value.reader.complain(value.line, "wrong_form", f"expected {name} as a map, got {value.form}")
+    return {str(key): own for key, own in plain.items()} if isinstance(plain, dict) else {}
+
+
+def _reset_on(value: YamlValue) -> str:
+    when = text_of(value.fields("a state", ("reset",), mandatory=("reset",)), "reset")
+    if when not in ("", *RESETS):
+        value.reader.complain(value.line, "wrong_state", f"reset '{when}': expected {' or '.join(RESETS)}")
+    return when
+
+
+def _activation(value: YamlValue) -> tuple[str, str]:
+    fields = value.fields("an activation", ("type", "value"), mandatory=("type", "value"))
+    kind, when = text_of(fields, "type"), text_of(fields, "value")
+    if kind == AT_FREQUENCY and not _is_positive(when):
+        value.reader.complain(value.line, "wrong_activation", f"expected a frequency in Hz, got '{when}'")
+    elif kind and kind not in (ON_INPUT, AT_FREQUENCY):
+        message = f"activation '{kind}': expected {ON_INPUT} or {AT_FREQUENCY}"
+        value.reader.complain(value.line, "wrong_activation", message)
+    return kind, when
+
+
+def _outer_connections(fields: Fields, end: str) -> Iterator[Connection]:
+    """The connections of the chain's own inputs or outputs."""
+    outer = f"dfpc_{end}"
+    needed = (outer, "dfn_id", "port")
+    for value in items_of(fields, f"{end}_connections"):
+        own = value.fields(f"an {end} connection", needed, mandatory=needed)
+        if all(text_of(own, name) for name in needed):
+            ends = End(None, text_of(own, outer)), end_of(own, "dfn_id")
+            source, target = ends if end == "input" else ends[::-1]
+            yield Connection(source=source, target=target, line=value.line)
+
+
+def _inner_connections(fields: Fields) -> Iterator[Connection]:
+    for value in items_of(fields, "internal_connections"):
+        both = value.fields("an internal connection", ("from", "to"), mandatory=("from", "to"))
+        ends = []
+        for name in both:
+            own = both[name].fields(f"'{name}' of a connection", ("dfn_id", "port"), mandatory=("dfn_id", "port"))
+            end = end_of(own, "dfn_id")
+            ends += [(name, end)] if all(end) else []
+        found = dict(ends)
+        if len(found) == 2:  # of another it is told what is missing
+            yield Connection(source=found["from"], target=found["to"], line=value.line)
+
+
+def _is_positive(text: str) -> bool:
+    try:
+        return 0 < float(text) < float("inf")
+    except ValueError:
+        return False
 
 
 def description_of_file(path: Path, report: Report) -> Description:

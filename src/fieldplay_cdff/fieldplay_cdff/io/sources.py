@@ -1,28 +1,229 @@
 """What feeds the inputs of a pipeline: topics, the cameras of their pictures, and messages as values."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.extrinsics import Edge
-from fieldplay.geometry.transforms import transform_from_rotation
+from fieldplay.geometry.transforms import rotation_from_quaternion, transform_from_rotation
+from fieldplay.messages import records
 from fieldplay.messages.message_batches import Part
 from fieldplay.messages.record_decoder import FramedRecord, RecordDecoder
 from fieldplay.messages.records import CameraInfos, Clouds, Record
-from fieldplay.messages.rectification import RECTIFIED, camera_of_images
+from fieldplay.messages.rectification import RECTIFIED, Rectification, camera_of_images, image_of_image
+from fieldplay.messages.stream_spec import Camera
 from fieldplay.projection.cameras import CameraModel
-from fieldplay_cdff.io.inputs import VALUES, StereoCamera, frame_of_image
-from fieldplay_cdff.io.stereo_checks import StereoFaults
-from fieldplay_cdff.steps.values import Cloud
+from fieldplay_cdff.steps.values import (
+    Array,
+    Cloud,
+    Frame,
+    State,
+    Wrench,
+)
 
+DARK, SPREAD = 3.0, 1.5  # grey values below which nothing can be seen: the mean, and the deviation about it
+MOST_PX = 1.0  # by which lines of a rectified pair may differ
+FEATURES, LEAST = 800, 30
+DARK_IMAGE, DAMAGED = "dark", "damaged"  # reasons of refusals
+LOOKS = 3  # pairs that may show too little
+IMAGE, COMPRESSED, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/CameraInfo"
+CLOUD, ODOMETRY, POSE = "sensor_msgs/msg/PointCloud2", "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped"
+WRENCH, NUMBER, TRUTH = "geometry_msgs/msg/WrenchStamped", "std_msgs/msg/Float64", "std_msgs/msg/Bool"
+FURTHEST_M = 1e4  # a point that is further is none
 FRAME = "Frame"
-INFO = "sensor_msgs/msg/CameraInfo"
 SIDES = ("left", "right")
 LONGEST_BASELINE_M = 5.0  # that a robot may have
+
+
+# What is wrong with pictures of a stereo camera, as far as they themselves tell it.
+
+
+class UnusableInputError(ArchiveError):
+    """An input that the steps cannot use, and why in a word, for counts."""
+
+    def __init__(self, text: str, *, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+def reason_of(error: ArchiveError) -> str:
+    """Why an input is refused, in a word."""
+    return error.reason if isinstance(error, UnusableInputError) else DAMAGED
+
+
+class StereoFaults:
+    """Refuses pictures that show nothing, and measures once whether a pair is rectified."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Frame] = {}
+        self._left = LOOKS
+
+    def require_light(self, frame: Frame) -> None:
+        """ArchiveError where a picture is black, or all of one grey."""
+        small = frame.image[::8, ::8]
+        if small.dtype == np.uint8 and (small.mean() < DARK or small.std() < SPREAD):
+            told = f"nothing is to be seen in it: grey values {small.mean():.1f} +- {small.std():.1f}"
+            raise UnusableInputError(told, reason=DARK_IMAGE)
+
+    def hear(self, port: str, frame: Frame) -> str:
+        """What is to be told once both pictures of a pair are there; "" where nothing is."""
+        if not self._left:
+            return ""
+        self._last[port] = frame
+        pair = [self._last.get(name) for name in sorted(self._last) if name.lower().startswith(("left", "right"))]
+        if len(pair) != 2 or pair[0] is None or pair[1] is None or pair[0].stamp_ns != pair[1].stamp_ns:
+            return ""
+        self._left -= 1
+        found = feature_shifts(pair[0], pair[1])
+        if len(found) < LEAST:
+            if self._left:
+                return ""
+            return f"left and right show little of the same: {len(found)} features of the {LOOKS}th pair are in both"
+        self._left = 0
+        aside, middle = float(np.median(found[:, 0])), float(np.median(np.abs(found[:, 1])))
+        told = f"(the middle of {len(found)} features; expected"
+        if aside > MOST_PX:
+            return (
+                f"left and right may be swapped: features lie {aside:.1f} px further right in the right one {told} 0)"
+            )
+        if middle <= MOST_PX:
+            return ""
+        return (
+            f"the pair is not rectified: left and right differ by {middle:.1f} px from line to line {told} {MOST_PX:g} "
+            "at most)"
+        )
+
+
+def feature_shifts(left: Frame, right: Frame) -> Array:
+    """By how much features of the right picture lie further right and lower than in the left one (n, 2), in px."""
+    finder = cv2.ORB.create(FEATURES)
+    points, descriptors = zip(*(finder.detectAndCompute(_grey(frame), None) for frame in (left, right)), strict=True)
+    if any(each is None for each in descriptors):
+        return np.zeros((0, 2))
+    matches = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True).match(*descriptors)
+    good = [match for match in matches if match.distance < 40]
+    shifts = [np.subtract(points[1][m.trainIdx].pt, points[0][m.queryIdx].pt) for m in good]
+    return np.array(shifts, np.float64).reshape(-1, 2)
+
+
+def _grey(frame: Frame) -> NDArray[Any]:
+    image: NDArray[Any] = frame.image
+    if image.ndim == 3:
+        image = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY if frame.encoding == "rgb8" else cv2.COLOR_BGR2GRAY)
+    if image.dtype != np.uint8:
+        image = np.clip(image.astype(np.float64) * (255.0 / max(float(np.nanmax(image)), 1.0)), 0, 255).astype(np.uint8)
+    return image
+
+
+# Messages as values of ports: pictures with their cameras, clouds, poses, numbers.
+
+
+def frame_of_image(record: Record, camera: "StereoCamera | None" = None) -> Frame:
+    """The first row of pictures as a frame, rectified where its camera belongs to a pair that is not yet."""
+    if not isinstance(record, records.Pictures):
+        raise ArchiveError(f"expected pictures, got {type(record).__name__}")
+    data = record.load(0)
+    image, encoding = image_of_image(data)
+    frame = Frame(image=image, encoding=encoding, stamp_ns=int(record.stamp_ns[0]))
+    return frame if camera is None else camera.seen(frame)
+
+
+class StereoCamera:
+    """What a CameraInfo says of one camera, and pictures of it as a rectified pair has them."""
+
+    def __init__(self, info: Camera) -> None:
+        self.info = info
+        self._rectification = Rectification(info)
+        projection = self._rectification.projection
+        self.baseline_m = -float(projection[0, 3] / projection[0, 0])
+        is_turned, turn = self._rectification.is_rotated, self._rectification.rotation
+        self.turn: NDArray[np.float64] | None = turn if is_turned else None  # the camera in its rectified self
+        self.rectifies = self._rectification.is_needed
+        self.camera = CameraModel(
+            matrix=projection[:, :3].copy(), distortion=np.zeros(0), model="", width=info.width, height=info.height
+        )
+
+    def seen(self, frame: Frame) -> Frame:
+        """The frame with its camera, rectified if it is not."""
+        image = self._rectification.image(frame.image)
+        return replace(frame, image=image, camera=self.camera, baseline_m=self.baseline_m)
+
+
+def cloud_of_record(record: Record) -> Cloud:
+    """The first of clouds; points that are no numbers or too far are left out, ArchiveError where that are all."""
+    if not isinstance(record, records.Clouds):
+        raise ArchiveError(f"expected clouds, got {type(record).__name__}")
+    rows = record.load(0)
+    points = np.stack([rows[axis].astype(np.float64) for axis in "xyz"], axis=-1).reshape(-1, 3)
+    good = np.isfinite(points).all(axis=1) & (np.abs(points) < FURTHEST_M).all(axis=1)
+    if not good.any():
+        raise ArchiveError(f"none of its {len(points)} points has numbers within {FURTHEST_M:g} m")
+    names = rows.dtype.names or ()
+    intensity = rows["intensity"].astype(np.float32)[good] if "intensity" in names else None
+    return Cloud(points=points[good], intensity=intensity, stamp_ns=int(record.stamp_ns[0]))
+
+
+def _pose_of_record(record: Record) -> NDArray[np.float64]:
+    if not isinstance(record, records.Odometry | records.Pose):
+        raise ArchiveError(f"expected poses, got {type(record).__name__}")
+    position, quaternion = record.position_m[0], record.orientation_xyzw[0]
+    if not np.isfinite(position).all() or not np.linalg.norm(quaternion) > 0:  # which NaN is not
+        raise ArchiveError(f"expected a pose, got the position {position.tolist()} and turn {quaternion.tolist()}")
+    return transform_from_rotation(rotation_from_quaternion(quaternion), position)
+
+
+def _state_of_record(record: Record) -> State:
+    if not isinstance(record, records.Odometry):
+        raise ArchiveError(f"expected odometry, got {type(record).__name__}")
+    pose = _pose_of_record(record)
+    turn = cv2.Rodrigues(pose[:3, :3])[0].reshape(3)
+    values = np.concatenate([turn, pose[:3, 3], record.angular_velocity_rad_s[0], record.linear_velocity_m_s[0]])
+    order = [3, 4, 5, 0, 1, 2]
+    covariance = np.zeros((12, 12))
+    covariance[:6, :6] = record.pose_covariance[0].reshape(6, 6)[np.ix_(order, order)]
+    covariance[6:, 6:] = record.twist_covariance[0].reshape(6, 6)[np.ix_(order, order)]
+    return State(values=values, covariance=covariance, stamp_ns=int(record.stamp_ns[0]))
+
+
+def _wrench_of_record(record: Record) -> Wrench:
+    if not isinstance(record, records.Wrench):
+        raise ArchiveError(f"expected forces, got {type(record).__name__}")
+    force, torque = record.force_n[0], record.torque_nm[0]
+    if not np.isfinite([force, torque]).all():
+        raise ArchiveError(f"expected forces and torques, got {force.tolist()} and {torque.tolist()}")
+    return Wrench(force=force, torque=torque, stamp_ns=int(record.stamp_ns[0]))
+
+
+def _number_of_record(record: Record) -> float:
+    if not isinstance(record, records.Scalars):
+        raise ArchiveError(f"expected numbers, got {type(record).__name__}")
+    value = float(record.values[0])
+    if not np.isfinite(value):
+        raise ArchiveError(f"expected a number, got {value}")
+    return value
+
+
+def _truth_of_record(record: Record) -> bool:
+    if not isinstance(record, records.Integers):
+        raise ArchiveError(f"expected true or false, got {type(record).__name__}")
+    return bool(record.values[0])
+
+
+VALUES: Mapping[str, tuple[tuple[str, ...], Callable[[Record], Any]]] = {  # of a port's type: messages that fit
+    "Frame": ((IMAGE, COMPRESSED), frame_of_image),
+    "Pointcloud": ((CLOUD,), cloud_of_record),
+    "Pose": ((POSE, ODOMETRY), _pose_of_record),
+    "RigidBodyState": ((ODOMETRY,), _state_of_record),
+    "Wrench": ((WRENCH,), _wrench_of_record),
+    "float": ((NUMBER,), _number_of_record),
+    "bool": ((TRUTH,), _truth_of_record),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from fieldplay_cdff.logs.asn1_uper.samples import Packing, packing_of
 from fieldplay_cdff.logs.columns.samples import ColumnRows, rows_of_columns, samples_of_columns
 from fieldplay_cdff.logs.index.file_index import Places
 from fieldplay_cdff.logs.log_files import LogFiles
-from fieldplay_cdff.logs.msgpack_decode.layouts import TemplateMatch, template_of
-from fieldplay_cdff.logs.msgpack_decode.values import arrays_from_bytes, plain_from_bytes
+from fieldplay_cdff.logs.msgpack_decode.values import TemplateMatch, arrays_from_bytes, plain_from_bytes, template_of
 from fieldplay_cdff.logs.timed_rows import (
     FilePart,
     PartRows,

@@ -7,19 +7,34 @@ from typing import Any
 import cv2
 import numpy as np
 import tifffile
+from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
+from fieldplay.io.ply import ply_from_cloud
 from fieldplay.messages.image_pixels import pixels_from_image
 from fieldplay.messages.message_columns import decoded
 from fieldplay.messages.point_clouds import rows_of_cloud
-from fieldplay_cdff.io.inputs import CLOUD, IMAGE
 from fieldplay_cdff.io.outputs import METADATA
+from fieldplay_cdff.io.sources import CLOUD, IMAGE
 from fieldplay_cdff.offline.elevation import geotiff_bytes
-from fieldplay_cdff.offline.ply import ply_bytes
 from fieldplay_cdff.products.product import ProductMessage
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
 NUMBERS = {"32FC1": np.float32, "16UC1": np.uint16}  # pictures whose numbers are no colours
+
+
+def ply_bytes(cloud: Cloud) -> bytes:
+    """Binary PLY: x, y, z, and intensity or colours where the cloud has them."""
+    columns: list[tuple[str, str, NDArray[Any]]] = []
+    columns += [(axis, "<f4", cloud.points[:, place]) for place, axis in enumerate("xyz")]
+    if cloud.intensity is not None:
+        columns.append(("intensity", "<f4", cloud.intensity))
+    if cloud.colors is not None:
+        columns += [(name, "|u1", cloud.colors[:, place]) for place, name in enumerate(("red", "green", "blue"))]
+    rows = np.zeros(len(cloud), np.dtype([(name, kind) for name, kind, _ in columns]))
+    for name, _, values in columns:
+        rows[name] = values
+    return ply_from_cloud(rows)
 
 
 def product_files(messages: Sequence[ProductMessage], *, is_raw: bool = False) -> dict[str, bytes]:

@@ -10,15 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fieldplay.bags.channels import Qos, channel_of_type
+from fieldplay.bags.storage import Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter
-from fieldplay.core.errors import ArchiveError
+from fieldplay.core.errors import ArchiveError, UsageError
 from fieldplay.core.progress import Progress, no_progress
 from fieldplay.geometry.transforms import Array
 from fieldplay.kinematics.computation import ON_TF
-from fieldplay.recording.field_data import STATIC, FieldData, Message
-from fieldplay.streams.message_block import Messages
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.recording.field_data import COMPRESSED, STATIC, FieldData, Message
+from fieldplay.recording.record_source import (
+    given_inputs,
+    info_of,
+    known_topic,
+    topic_called,
+)
+from fieldplay.streams.message_block import Messages, PiecePayloads
 from fieldplay.trajectories.trajectory import Trajectory
 from fieldplay_cdff.io.outputs import (
     ODOMETRY,
@@ -26,8 +31,7 @@ from fieldplay_cdff.io.outputs import (
     OutTopics,
     static_messages,
 )
-from fieldplay_cdff.io.sources import PortReader, PortSource
-from fieldplay_cdff.io.stereo_checks import reason_of
+from fieldplay_cdff.io.sources import FRAME, VALUES, PortReader, PortSource, reason_of
 from fieldplay_cdff.offline.elevation import HeightError
 from fieldplay_cdff.pipeline import Pipeline, PipelineOutput
 from fieldplay_cdff.pipeline.graph import HOLD
@@ -35,11 +39,38 @@ from fieldplay_cdff.products.product_recorder import ProductKeeper
 from fieldplay_cdff.steps.keyframes import KeyframeMap
 from fieldplay_cdff.steps.values import Cloud, ElevationGrid
 
-FRAME = "Frame"
 BATCH = 500  # messages, or so many bytes, that are written at once
 BATCH_BYTES = 16 << 20
 SUCCESS = "success"
 TOLD = 3  # of a topic's inputs that are skipped
+
+
+def bindings(
+    data: FieldData, ports: Mapping[str, str], words: Sequence[str], known: Mapping[str, str]
+) -> list[PortSource]:
+    """What feeds each input that can be fed; UsageError or ArchiveError tells what cannot be found."""
+    given = given_inputs(words, ports)
+    found: list[PortSource] = []
+    for port, kind in ports.items():
+        if kind not in VALUES:
+            raise UsageError(f"no topic can feed the input {port}, which is a {kind}")
+        if port in given:
+            topic = data.topic(given[port], suffix=COMPRESSED)
+        elif port in known and (topic_or_none := known_topic(data, known[port])) is not None:
+            topic = topic_or_none
+        else:
+            topic = topic_called(data, port, VALUES[kind][0])
+        if topic.type not in VALUES[kind][0]:
+            expected = " or ".join(VALUES[kind][0])
+            raise UsageError(f"{port} takes {expected}, but {topic.name} is {topic.type}")
+        if not topic.count:
+            raise ArchiveError(f"{topic.name}: expected messages for the input {port}, got none")
+        twin = next((other.port for other in found if other.topic == topic.name), "")
+        if twin:
+            raise UsageError(f"{topic.name} feeds both {twin} and {port}: --input PORT=TOPIC tells them apart")
+        info = info_of(data, topic) if kind == FRAME else ""
+        found.append(PortSource(port=port, kind=kind, topic=topic.name, msgtype=topic.type, info=info))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

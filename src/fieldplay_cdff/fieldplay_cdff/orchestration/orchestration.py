@@ -1,17 +1,245 @@
 """What the pipelines of a plan are like, which are wanted, and which transitions they need next."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from fieldplay.core.errors import UsageError
-from fieldplay_cdff.orchestration.fallback_policy import Preference
-from fieldplay_cdff.orchestration.plan import PipelinePlan, PlannedPipeline, require_known
+import yaml
 
+from fieldplay.core.errors import UsageError, nearest
+from fieldplay.core.resources import config_folders
+from fieldplay.core.yaml_safe import value_of_yaml
+
+Fields = Mapping[str, Any]
+LARGEST = 1 << 20
+FOLDER, ENDS = "plans", (".yaml", ".yml")
+TOP: Fields = {"threads": 2, "pipelines": None, "active": [], "policies": []}
+PIPELINE: Fields = {
+    "dfpc": None,
+    "implementation": "",
+    "config": "",
+    "settings": [],
+    "inputs": [],
+    "threads": 1,
+    "tf": True,
+}
+POLICY: Fields = {"prefer": None, "fallback": None, "quality": None, "seconds": None, "keep": True, "retry_s": 0.0}
 UNKNOWN, GONE = "unknown", "gone"
 UNCONFIGURED, INACTIVE, ACTIVE = "unconfigured", "inactive", "active"
 CONFIGURE, ACTIVATE, DEACTIVATE, CLEANUP = "configure", "activate", "deactivate", "cleanup"
 GIVES = {CONFIGURE: INACTIVE, ACTIVATE: ACTIVE, DEACTIVATE: INACTIVE, CLEANUP: UNCONFIGURED}
+
+
+# A plan: pipelines, how many threads they may have together, which begin, and what stands in for what.
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedPipeline:
+    """A pipeline of a plan: what it is, and how many threads it needs while it is active."""
+
+    name: str
+    dfpc: str
+    implementation: str
+    config: str
+    settings: tuple[str, ...]
+    inputs: tuple[str, ...]
+    threads: int
+    tf: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreferencePolicy:
+    """Prefer a pipeline; fall back to another when the quality of the first was below a bound for so many seconds.
+
+    With `keep` the first runs on, and takes over again when its quality was good for as long. Without, it rests, and is
+    tried again after `retry_s` seconds; 0 is never.
+    """
+
+    prefer: str
+    fallback: str
+    quality: float
+    seconds: float
+    keep: bool = True
+    retry_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelinePlan:
+    """All of it."""
+
+    threads: int
+    pipelines: Mapping[str, PlannedPipeline]
+    active: tuple[str, ...]
+    policies: tuple[PreferencePolicy, ...]
+
+
+def plan_file(path_or_name: str) -> Path:
+    """The file of a plan; a plain name is one of those that come with the workspace."""
+    if path_or_name.endswith(ENDS) or "/" in path_or_name:
+        return Path(path_or_name).expanduser()
+    files = {path.stem: path for folder in config_folders() for path in sorted((folder / FOLDER).glob("*.yaml"))}
+    if path_or_name not in files:
+        near = nearest(path_or_name, files)
+        hint = f": did you mean {near}?" if near else f"; there are {', '.join(files) or 'none'}"
+        raise UsageError(f"there is no plan {path_or_name}{hint}")
+    return files[path_or_name]
+
+
+def plan_of_file(path: Path) -> PipelinePlan:
+    """The plan in a file; UsageError tells what is wrong with it."""
+    if not path.is_file():
+        raise UsageError(f"{path}: there is no such file")
+    if path.stat().st_size > LARGEST:
+        raise UsageError(f"{path}: expected a plan of {LARGEST} bytes at most")
+    try:
+        content = value_of_yaml(path.read_text("utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: expected YAML: {' '.join(str(error).split())}") from None
+    return plan_of_values(content, str(path))
+
+
+def plan_of_values(content: Any, told: str = "plan") -> PipelinePlan:
+    """The plan of plain values; `told` is where they stand, for messages."""
+    top = _fields(content, TOP, told)
+    if not isinstance(top["pipelines"], dict) or not top["pipelines"]:
+        raise UsageError(f"{told}: expected pipelines by their names")
+    pipelines = {str(name): _pipeline(str(name), value, told) for name, value in top["pipelines"].items()}
+    threads = _number(top["threads"], 1, f"{told}: threads")
+    policies = tuple(_policy(value, pipelines, told) for value in _list(top["policies"], f"{told}: policies"))
+    active = tuple(str(name) for name in _list(top["active"], f"{told}: active"))
+    for name in active:
+        require_known(name, pipelines, f"{told}: active")
+    for pipeline in pipelines.values():
+        if pipeline.threads > threads:
+            raise UsageError(f"{told}: {pipeline.name} needs {pipeline.threads} threads, all together have {threads}")
+    needed = sum(pipelines[name].threads for name in dict.fromkeys(active))
+    if needed > threads:
+        raise UsageError(f"{told}: {', '.join(active)} need {needed} threads, all together have {threads}")
+    for policy in policies:
+        both = pipelines[policy.prefer].threads + pipelines[policy.fallback].threads
+        if policy.keep and both > threads:
+            raise UsageError(
+                f"{told}: {policy.prefer} and {policy.fallback} need {both} threads, all together have {threads}: "
+                "keep: false lets the first rest"
+            )
+    return PipelinePlan(threads=int(threads), pipelines=pipelines, active=active, policies=policies)
+
+
+def require_known(name: str, pipelines: Mapping[str, Any], told: str) -> None:
+    """UsageError where there is no pipeline of that name, with the near one."""
+    if name not in pipelines:
+        near = nearest(name, pipelines)
+        hint = f": did you mean {near}?" if near else f"; there are {', '.join(pipelines)}"
+        raise UsageError(f"{told}: there is no pipeline {name}{hint}")
+
+
+def _pipeline(name: str, value: Any, told: str) -> PlannedPipeline:
+    told = f"{told}: {name}"
+    if not name.isidentifier():
+        raise UsageError(f"{told}: expected a name of letters, digits and _")
+    own = _fields(value, PIPELINE, told)
+    lists = {key: tuple(map(str, _list(own[key], f"{told}: {key}"))) for key in ("settings", "inputs")}
+    return PlannedPipeline(
+        name=name, dfpc=str(own["dfpc"]), implementation=str(own["implementation"]), config=str(own["config"]),
+        threads=int(_number(own["threads"], 1, f"{told}: threads")), tf=bool(own["tf"]), **lists,
+    )  # fmt: skip
+
+
+def _policy(value: Any, pipelines: Mapping[str, PlannedPipeline], told: str) -> PreferencePolicy:
+    told = f"{told}: policies"
+    own = _fields(value, POLICY, told)
+    prefer, fallback = str(own["prefer"]), str(own["fallback"])
+    for name in (prefer, fallback):
+        require_known(name, pipelines, told)
+    if prefer == fallback:
+        raise UsageError(f"{told}: {prefer} cannot stand in for itself")
+    return PreferencePolicy(
+        prefer=prefer, fallback=fallback, quality=_number(own["quality"], None, f"{told}: quality"),
+        seconds=_number(own["seconds"], 0, f"{told}: seconds"), keep=bool(own["keep"]),
+        retry_s=_number(own["retry_s"], 0, f"{told}: retry_s"),
+    )  # fmt: skip
+
+
+def _fields(value: Any, known: Fields, told: str) -> dict[str, Any]:
+    """The fields of a map; those that are None among the known ones must be there."""
+    if not isinstance(value, dict):
+        raise UsageError(f"{told}: expected {', '.join(known)}, got {value!r:.60}")
+    for name in value:
+        if name not in known:
+            near = nearest(str(name), known)
+            raise UsageError(f"{told}: unknown field {name}{f': did you mean {near}?' if near else ''}")
+    missing = [name for name, usual in known.items() if usual is None and name not in value]
+    if missing:
+        raise UsageError(f"{told}: expected {', '.join(missing)}")
+    return {**known, **value}
+
+
+def _list(value: Any, told: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise UsageError(f"{told}: expected a list, got {value!r:.60}")
+    return value
+
+
+def _number(value: Any, least: float | None, told: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or (least is not None and value < least):
+        raise UsageError(f"{told}: expected a number{f' from {least}' if least is not None else ''}, got {value!r:.60}")
+    return value
+
+
+class Preference:
+    """Decides by what is heard of the preferred pipeline's quality; all times are those of one clock, in s.
+
+    Nothing heard counts as bad: a pipeline that withholds its results, hangs or is gone has no quality.
+    """
+
+    def __init__(self, policy: PreferencePolicy) -> None:
+        self.policy = policy
+        self.is_fallen_back = False
+        self._good_s = 0.0  # when it was last good, or began
+        self._bad_s = 0.0  # when it was last bad, or silent
+        self._since_s = 0.0  # of the present choice
+
+    def begin(self, now_s: float) -> None:
+        """The preferred one begins, and has as long as is given to it to be good."""
+        self.is_fallen_back = False
+        self._good_s = self._bad_s = self._since_s = now_s
+
+    def hear(self, quality: float, now_s: float) -> None:
+        """What the preferred pipeline says of its quality; NaN is bad."""
+        if now_s - max(self._good_s, self._bad_s) > self.policy.seconds:
+            self._bad_s = now_s  # it was silent until now
+        if quality >= self.policy.quality:
+            self._good_s = now_s
+        else:
+            self._bad_s = now_s
+
+    def decide(self, now_s: float) -> str:
+        """Why the choice is another now; "" where it is not."""
+        policy = self.policy
+        if not self.is_fallen_back:
+            if now_s - self._good_s < policy.seconds:
+                return ""
+            self.is_fallen_back, self._since_s = True, now_s
+            return f"{policy.prefer} was below {policy.quality:g} for {policy.seconds:g} s: {policy.fallback} stands in"
+        if policy.keep:
+            is_good = self._good_s > self._bad_s and now_s - self._good_s < max(policy.seconds, 1.0)
+            if not is_good or now_s - self._bad_s < policy.seconds or now_s - self._since_s < policy.seconds:
+                return ""
+            told = f"{policy.prefer} was at {policy.quality:g} and above for {policy.seconds:g} s: it takes over again"
+        else:
+            if not policy.retry_s or now_s - self._since_s < policy.retry_s:
+                return ""
+            told = f"{policy.prefer} has rested for {policy.retry_s:g} s: it is tried again"
+        self.begin(now_s)
+        return told
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """Which of both are to be active."""
+        policy = self.policy
+        return {policy.prefer: not self.is_fallen_back or policy.keep, policy.fallback: self.is_fallen_back}
 
 
 class NeededTransition(NamedTuple):

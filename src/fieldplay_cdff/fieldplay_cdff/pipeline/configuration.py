@@ -9,7 +9,7 @@ import yaml
 
 from fieldplay.core.errors import UsageError, nearest
 from fieldplay.core.yaml_safe import value_of_yaml
-from fieldplay_cdff.descriptors.catalogue import known
+from fieldplay_cdff.descriptors.model import known
 from fieldplay_cdff.steps.step import parameters as known_parameters
 
 CHAIN = "DFNsChain"  # as the authors' files call the chain itself

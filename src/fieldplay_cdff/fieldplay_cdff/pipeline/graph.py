@@ -10,16 +10,19 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 from fieldplay.core.errors import Defect, UsageError, nearest
-from fieldplay_cdff.descriptors.catalogue import Catalogue, Dfn, known
-from fieldplay_cdff.descriptors.implementations import AT_FREQUENCY, ON_INPUT
 from fieldplay_cdff.descriptors.model import (
+    Catalogue,
     Description,
+    Dfn,
     End,
     ProcessingChain,
     ProductMark,
+    known,
+    named,
+    type_faults,
 )
 from fieldplay_cdff.descriptors.model import Step as StepInChain
-from fieldplay_cdff.descriptors.port_types import named, type_faults
+from fieldplay_cdff.descriptors.reader import AT_FREQUENCY, ON_INPUT
 from fieldplay_cdff.pipeline.chains import (
     Source,
     flat_chain,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import cv2
@@ -13,9 +14,8 @@ import cv2
 from fieldplay.core.errors import UsageError, UserError, nearest
 from fieldplay.projection.cameras import CameraModel
 from fieldplay_cdff.descriptors.model import End
-from fieldplay_cdff.pipeline.camera_parameters import with_cameras
 from fieldplay_cdff.pipeline.chains import source_of
-from fieldplay_cdff.pipeline.configuration import Configuration
+from fieldplay_cdff.pipeline.configuration import Configuration, merged
 from fieldplay_cdff.pipeline.graph import GraphNode, RunnableGraph, graph_of
 from fieldplay_cdff.pipeline.inputs import PipelineInputs, SyncedInputs
 from fieldplay_cdff.pipeline.statistics import (
@@ -24,13 +24,54 @@ from fieldplay_cdff.pipeline.statistics import (
     RunStatistics,
     StepStatistics,
 )
-from fieldplay_cdff.steps.step import Given, Ports, Step
+from fieldplay_cdff.steps.step import Given, Ports, Step, parameters
 
+PLACES: Mapping[str, tuple[int, int]] = MappingProxyType({  # of the parameters in the camera's matrix, by their ends
+    "FocalLengthX": (0, 0), "FocalLengthY": (1, 1), "FocalLength": (0, 0), "PointX": (0, 2), "PointY": (1, 2),
+})  # fmt: skip
+BASELINE = "Baseline"
 MOST_FAILURES = 10  # of a step in a row, from which on it is said to be failing
 KEPT_FAILURES = 1000
 FAULTS = (ValueError, ArithmeticError, LookupError, RuntimeError, MemoryError, cv2.error)  # of what a step is given
 SUCCESS = "success"
 QUALITY = "quality"
+
+
+# What steps that see no picture are told of the cameras.
+
+
+def with_cameras(node: GraphNode, cameras: Mapping[str, CameraModel], baseline_m: float) -> dict[str, dict[str, Any]]:
+    """What is set of a step, and of its cameras what is not; UsageError names the camera that is not there."""
+    known = parameters().get(node.kind.implementation, {})
+    found: dict[str, dict[str, Any]] = {}
+    for group, name in node.kind.camera_groups.items():
+        own = [each for each in known.get(group, {}) if each not in node.given.get(group, {})]
+        if any(_is_of_camera(each) for each in own) and name not in cameras:
+            there = ", ".join(cameras) or "none"
+            raise UsageError(
+                f"{node.place}{node.id} takes the camera {name}, of which nothing is known; known: {there}"
+            )
+        if BASELINE in own and not baseline_m > 0:
+            raise UsageError(f"{node.place}{node.id} takes a baseline above 0 m, got {baseline_m}")
+        found[group] = {each: _value(each, cameras.get(name), baseline_m) for each in own if _is_known(each)}
+    return merged(found, node.given)
+
+
+def _place(parameter: str) -> tuple[int, int] | None:
+    return next((place for end, place in PLACES.items() if parameter.endswith(end)), None)
+
+
+def _is_of_camera(parameter: str) -> bool:
+    return _place(parameter) is not None
+
+
+def _is_known(parameter: str) -> bool:
+    return parameter == BASELINE or _is_of_camera(parameter)
+
+
+def _value(parameter: str, camera: CameraModel | None, baseline_m: float) -> float:
+    place = _place(parameter)
+    return float(baseline_m) if place is None or camera is None else float(camera.matrix[place])
 
 
 class PipelineStopped(UserError):

@@ -1,27 +1,220 @@
 """Steps that find the poses of a stereo camera from matches between all pictures it took."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from fieldplay.geometry.transforms import inverse_from_transform, transform_from_rotation
-from fieldplay_cdff.steps.bundle_adjustment import (
-    Bundle,
-    Mask,
-    StereoRig,
-    adjusted,
-    are_numbers,
-    first_poses,
-    tracks_of,
-)
+from fieldplay_cdff.steps.pose_graph import Dampings, minimise_residuals
 from fieldplay_cdff.steps.poses import frames_of
-from fieldplay_cdff.steps.rigid import leaves_a_turn_free, moved
+from fieldplay_cdff.steps.rigid import (
+    leaves_a_turn_free,
+    moved,
+    robust_fit,
+    transform_of_step,
+)
 from fieldplay_cdff.steps.step import Ports, Step, implements
 from fieldplay_cdff.steps.values import Array, Cloud, Matches2D
 
+NEAREST_M = 1e-3
+SOLVED = 1e-12  # by which share a sum of squares still falls at the end
+DAMPINGS = Dampings(1e-4, 1e-9, 1e6)
+NEAR_SHARE = 0.03  # of the depth: how far points of a pair may be off where a first transform is looked for
+TRIES = 200
+Mask = NDArray[np.bool_]
 NUMBERS = ("FocalLengthX", "FocalLengthY", "PrincipalPointX", "PrincipalPointY")
 SIDES = ("Left", "Right")
+
+
+# Poses of a stereo camera and points that it sees, adjusted to each other.
+#
+# Pixels are u v of the left picture, u v of the right one (4,). What is seen from where stands in a table of points
+# and poses (n, k, 4), with NaN where a point is not seen.
+
+
+@dataclass(frozen=True, kw_only=True)
+class StereoRig:
+    """Focal lengths and principal points fx fy cx cy (4,) of both cameras; how far right the right one stands (m)."""
+
+    left: Array
+    right: Array
+    baseline_m: float
+
+    @property
+    def is_rectified(self) -> bool:
+        """Whether both cameras see a point in the same row."""
+        return bool((self.left[[1, 3]] == self.right[[1, 3]]).all())
+
+    @property
+    def weights(self) -> Array:
+        """Of the residuals (4,): the row of rectified pictures is one number, though seen twice."""
+        row = np.sqrt(0.5) if self.is_rectified else 1.0
+        return np.array([1.0, row, 1.0, row])
+
+    @property
+    def numbers(self) -> int:
+        """How many independent numbers tell where a point is seen."""
+        return 3 if self.is_rectified else 4
+
+    def pixels(self, points: Array) -> tuple[Array, Array]:
+        """Where points (..., 3) before the left camera are seen (..., 4); how that changes with them (..., 4, 3)."""
+        x, y, z = np.moveaxis(points, -1, 0)
+        z = np.maximum(z, NEAREST_M)
+        pixels, changes = np.empty((*z.shape, 4)), np.zeros((*z.shape, 4, 3))
+        for place, (camera, shift) in enumerate(((self.left, 0.0), (self.right, self.baseline_m))):
+            fx, fy, cx, cy = camera
+            row = 2 * place
+            pixels[..., row], pixels[..., row + 1] = fx * (x - shift) / z + cx, fy * y / z + cy
+            changes[..., row, 0], changes[..., row + 1, 1] = fx / z, fy / z
+            changes[..., row, 2], changes[..., row + 1, 2] = -fx * (x - shift) / z**2, -fy * y / z**2
+        return pixels, changes
+
+    def points(self, pixels: Array) -> Array:
+        """The points (..., 3) before the left camera that are seen at pixels (..., 4); NaN where rays do not meet."""
+        rays = (pixels - np.concatenate([self.left[2:], self.right[2:]])) / np.concatenate(
+            [self.left[:2], self.right[:2]]
+        )
+        apart = rays[..., 0] - rays[..., 2]
+        depth = self.baseline_m / np.where(apart > 0, apart, np.nan)
+        return np.stack([rays[..., 0] * depth, (rays[..., 1] + rays[..., 3]) / 2 * depth, depth], axis=-1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """Poses k_T_first (k, 4, 4), points (n, 3) in the first camera, and how far off each is seen (n, k) in pixels."""
+
+    poses: Array
+    points: Array
+    errors: Array
+
+    def rms(self, numbers: int, limit: float = np.inf) -> float:
+        """The root mean square of what is left, of so many numbers of each, where it is below a limit."""
+        inner = self.errors[self.errors <= limit]
+        return float(np.sqrt(np.mean(inner**2) / numbers)) if len(inner) else np.inf
+
+    def share(self, limit: float) -> float:
+        """The share of all that is seen which is off by no more than a limit."""
+        seen = np.isfinite(self.errors)
+        return float(np.mean(self.errors[seen] <= limit)) if seen.any() else 0.0
+
+
+def are_numbers(values: Array) -> Mask:
+    """Which rows (..., k) are numbers throughout."""
+    return np.asarray(np.isfinite(values).all(axis=-1))
+
+
+def tracks_of(maps: Sequence[Matches2D], pictures: int) -> Array:
+    """Pixels (n, pictures, 2) of the same things in pictures, NaN where not seen, from the matches of all pairs.
+
+    What would be seen twice in a picture is left out.
+    """
+    pairs = list(combinations(range(pictures), 2))
+    maps = [each.taken(are_numbers(each.source) & are_numbers(each.sink)) for each in maps]
+    counts = [len(each) for each in maps]
+    pixels = np.concatenate(
+        [np.concatenate([each.source for each in maps]), np.concatenate([each.sink for each in maps])]
+    )
+    pictured = np.concatenate([np.repeat([pair[end] for pair in pairs], counts) for end in (0, 1)])
+    seen, places = np.unique(np.column_stack([pictured, pixels]), axis=0, return_inverse=True)
+    ends = places.reshape(2, -1)
+    links = sparse.coo_matrix((np.ones(ends.shape[1]), tuple(ends)), shape=(len(seen), len(seen)))
+    count, track = connected_components(links, directed=False)
+    picture = seen[:, 0].astype(int)
+    times_seen = np.bincount(track * pictures + picture, minlength=count * pictures).reshape(count, pictures)
+    table = np.full((count, pictures, 2), np.nan)
+    table[track, picture] = seen[:, 1:]
+    return table[(times_seen <= 1).all(axis=1)]
+
+
+def first_poses(points: Array, *, seed: int) -> tuple[Array, Mask]:
+    """Poses k_T_first (k, 4, 4) from what each sees (n, k, 3), and which of it fits; NaN where it tells nothing.
+
+    Each pose hangs on the one before it with which it shares most.
+    """
+    is_seen = are_numbers(points)
+    poses, fits = np.full((points.shape[1], 4, 4), np.nan), is_seen.copy()
+    poses[0] = np.eye(4)
+    random = np.random.default_rng(seed)
+    for later in range(1, points.shape[1]):
+        shared = (is_seen[:, :later] & is_seen[:, [later]]).sum(axis=0) * np.isfinite(poses[:later, 0, 0])
+        earlier = int(np.argmax(shared))
+        both = is_seen[:, earlier] & is_seen[:, later]
+        source, sink = points[both, earlier], points[both, later]
+        if leaves_a_turn_free(source):
+            continue
+        distance = NEAR_SHARE * float(np.median(sink[:, 2]))
+        transform, is_near = robust_fit(source, sink, distance=distance, rounds=TRIES, random=random)
+        poses[later] = transform @ poses[earlier]
+        fits[both, later] &= is_near
+    return poses, fits
+
+
+def adjusted(
+    rig: StereoRig, pixels: Array, poses: Array, points: Array, *, huber_px: float, most_steps: int = 50
+) -> Bundle:
+    """Poses and points from which pixels (n, k, 4) follow best; what is off by more than `huber_px` weighs less.
+
+    Levenberg and Marquardt's way; points are solved for first (Schur's complement). The first pose stays.
+    """
+    start = _System(rig, pixels, poses, points, huber_px)
+    system = minimise_residuals(start, steps=most_steps, dampings=DAMPINGS, solved=SOLVED)
+    errors = np.where(system.is_seen, system.errors, np.nan)
+    return Bundle(poses=system.poses, points=system.points, errors=errors)
+
+
+class _System:
+    """What is left at poses and points, and the normal equations there."""
+
+    def __init__(self, rig: StereoRig, pixels: Array, poses: Array, points: Array, huber_px: float) -> None:
+        self.rig, self.pixels, self.poses, self.points, self.huber_px = rig, pixels, poses, points, huber_px
+        self.is_seen = are_numbers(pixels)
+        self.at = np.swapaxes(moved(poses, points[None]), 0, 1)
+        expected, self.changes = rig.pixels(self.at)
+        self.residuals = np.where(self.is_seen[:, :, None], (expected - np.nan_to_num(pixels)) * rig.weights, 0.0)
+        self.errors = np.linalg.norm(self.residuals, axis=2)
+        beyond = np.maximum(self.errors - huber_px, 0)
+        self.cost = float(np.sum(self.errors**2 - beyond**2))
+
+    def stepped(self, damping: float) -> "_System":
+        """The system one step further."""
+        root = np.sqrt(np.minimum(1.0, self.huber_px / np.maximum(self.errors, 1e-12)))
+        weights = (root * self.is_seen)[:, :, None, None] * self.rig.weights[:, None]
+        of_places = self.changes * weights
+        of_points = of_places @ self.poses[:, :3, :3]
+        crossed = np.cross(self.at[:, :, None], of_places)  # turns before the camera: row . (w x p) = (p x row) . w
+        of_poses = np.concatenate([crossed, of_places], axis=3)[:, 1:]
+        left = self.residuals * root[:, :, None]
+        count, moving = len(self.points), len(self.poses) - 1
+
+        by_pose = np.moveaxis(of_poses, 1, 0).reshape(moving, -1, 6)
+        blocks = np.swapaxes(by_pose, 1, 2) @ by_pose
+        pulls = (np.swapaxes(by_pose, 1, 2) @ np.moveaxis(left[:, 1:], 1, 0).reshape(moving, -1, 1)).ravel()
+        by_point = of_points.reshape(count, -1, 3)
+        own = np.swapaxes(by_point, 1, 2) @ by_point
+        own_pulls = (np.swapaxes(by_point, 1, 2) @ left.reshape(count, -1, 1))[:, :, 0]
+        mixed = (np.swapaxes(of_poses, 2, 3) @ of_points[:, 1:]).reshape(count, -1, 3)
+
+        scaled = own * (1 + damping * np.eye(3)) + 1e-12 * np.eye(3)
+        inverses = np.linalg.inv(scaled)
+        through = mixed @ inverses
+        whole = np.zeros((6 * moving, 6 * moving))
+        for place, block in enumerate(blocks):
+            whole[6 * place : 6 * place + 6, 6 * place : 6 * place + 6] = block * (1 + damping * np.eye(6))
+        whole -= np.einsum("nai,nbi->ab", through, mixed, optimize=True)
+        steps = -np.linalg.solve(
+            whole + 1e-12 * np.eye(len(whole)), pulls - np.einsum("nai,ni->a", through, own_pulls, optimize=True)
+        )
+        own_steps = -(inverses @ (own_pulls + np.einsum("nai,a->ni", mixed, steps, optimize=True))[:, :, None])[:, :, 0]
+        parts = steps.reshape(-1, 6)
+        poses = self.poses.copy()
+        poses[1:] = transform_of_step(parts[:, :3], parts[:, 3:]) @ self.poses[1:]
+        return _System(self.rig, self.pixels, poses, self.points + own_steps, self.huber_px)
 
 
 class Begun(NamedTuple):

@@ -5,7 +5,7 @@ frame of the second. The error of an edge is what leads from what was measured t
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +13,55 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.levenberg_marquardt import Dampings, minimise_residuals
 from fieldplay_cdff.steps.rigid import transform_of_step
 from fieldplay_cdff.steps.values import Array
 
+Own = TypeVar("Own", bound="Costly")
 SOLVED = 1e-10  # by which share a sum of squares still falls at the end
-DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
 SMALL = 1e-4  # rad; below it a turn's series is exact
-
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
+
+
+# Levenberg and Marquardt's way to the least cost, whatever it is that costs.
+
+
+class Costly(Protocol):
+    """What costs something as it is, and less after a good step."""
+
+    cost: float
+
+    def stepped(self: Own, damping: float) -> Own:
+        """The same one step further; the more damping, the shorter the step."""
+        ...
+
+
+class Dampings(NamedTuple):
+    """The damping at first, the least and the most of it."""
+
+    first: float
+    least: float
+    most: float
+
+
+def minimise_residuals(system: Own, *, steps: int, dampings: Dampings, solved: float) -> Own:
+    """The system after so many steps at most, fewer where its cost falls by no more than a share at the end."""
+    damping = dampings.first
+    for _ in range(steps):
+        tried = system.stepped(damping)
+        if tried.cost < system.cost:
+            is_done = system.cost - tried.cost < solved * system.cost
+            system, damping = tried, max(damping / 10, dampings.least)
+            if is_done:
+                break
+        elif damping >= dampings.most or system.cost == 0:
+            break
+        else:
+            damping *= 10
+    return system
+
+
+DAMPINGS = Dampings(1e-6, 1e-12, 1e6)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,9 +6,8 @@ from datetime import datetime, timezone
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.dates import time_of_text
 from fieldplay.core.errors import UsageError
-from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S, time_of_text
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 

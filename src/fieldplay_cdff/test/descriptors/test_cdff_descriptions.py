@@ -6,11 +6,10 @@ import pytest
 import yaml
 
 from fieldplay.core.errors import ArchiveError, Defect
-from fieldplay_cdff.descriptors.catalogue import published, with_own
 from fieldplay_cdff.descriptors.checks import check_description
-from fieldplay_cdff.descriptors.model import Description, End
+from fieldplay_cdff.descriptors.model import Description, End, published, with_own
 from fieldplay_cdff.descriptors.reader import description_of_text
-from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
 
 FAULTY = "faulty.yaml"
 FAULTS = yaml.safe_load(Path(__file__).with_name("cdff_faults.yaml").read_text())

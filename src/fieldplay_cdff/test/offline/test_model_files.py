@@ -8,7 +8,7 @@ import pytest
 
 from fieldplay.core.errors import UsageError
 from fieldplay_cdff.offline.model_files import cloud_of_model
-from fieldplay_cdff.offline.ply import ply_bytes
+from fieldplay_cdff.offline.product_files import ply_bytes
 from fieldplay_cdff.steps.values import Cloud
 
 POINTS = np.random.default_rng(1).uniform(-0.5, 0.5, (50, 3))

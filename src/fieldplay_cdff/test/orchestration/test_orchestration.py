@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from fieldplay.core.errors import UsageError
-from fieldplay_cdff.orchestration.orchestration import GONE, NeededTransition, Orchestration
-from fieldplay_cdff.orchestration.plan import plan_of_file, plan_of_values
+from fieldplay_cdff.orchestration.orchestration import (
+    GONE,
+    NeededTransition,
+    Orchestration,
+    plan_of_file,
+    plan_of_values,
+)
 
 VALUES: dict[str, Any] = {
     "threads": 3,

@@ -8,7 +8,7 @@ import pytest
 
 from fieldplay.core.errors import UserError
 from fieldplay.projection.cameras import camera_from_numbers
-from fieldplay_cdff.descriptors import implementations, reader
+from fieldplay_cdff.descriptors import reader
 from fieldplay_cdff.pipeline import (
     Configuration,
     configuration_of_file,
@@ -229,9 +229,9 @@ def test_the_schema_has_the_fields_that_are_read() -> None:
         assert set(parts[part]["properties"]) == {*reader.PORT, *reader.FURTHER_OF_PORT[end]}
     kind, whole = parts["output_port"]["properties"]["product"]["oneOf"]
     assert set(whole["properties"]) == set(reader.PRODUCT) and kind == whole["properties"]["kind"]
-    chain = {*implementations.CHAIN, *implementations.FURTHER_OF_CHAIN}
+    chain = {*reader.CHAIN, *reader.FURTHER_OF_CHAIN}
     assert set(parts["implementation"]["properties"]) == chain
-    assert set(parts["dfn"]["properties"]) == {*implementations.STEP, *implementations.FURTHER_OF_STEP}
+    assert set(parts["dfn"]["properties"]) == {*reader.STEP, *reader.FURTHER_OF_STEP}
     assert parts["input_port"]["properties"]["policy"]["enum"] == list(POLICIES)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.core.errors import UsageError
-from fieldplay_cdff.products import parts
+from fieldplay_cdff.products import store as parts
 from fieldplay_cdff.products.index import FILE
 from fieldplay_cdff.products.product import (
     Extent,

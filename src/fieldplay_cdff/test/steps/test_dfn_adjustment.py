@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from fieldplay.geometry.transforms import inverse_from_transform, vector_from_rotation
-from fieldplay_cdff.steps.adjustment import longest
-from fieldplay_cdff.steps.bundle_adjustment import StereoRig, tracks_of
+from fieldplay_cdff.steps.adjustment import StereoRig, longest, tracks_of
 from fieldplay_cdff.steps.rigid import moved, transform_of_step
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Matches2D

@@ -10,7 +10,7 @@ from fieldplay.core.errors import UsageError
 from fieldplay.projection.cameras import camera_from_numbers
 from fieldplay_cdff.steps.step import step_of
 from fieldplay_cdff.steps.values import Array, Frame
-from fieldplay_cdff.steps.wheels import pose_of_heading
+from fieldplay_cdff.steps.wheel_pairs import pose_of_heading
 
 CAMERA = camera_from_numbers([200, 0, 160, 0, 200, 120, 0, 0, 1], [0] * 5, "plumb_bob", width=320, height=240)
 CIRCLES = {"HoughCirclesParameters": {"MinDist": 60.0, "Param2": 20.0, "MaxRadius": 50.0}}

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from fieldplay.core.errors import UsageError
-from fieldplay_cdff.descriptors.catalogue import known
+from fieldplay_cdff.descriptors.model import known
 from fieldplay_cdff.steps.step import (
     FOLDER,
     Parameter,

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.export.plain_data import json_of
 from fieldplay.export.table_columns import (
     cells_of,
     columns_of,
     in_order,
     is_same_table,
     joined,
+    json_of,
     lists_of_word,
     series_of,
     values_of,

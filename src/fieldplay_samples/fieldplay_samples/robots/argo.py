@@ -21,7 +21,7 @@ from fieldplay_samples.motion.frames import (
     transform,
 )
 from fieldplay_samples.motion.ride import Stance
-from fieldplay_samples.sensors.camera_rays import Intrinsics, camera_from_numbers
+from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers
 
 FLU_T_FRD = transform(np.diag([1.0, -1.0, -1.0]), [0.0, 0.0, 0.0])
 OPTICAL_T_FRD = transform(floats([[0, 1, 0], [0, 0, 1], [1, 0, 0]]), [0.0, 0.0, 0.0])  # x right, y down, z forward

@@ -8,15 +8,125 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform
+from fieldplay_samples.motion.frames import Floats, floats, inverse, moved, rotation_about, transform
 from fieldplay_samples.motion.plan import DriveLimits, smooth_step
-from fieldplay_samples.motion.ride import Stance
-from fieldplay_samples.robots.arm import Arm, arm_from_rows, base_T_end_from_joints
-from fieldplay_samples.robots.swivel import SwivelWheels
+from fieldplay_samples.motion.ride import GroundDrive, Spline, Stance, integral_of, knots_s, spline_through
+from fieldplay_samples.world.solids import Solids, box, capsule, merged, stone
 
+LEFT = floats([1, 1, -1, -1])  # wheels 1 front left, 2 rear left, 3 rear right, 4 front right
+FRONT = floats([1, -1, -1, 1])
+SLOW_M_S = 0.01  # below it a twist does not tell directions well, and the planned curvature does
 ARMS = {"main_cam": "main_arm", "aux_cam": "aux_arm"}  # which arm carries a camera
 ON_BODY = ("lidar", "main_arm_base", "aux_arm_base")
 LIMITS = DriveLimits(slowest_m_s=0.2, fastest_m_s=0.8, least_radius_m=2.0)
+
+
+# Arms as products of exponentials: each joint turns all that is beyond it about its axis as it lies at angles zero.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Arm:
+    """An arm at angles zero, in its base's frame: axes (n, 3), points on them in m, its end's pose (4, 4)."""
+
+    axes: Floats
+    points_m: Floats
+    base_T_end_at_zero: Floats
+
+
+def arm_from_rows(axes: list[list[float]], points_m: list[list[float]], end_m: list[float]) -> Arm:
+    """The arm with these axes and points, whose end at angles zero is turned as its base."""
+    end = transform(np.eye(3), end_m)
+    return Arm(axes=floats(axes), points_m=floats(points_m), base_T_end_at_zero=end)
+
+
+def base_T_end_from_joints(arm: Arm, joints_rad: Floats) -> Floats:
+    """Poses (..., 4, 4) of the end in the base, for joint angles (..., n)."""
+    return base_T_carried_from_joints(arm, joints_rad, len(arm.axes)) @ arm.base_T_end_at_zero
+
+
+def base_T_carried_from_joints(arm: Arm, joints_rad: Floats, joints: int) -> Floats:
+    """What the first so many joints do: transforms (..., 4, 4) of what they carry, from its place at angles zero."""
+    result = np.broadcast_to(np.eye(4), (*joints_rad.shape[:-1], 4, 4))
+    for joint in range(joints):
+        rotation = rotation_about(arm.axes[joint], joints_rad[..., joint])
+        point = arm.points_m[joint]
+        result = result @ transform(rotation, point - rotation @ point)
+    return floats(result)
+
+
+# Wheels that are each driven and steered, on swivels: what they do when the body moves, by inverse kinematics.
+#
+# A wheel stands `swivel_m` outwards of its pivot. The pivot's velocity gives the steering angle (0 straight, to the
+# left positive); the rim's speed is the pivot's and that of the wheel about the pivot.
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwivelWheels:
+    """Four wheels in the body's frame, forward left up, in m: pivots (+-half_base, +-half_track), axles at height."""
+
+    half_base_m: float
+    half_track_m: float
+    height_m: float
+    swivel_m: float
+    radius_m: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WheelMotion:
+    """What four wheels do over time: steering angles in rad (4), and how far their rims have rolled in m (4)."""
+
+    steer_rad: Spline
+    rolled_m: Spline
+
+
+def wheel_motion(drive: GroundDrive, wheels: SwivelWheels) -> WheelMotion:
+    """What the wheels do in a drive."""
+    time = knots_s(drive.motion.seconds)
+    steer = spline_through(time, _steering_of_drive(drive, wheels, time))
+    speeds = spline_through(
+        time, rim_speeds(wheels, _twists(drive, time), steer.at(time), steer_rate_rad_s=steer.at(time, 1))
+    )
+    return WheelMotion(steer_rad=steer, rolled_m=integral_of(speeds))
+
+
+def steering_angles(wheels: SwivelWheels, sideways: Floats, curvature_1_m: Floats) -> Floats:
+    """Steering angles (n, 4) in rad from velocities' ratios (n,): sideways to forward, and turn rate to forward."""
+    x, y = FRONT * wheels.half_base_m, LEFT * wheels.half_track_m
+    across = sideways[:, None] + curvature_1_m[:, None] * x
+    return np.arctan(across / (1.0 - curvature_1_m[:, None] * y))
+
+
+def rim_speeds(wheels: SwivelWheels, twist: Floats, steer_rad: Floats, *, steer_rate_rad_s: Floats) -> Floats:
+    """Rim speeds (n, 4) in m/s from twists (n, 3), forward, left and turn; steering (n, 4) and its rate in rad/s."""
+    forward, left, turn = (twist[:, [column]] for column in range(3))
+    pivot_x = forward - turn * LEFT * wheels.half_track_m
+    pivot_y = left + turn * FRONT * wheels.half_base_m
+    along = pivot_x * np.cos(steer_rad) + pivot_y * np.sin(steer_rad)
+    return floats(along - LEFT * wheels.swivel_m * (turn + steer_rate_rad_s))
+
+
+def base_T_wheels(wheels: SwivelWheels, steer_rad: Floats, turned_rad: Floats) -> Floats:
+    """Poses (n, 4, 4, 4) of wheels from steering and drive angles (n, 4); a wheel's x axis is its axle, outwards."""
+    about_axle = rotation_about((1, 0, 0), LEFT * turned_rad)
+    upright = rotation_about((0, 0, 1), steer_rad + LEFT * np.pi / 2.0)
+    x = FRONT * wheels.half_base_m - LEFT * wheels.swivel_m * np.sin(steer_rad)
+    y = LEFT * (wheels.half_track_m + wheels.swivel_m * np.cos(steer_rad))
+    position = np.stack([x, y, np.full_like(x, wheels.height_m)], axis=-1)
+    return transform(upright @ about_axle, position)
+
+
+def _steering_of_drive(drive: GroundDrive, wheels: SwivelWheels, time_s: Floats) -> Floats:
+    forward, left, turn = _twists(drive, time_s).T
+    little = SLOW_M_S * SLOW_M_S
+    weight = forward * forward + little
+    curvature = (forward * turn + little * drive.curvature_1_m.at(time_s)) / weight
+    return steering_angles(wheels, forward * left / weight, curvature)
+
+
+def _twists(drive: GroundDrive, time_s: Floats) -> Floats:
+    """Twists (n, 3) of base_link in its own plane."""
+    velocity, rate = drive.motion.body_velocity(time_s), drive.motion.body_rate(time_s)
+    return np.stack([velocity[:, 0], velocity[:, 1], rate[:, 2]], axis=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,3 +211,53 @@ def stance_of(robot: Interact) -> Stance:
         base_height_m=wheels.radius_m - wheels.height_m,
         half_contact_m=robot.numbers["assumed"]["contact_half_length_m"],
     )
+
+
+def parts_of(
+    robot: Interact, world_T_base: Floats, *, steer_rad: Floats, turned_rad: Floats, aux_arm_rad: Floats
+) -> Solids:
+    """The rover's parts in the world at one moment: its pose (4, 4), four steering and drive angles, seven joints."""
+    assumed = robot.numbers["assumed"]
+    wheels = base_T_wheels(robot.wheels, steer_rad[None], turned_rad[None])[0]
+    main_base, aux_base = (world_T_base @ robot.transforms[f"base_T_{arm}_base"] for arm in ("main_arm", "aux_arm"))
+    return merged(
+        [
+            *_body(assumed, world_T_base),
+            *(part for wheel in wheels for part in _wheel(assumed, world_T_base @ wheel)),
+            *_limbs(robot, main_base, robot.main_arm_rad, limbs=assumed["arm_limbs"]),
+            *_limbs(robot, aux_base, aux_arm_rad, limbs=assumed["arm_limbs"] + assumed["gripper_limbs"]),
+        ]
+    )
+
+
+def _body(assumed: dict[str, Any], world_T_base: Floats) -> list[Solids]:
+    body, mast = assumed["body"], assumed["mast"]
+    centre, begin, end = moved(world_T_base, floats([body["centre"], mast["begin"], mast["end"]]))
+    return [
+        box(centre, body["sizes"], world_R_box=world_T_base[:3, :3], albedo=body["albedo"]),
+        capsule(begin, end, mast["radius"], albedo=mast["albedo"]),
+    ]
+
+
+def _wheel(assumed: dict[str, Any], world_T_wheel: Floats) -> list[Solids]:
+    """A tyre, cut off a ball that is long in the axle's direction, and a hub out of the middle that shows it turn."""
+    radius, half_width, hub = assumed["wheel_radius_m"], assumed["wheel_half_width_m"], assumed["hub"]
+    radii = [4.0 * half_width, radius, radius]
+    sides = [[1.0, 0.0, 0.0, half_width], [-1.0, 0.0, 0.0, half_width]]
+    reach = half_width + hub["length"] - hub["radius"]
+    begin, end = moved(world_T_wheel, floats([[0.0, 0.4 * radius, 0.0], [reach, 0.4 * radius, 0.0]]))
+    turn, centre = world_T_wheel[:3, :3], world_T_wheel[:3, 3]
+    return [
+        stone(centre, radii, world_R_stone=turn, planes=sides, albedo=assumed["tyre_albedo"], grain=1.0),
+        capsule(begin, end, hub["radius"], albedo=hub["albedo"]),
+    ]
+
+
+def _limbs(robot: Interact, world_T_arm: Floats, joints_rad: Floats, *, limbs: list[dict[str, Any]]) -> list[Solids]:
+    parts = []
+    for limb in limbs:
+        carried = world_T_arm @ base_T_carried_from_joints(robot.arm, joints_rad, limb["joints"])
+        aside = limb.get("aside", 0.0)
+        begin, end = moved(carried, floats([[0.0, aside, limb["from"]], [0.0, aside, limb["to"]]]))
+        parts.append(capsule(begin, end, limb["radius"], albedo=limb["albedo"]))
+    return parts

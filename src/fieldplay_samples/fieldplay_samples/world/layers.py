@@ -1,18 +1,50 @@
 """Layers that a ground is made of; each one is a periodic grid of heights."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-
-from fieldplay_samples.world.noise import periodic_noise
+from scipy import fft
 
 Array = NDArray[np.float64]
-
+Single = NDArray[np.float32]
 CELL_M = 0.1
 CELLS = 2048
 PERIOD_M = CELL_M * CELLS
 HOLLOWS = (0.02, 0.35)  # the shares of the ground that are lower: where hollows are deepest, and where they end
+TEXELS = 512
+LINE = 1024  # places that are looked up in a row
+LIGHT_FROM_RAD = 4.1  # azimuth of the light that is painted on bumps: that of the sun
+TURN_RAD = 2.399963  # the golden angle: directions that never come near each other
+
+
+# Random fields that repeat without a seam: noise of given wavelengths, made in the frequency domain.
+
+
+def periodic_noise(
+    rng: np.random.Generator, cells: int, *, longest: float, shortest: float, roughness: float = 1.0
+) -> Array:
+    """A field (cells, cells) of mean 0 and rms 1, periodic, with wavelengths in cells from shortest to longest.
+
+    The amplitude of a wavelength grows with its power `roughness`; the band fades over a third of an octave.
+    """
+    spectrum = fft.rfft2(rng.standard_normal((cells, cells)).astype(np.float32))
+    along, across = fft.fftfreq(cells).astype(np.float32), fft.rfftfreq(cells).astype(np.float32)
+    frequency = np.hypot(along[:, None], across[None, :])
+    frequency[0, 0] = 1.0
+    octaves = np.log2(frequency)
+    band = _step(octaves + np.float32(np.log2(longest))) * _step(np.float32(-np.log2(shortest)) - octaves)
+    band[0, 0] = 0.0
+    field: Array = fft.irfft2(spectrum * (band * frequency ** np.float32(-1.0 - roughness)), s=(cells, cells))
+    field = field.astype(np.float64)
+    return np.asarray((field - field.mean()) / field.std())
+
+
+def _step(octaves: Single) -> Single:
+    """From 0 to 1 around the octave 0, half of it there."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(12 * octaves, -60, 60))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,3 +118,161 @@ def _outside_hollows(heights: Array) -> Array:
     deep, shallow = np.quantile(heights[::16, ::16], HOLLOWS)
     rise = np.clip((heights - deep) / max(shallow - deep, 1e-9), 0.0, 1.0)
     return np.asarray(rise * rise * (3 - 2 * rise))
+
+
+# Rows of plants on the crests of furrows, as the ground's colour shows them.
+
+
+@dataclass(frozen=True, kw_only=True)
+class CropRows:
+    """A green strip of width_m on each crest; patchiness moves its edges by that share of the width."""
+
+    furrows: Furrows
+    albedo: tuple[float, float, float]
+    width_m: float
+    patchiness: float = 0.3
+
+    def share(self, x: Array, y: Array, *, raggedness: Single, footprint_m: Single) -> Single:
+        """How much of the ground (...) at x, y (...) the plants cover; raggedness (...) has about rms 1."""
+        turns = self.furrows.phase(x, y) / (2 * np.pi)
+        aside = np.abs(turns - np.round(turns)).astype(np.float32) * self.furrows.pitch_m
+        edge = self.width_m / 2 * (1 + self.patchiness * raggedness)
+        blur = self.width_m / 8 + footprint_m / 2
+        near = 1 / (1 + np.exp(np.clip((aside - edge) / blur * 2, -50, 50)))
+        seen = np.clip(2 - 2 * footprint_m / self.furrows.pitch_m, 0.0, 1.0)
+        mean: float = self.width_m / self.furrows.pitch_m
+        return np.asarray(mean + seen * (near - mean), np.float32)
+
+
+# The colour of the ground and of rocks: patches some metres wide, and grain down to a centimetre.
+#
+# Each band of wavelengths is a small picture that repeats, turned by an angle of its own so that no two repeat
+# together. A band fades where a ray's footprint is no longer smaller than its waves, so that what is far away does not
+# flicker.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shade:
+    """Another albedo on a share of the ground, in patches."""
+
+    albedo: tuple[float, float, float]
+    share: float
+    longest_m: float
+    shortest_m: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grain:
+    """A band of fine pattern with waves three to twelve texels long.
+
+    The logarithm of the albedo varies with rms `contrast`, and so does the light on its little slopes with rms `bumps`.
+    `pebbles` is the share of single light stones in it, 0 to 1.
+    """
+
+    texel_m: float
+    contrast: float
+    bumps: float = 0.0
+    pebbles: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Soil:
+    """Albedo of the ground by place, deterministic by seed."""
+
+    seed: int
+    base: tuple[float, float, float]
+    shades: tuple[Shade, ...] = ()
+    grain: tuple[Grain, ...] = ()
+    rows: CropRows | None = None
+
+    def albedo(self, x: Array, y: Array, footprint_m: Array | float = 0.0) -> Array:
+        """Albedo (..., 3) at x, y (...), averaged over about footprint_m (...)."""
+        wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape).ravel()
+        x, y, shape = x.ravel(), y.ravel(), x.shape
+        colours = [np.full(len(x), part, np.float32) for part in self.base]
+        for shade, picture in zip(self.shades, _patches(self), strict=True):
+            share = np.full(len(x), shade.share, np.float32)
+            _add_seen(
+                share, picture, (x, y), 2 - wide / shade.shortest_m, texel_m=shade.shortest_m / 4, mean=shade.share
+            )
+            _blend(colours, shade.albedo, share)
+        pattern = self.pattern(x, y, wide)
+        if self.rows:
+            _blend(colours, self.rows.albedo, self.rows.share(x, y, raggedness=4 * pattern, footprint_m=wide))
+        light = np.exp(pattern)
+        return np.stack([colour * light for colour in colours], axis=-1).reshape(*shape, 3).astype(float)
+
+    def pattern(self, x: Array, y: Array, footprint_m: Array | Single | float = 0.0) -> Single:
+        """The sum (...) of the bands of grain: the logarithm of what the albedo is multiplied by."""
+        wide = np.broadcast_to(np.asarray(footprint_m, np.float32), x.shape)
+        total = np.zeros(x.shape, np.float32)
+        for turn, (grain, picture) in enumerate(zip(self.grain, _pictures(self), strict=True)):
+            cos, sin = np.cos(turn * TURN_RAD), np.sin(turn * TURN_RAD)
+            place = cos * x - sin * y, sin * x + cos * y
+            _add_seen(total, picture, place, 2 - wide / (2 * grain.texel_m), texel_m=grain.texel_m)
+        return total
+
+
+def _blend(colours: list[Single], albedo: tuple[float, float, float], share: Single) -> None:
+    """Let so much (n,) of each colour (n,) be that albedo."""
+    for colour, part in zip(colours, albedo, strict=True):
+        colour += share * (np.float32(part) - colour)
+
+
+@lru_cache(maxsize=4)
+def _patches(soil: Soil) -> tuple[Single, ...]:
+    """How much of each shade there is, 0 to 1, in texels of a quarter of its shortest wavelength."""
+    rng = np.random.default_rng([soil.seed, 1])
+    return tuple(_patch(shade, rng) for shade in soil.shades)
+
+
+def _patch(shade: Shade, rng: np.random.Generator) -> Single:
+    noise = periodic_noise(rng, TEXELS, longest=4 * shade.longest_m / shade.shortest_m, shortest=4, roughness=0.8)
+    edge = np.quantile(noise, 1 - shade.share)
+    return np.asarray(1 / (1 + np.exp(-6 * (noise - edge))), np.float32)
+
+
+@lru_cache(maxsize=4)
+def _pictures(soil: Soil) -> tuple[Single, ...]:
+    rng = np.random.default_rng([soil.seed, 2])
+    return tuple(_picture(grain, rng, LIGHT_FROM_RAD + turn * TURN_RAD) for turn, grain in enumerate(soil.grain))
+
+
+def _picture(grain: Grain, rng: np.random.Generator, light_from_rad: float) -> Single:
+    """The band's picture; in its own axes light comes from that direction."""
+    noise = periodic_noise(rng, TEXELS, longest=12, shortest=3, roughness=0.4)
+    stones = 1 / (1 + np.exp(-6 * (noise - 1.1)))
+    bulging = _of_rms_1((1 - grain.pebbles) * noise + 3 * grain.pebbles * stones)
+    rows, columns = (np.roll(bulging, -1, axis) - np.roll(bulging, 1, axis) for axis in (0, 1))
+    lit = -np.cos(light_from_rad) * columns - np.sin(light_from_rad) * rows
+    return (grain.contrast * bulging + grain.bumps * _of_rms_1(lit)).astype(np.float32)
+
+
+def _of_rms_1(values: Array) -> Array:
+    return np.asarray((values - values.mean()) / values.std())
+
+
+def _add_seen(
+    total: Single, picture: Single, place: tuple[Array, Array], clear: Single, *, texel_m: float, mean: float = 0.0
+) -> None:
+    """Add a picture's values less their mean at places x, y (n,) to the total (n,), as far as they are seen.
+
+    What is seen grows as `clear` (n,) does, from nothing at 0 to all at 1.
+    """
+    near = np.flatnonzero(clear > 0)
+    clipped = np.minimum(clear[near], np.float32(1))
+    seen = clipped * clipped * (3 - 2 * clipped)
+    values = _looked_up(picture, place[0][near], place[1][near], texel_m=texel_m)
+    total[near] += seen * (values - np.float32(mean))
+
+
+def _looked_up(picture: Single, x: Array, y: Array, *, texel_m: float) -> Single:
+    """The picture's values (n,) at x, y (n,), bilinear to the 32nd of a texel, repeated without end."""
+    count = len(x)
+    maps = np.zeros((2, -(-count // LINE) * LINE), np.float32)
+    for line, values in zip(maps, (x, y), strict=True):
+        texels = values / texel_m
+        line[:count] = texels - TEXELS * np.floor(texels / TEXELS)
+    along, across = maps.reshape(2, -1, LINE)
+    found = cv2.remap(picture, along, across, cv2.INTER_LINEAR, borderMode=cv2.BORDER_WRAP) if count else along
+    return np.asarray(found.ravel()[:count], np.float32)

@@ -6,10 +6,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay_samples.world.bundles import keys_by_view
-from fieldplay_samples.world.rays import Rays
+from fieldplay_samples.world.layers import LIGHT_FROM_RAD
+from fieldplay_samples.world.rays import Rays, keys_by_view
 from fieldplay_samples.world.scene import Hits, Scene
-from fieldplay_samples.world.soil import LIGHT_FROM_RAD
 
 Array = NDArray[np.float64]
 HAZE = np.array([0.50, 0.62, 0.76])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fieldplay_samples.motion.path import path_of_plan
 from fieldplay_samples.motion.plan import DriveLimits, Leg, plan_drive, plan_from_legs
+from fieldplay_samples.motion.ride import path_of_plan
 
 LIMITS = DriveLimits()
 LENGTHS = (2.0, 5.0, 10.0, 20.0, 60.0, 600.0)

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from fieldplay_samples.motion.frames import Floats, moved, quaternion_from_rotation
-from fieldplay_samples.robots.arm import base_T_end_from_joints
-from fieldplay_samples.robots.interact import aux_arm_joints, base_T_camera, load_interact, origin_T_camera, stance_of
-from fieldplay_samples.robots.interact_parts import parts_of
+from fieldplay_samples.robots.interact import (
+    aux_arm_joints,
+    base_T_camera,
+    base_T_end_from_joints,
+    load_interact,
+    origin_T_camera,
+    parts_of,
+    stance_of,
+)
 from fieldplay_samples.sensors.camera import camera_from_numbers, pixels_from_points
 from fieldplay_samples.world.solids import Limbs
 

@@ -6,8 +6,15 @@ import pytest
 from fieldplay_samples.motion.frames import Floats, quaternion_from_rotation
 from fieldplay_samples.motion.plan import plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
-from fieldplay_samples.robots.interact import LIMITS, load_interact, stance_of
-from fieldplay_samples.robots.swivel import base_T_wheels, rim_speeds, steering_angles, wheel_motion
+from fieldplay_samples.robots.interact import (
+    LIMITS,
+    base_T_wheels,
+    load_interact,
+    rim_speeds,
+    stance_of,
+    steering_angles,
+    wheel_motion,
+)
 
 ROBOT = load_interact()
 WHEELS = ROBOT.wheels

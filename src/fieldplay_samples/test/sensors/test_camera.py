@@ -4,8 +4,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.ndimage import map_coordinates
 
-from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers, depth, pixels_from_points, render
-from fieldplay_samples.sensors.camera_rays import directions_from_pixels
+from fieldplay_samples.sensors.camera import (
+    Intrinsics,
+    camera_from_numbers,
+    depth,
+    directions_from_pixels,
+    pixels_from_points,
+    render,
+)
 from fieldplay_samples.sensors.lidar import lidar_named, sweep
 from fieldplay_samples.world.scene import Scene, make_scene
 from fieldplay_samples.world.solids import box, sphere

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay_samples.sensors.camera_rays import (
+from fieldplay_samples.sensors.camera import (
     Intrinsics,
     camera_from_numbers,
     directions_from_pixels,

@@ -3,7 +3,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 
-from fieldplay_samples.world.clouds import NO_PUFFS, Puffs, distance_at, optical_depth
+from fieldplay_samples.sensors.weather import NO_PUFFS, Puffs, distance_at, optical_depth
 from fieldplay_samples.world.rays import Rays
 
 Array = NDArray[np.float64]

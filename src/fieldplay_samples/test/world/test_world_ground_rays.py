@@ -3,10 +3,9 @@ import pytest
 from numpy.typing import NDArray
 
 from fieldplay_samples.world import ground_rays
-from fieldplay_samples.world.named import terrain_named
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.world.solids import merged
-from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.world.terrain import Terrain, terrain_named
 
 Array = NDArray[np.float64]
 FARTHEST_M = 60.0

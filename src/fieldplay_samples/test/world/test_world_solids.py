@@ -3,8 +3,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.world.nearest_solid import Met, first_met
 from fieldplay_samples.world.rays import Rays
+from fieldplay_samples.world.scene import Met, first_met
 from fieldplay_samples.world.solids import Solids, box, capsule, merged, pole, sphere, stone
 
 Array = NDArray[np.float64]

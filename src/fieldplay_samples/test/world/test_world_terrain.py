@@ -5,8 +5,7 @@ from scipy.ndimage import map_coordinates
 
 from fieldplay_samples.world import terrain as terrain_module
 from fieldplay_samples.world.layers import CELL_M, PERIOD_M, Furrows
-from fieldplay_samples.world.named import terrain_named
-from fieldplay_samples.world.terrain import Terrain, relief_of
+from fieldplay_samples.world.terrain import Terrain, relief_of, terrain_named
 
 Array = NDArray[np.float64]
 

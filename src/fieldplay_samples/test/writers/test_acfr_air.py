@@ -9,11 +9,10 @@ import pytest
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import optical_depth_ahead, settings
-from fieldplay_samples.writers.acfr.lasers import LaserLines, scans
 from fieldplay_samples.writers.acfr.pictures import AcfrStage, picture_of
-from fieldplay_samples.writers.acfr.radar import radar_of, samples
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
-from fieldplay_samples.writers.acfr.world import World, make_world
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world
+from fieldplay_samples.writers.acfr.tasks import LaserLines, radar_of, scans
+from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
 
 SECONDS = 10.0  # dust is raised, and it rains, from 2.0 to 5.5 s
 LINES = np.arange(330, 362)  # at 4.5 s

@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import SampleError
 from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.places import SampleError
 from fieldplay_samples.robots.argo import camera_of, load_argo, wheel_rates
-from fieldplay_samples.sensors import sick
+from fieldplay_samples.sensors import lidar
 from fieldplay_samples.sensors.radar import Radar, spectra, strongest
 from fieldplay_samples.writers.acfr import settings
-from fieldplay_samples.writers.acfr.navigation import covariance, nav_values, true_values
-from fieldplay_samples.writers.acfr.payload import payload_lines
 from fieldplay_samples.writers.acfr.pictures import camera_here
-from fieldplay_samples.writers.acfr.radar import radar_of
 from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
+from fieldplay_samples.writers.acfr.tasks import covariance, nav_values, payload_lines, radar_of, true_values
 
 FLIP = np.array([1.0, -1.0, -1.0])
 PLACES_M = {
@@ -84,12 +82,12 @@ def test_the_clip_of_the_infra_red_image_moves_its_centre_alone(driving: AcfrSce
 
 def test_four_lines_have_181_and_three_times_180_values() -> None:
     line = np.arange(8)
-    assert sick.beam_counts(line).tolist() == [181, 180, 180, 180] * 2
-    starts = np.degrees(sick.start_angles_rad(line))
+    assert lidar.beam_counts(line).tolist() == [181, 180, 180, 180] * 2
+    starts = np.degrees(lidar.start_angles_rad(line))
     np.testing.assert_allclose(starts, [-90.0, -89.75, -89.5, -89.25] * 2)
-    ends = starts + sick.beam_counts(line) - 1
+    ends = starts + lidar.beam_counts(line) - 1
     np.testing.assert_allclose(ends[:4], [90.0, 89.25, 89.5, 89.75])
-    np.testing.assert_allclose(np.diff(sick.beam_delays_s(line), axis=1), 37.037e-6, atol=1e-9)
+    np.testing.assert_allclose(np.diff(lidar.beam_delays_s(line), axis=1), 37.037e-6, atol=1e-9)
 
 
 def test_bins_of_the_radar_are_at_their_ranges(radar: Radar) -> None:

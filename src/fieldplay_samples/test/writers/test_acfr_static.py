@@ -7,14 +7,13 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse, moved
-from fieldplay_samples.sensors import sick
+from fieldplay_samples.sensors import lidar
 from fieldplay_samples.sensors.radar import strongest
 from fieldplay_samples.writers.acfr import settings
-from fieldplay_samples.writers.acfr.lasers import scans
 from fieldplay_samples.writers.acfr.pictures import AcfrStage, camera_here, picture_of
-from fieldplay_samples.writers.acfr.radar import radar_of, samples
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
-from fieldplay_samples.writers.acfr.world import World, make_world, world_T_table
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World, make_scenario, make_world, world_T_table
+from fieldplay_samples.writers.acfr.tasks import radar_of, scans
+from fieldplay_samples.writers.acfr.tasks import radar_samples as samples
 
 LASER = ((-0.732828, -8.586863, -1.631319), (0.108987, 0.008302, -0.919726))  # roll pitch yaw, x y z, as printed
 RADAR = ((-0.151571, 191.161703, 173.278081), (-0.025753, -0.047174, -1.399104))
@@ -62,7 +61,7 @@ def test_the_horizontal_laser_sees_things_at_their_published_places(
 ) -> None:
     lines = np.arange(40)
     found = scans(scenario, world.scene, "laser_horizontal", lines=lines)
-    ranges, bearings = polar(in_body(LASER, found.range_cm.ravel() / 100.0, sick.beam_angles_rad(lines).reshape(-1)))
+    ranges, bearings = polar(in_body(LASER, found.range_cm.ravel() / 100.0, lidar.beam_angles_rad(lines).reshape(-1)))
     width = np.degrees(np.arctan(radius_m / range_m))
     on_it = (np.abs(ranges + radius_m - range_m) < 0.15) & (np.abs(bearings - bearing_deg) < width + 0.5)
     assert on_it.sum() >= 10

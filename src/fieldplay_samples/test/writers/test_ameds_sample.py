@@ -13,8 +13,7 @@ from fieldplay_samples.motion.frames import Floats
 from fieldplay_samples.sample import SampleOptions, SampleResult, write_sample
 from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
 from fieldplay_samples.writers.ameds import settings
-from fieldplay_samples.writers.ameds.ins import ins_tables
-from fieldplay_samples.writers.ameds.platform import platform_tables
+from fieldplay_samples.writers.ameds.platform import ins_tables, platform_tables
 from fieldplay_samples.writers.ameds.scenario import make_scenario
 
 TINY = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_rate_hz": 1.0}

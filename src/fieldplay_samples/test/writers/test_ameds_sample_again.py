@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fieldplay_samples import sample as sampling
-from fieldplay_samples.errors import SampleError
+from fieldplay_samples.places import SampleError, SampleTruth
 from fieldplay_samples.sample import (
     SampleOptions,
     SampleResult,
@@ -23,7 +23,6 @@ from fieldplay_samples.sample import (
     settings_of,
     write_sample,
 )
-from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.tables import TextColumn, text_of, time_column
 
 OPTIONS = SampleOptions(seconds=3.0)

@@ -17,7 +17,7 @@ from fieldplay_samples.robots.lander_arm import (
     rigid_pose,
 )
 from fieldplay_samples.sample import SampleOptions, write_sample
-from fieldplay_samples.writers.ida.ground import below_ground_m
+from fieldplay_samples.writers.ida.readings import below_ground_m
 from fieldplay_samples.writers.scenarios import numbers_of
 
 NUMBERS, SETS = numbers_of("ida"), numbers_of("ida_parameters")

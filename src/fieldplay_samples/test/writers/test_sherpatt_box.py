@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import SampleError
+from fieldplay_samples.places import SampleError
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.sensors.camera import camera_from_numbers, depth
 from fieldplay_samples.world.layers import Unevenness
-from fieldplay_samples.world.named import terrain_named
-from fieldplay_samples.world.surfaces import GroundWithBox, StandingBox
-from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt.box import truth_of
-from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world
+from fieldplay_samples.writers.sherpatt.scenario import make_scenario, make_world, truth_of
 
 TINY: dict[str, Any] = {"image_rate_hz": 1.0, "image_shrink": 24, "lidar_columns": 30, "scene": "box"}
 NUMBERS = numbers_of("sherpatt")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fieldplay_samples.errors import SampleError
-from fieldplay_samples.motion.route import Route
+from fieldplay_samples.motion.plan import Route
+from fieldplay_samples.places import SampleError
 from fieldplay_samples.sample import SampleOptions, usual_seconds, write_sample
 from fieldplay_samples.sensors.camera import camera_from_numbers, render
 from fieldplay_samples.writers.scenarios import numbers_of

@@ -10,11 +10,11 @@ import pytest
 import tifffile
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import SampleError
+from fieldplay_samples.places import SampleError
 from fieldplay_samples.robots.sherpatt import legs_from_numbers
 from fieldplay_samples.sample import SampleOptions, write_sample
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt.logs import packed
+from fieldplay_samples.writers.sherpatt.measured import packed
 from fieldplay_testing.packed_by_asn1tools import CODER
 
 NUMBERS = numbers_of("sherpatt")

@@ -1,6 +1,8 @@
 """The stage on which a node is tested: the node, one that feeds and hears it, and the executor that turns both."""
 
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -9,9 +11,98 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
+MEET_PATIENCE_S = 90.0  # a machine with much else to do takes a minute to start two launches
+ASK_AGAIN_S = 10.0  # where no answer comes: a first one may be lost while nodes find each other
+NOTICE_S = 0.1  # how soon the end is noticed where nothing else happens
 PATIENCE_S = 60.0
 AnyNode = TypeVar("AnyNode", bound=Node)
+
+
+# One who listens to topics while something plays, and calls the player's services.
+
+
+class TopicRecorder:
+    """Hears topics in a thread of its own, and calls the player's services."""
+
+    def __init__(self, namespace: str = "ameds") -> None:
+        self.namespace = namespace
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("audience", context=self.context)
+        self.heard: dict[str, list[Any]] = defaultdict(list)
+        self.changed = threading.Condition()
+        self._executor = SingleThreadedExecutor(context=self.context)
+        self._executor.add_node(self.node)
+        self._clients: dict[str, Any] = {}
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._listen)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self._ends.is_set():
+            self._executor.spin_once(NOTICE_S)
+
+    def close(self) -> None:
+        self._ends.set()
+        self._thread.join()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+    def hear(self, topic: str, msgtype: str, *, latched: bool = False) -> None:
+        package, _, name = msgtype.split("/")
+        kind = getattr(__import__(f"{package}.msg", fromlist=[name]), name)
+        durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+
+        def take(message: Any) -> None:
+            with self.changed:
+                self.heard[topic].append(message)
+                self.changed.notify_all()
+
+        self.node.create_subscription(kind, topic, take, QoSProfile(depth=5000, durability=durability))
+
+    def wait(self, what: Callable[[], bool], told: Callable[[], object]) -> None:
+        with self.changed:
+            assert self.changed.wait_for(what, MEET_PATIENCE_S), told()
+
+    def wait_for_graph(self, what: Callable[[], Any], patience_s: float = MEET_PATIENCE_S) -> None:
+        """Wait until something is so that no message tells, such as who hears whom."""
+        end = time.monotonic() + patience_s
+        while not what():  # which may ask a service: the thread that takes the answer must not wait for us
+            assert time.monotonic() < end, "not all have found each other"
+            with self.changed:
+                self.changed.wait(NOTICE_S)
+
+    def count(self, topic: str) -> int:
+        return len(self.heard[topic])
+
+    def ask(self, kind: Any, name: str, **request: Any) -> Any:
+        return self.call(kind, f"/{self.namespace}/player/{name}", **request)
+
+    def call(self, kind: Any, name: str, /, **request: Any) -> Any:
+        """What a service answers, one that may be asked twice."""
+        answers: list[Any] = []
+        done = threading.Event()
+
+        def take(future: Any) -> None:
+            answers.append(future.result())
+            done.set()
+
+        end = time.monotonic() + MEET_PATIENCE_S
+        while not answers:
+            assert time.monotonic() < end, f"{name} does not answer"
+            self.send(kind, name, **request).add_done_callback(take)
+            done.wait(ASK_AGAIN_S)
+        return answers[0]
+
+    def send(self, kind: Any, name: str, /, **request: Any) -> Any:
+        """Ask a service of which no answer is needed, as what comes of it is heard; what will be its answer."""
+        client = self._clients.get(name) or self.node.create_client(kind, name)
+        self._clients[name] = client
+        assert client.wait_for_service(MEET_PATIENCE_S), f"no service {name}"
+        return client.call_async(kind.Request(**request))
 
 
 class NodeStage:

@@ -18,18 +18,16 @@ from fieldplay.bags.bag_reader import Ros2Bag
 from fieldplay.bags.qos import qos_of_profiles
 from fieldplay.bags.serialized_stream import SerializedStream, messages_as_they_are
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.player.message_source import Data
 from fieldplay.player.options import READ_AHEAD_MB, PlayOptions
-from fieldplay.player.play_plan import PlayPlan, reader_of_feeds
 from fieldplay.player.playback import Playback
+from fieldplay.player.player_state import PlayPlan, reader_of_feeds
 from fieldplay.player.player_time import wake_exactly
 from fieldplay.player.qos_overrides import Override, offer_of, overrides_from_file
-from fieldplay.player.read_ahead import Workers
+from fieldplay.player.read_ahead import Data, Workers
 from fieldplay.streams.topic_stream import TopicStream
 from fieldplay.topics.selection import Selection
 from fieldplay_ros.live_sink import message_class, profile
-from fieldplay_ros.player_services import offer_services
-from fieldplay_ros.service_thread import ServiceThread
+from fieldplay_ros.player_node import ServiceThread, offer_services
 from ros2cli.bags.opening import Ending, bag_node, opened_bag
 
 NAME = "rosbag2_player"

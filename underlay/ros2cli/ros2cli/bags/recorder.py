@@ -14,12 +14,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 from rosbag2_interfaces import srv
 
-from fieldplay.bags.channels import Channel, Qos, channel_of_type
 from fieldplay.bags.compression import Compression
+from fieldplay.bags.storage import Channel, Qos, channel_of_type
 from fieldplay.bags.writer import BagWriter, Split, StorageName
 from fieldplay.core.errors import BagError
-from fieldplay.streams.message_block import Messages
-from fieldplay.streams.payloads import PiecePayloads
+from fieldplay.streams.message_block import Messages, PiecePayloads
 from ros2cli.bags.opening import bag_node, told
 from ros2cli.interfaces import full_definition
 from ros2cli.names import find_interface, shown

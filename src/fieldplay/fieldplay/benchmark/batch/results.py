@@ -23,8 +23,7 @@ from fieldplay.benchmark.batch.jobs import (
 )
 from fieldplay.core.atomic_output import write_whole
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section, page_of_sections, plain_table
+from fieldplay.report.html.page import Html, Section, element, joined, page_of_sections, plain_table
 
 JSON, CSV, METHODS, PAGE = "results.json", "results.csv", "methods.csv", "index.html"
 ATE, RPE = "ATE m", "RPE %"

@@ -1,21 +1,173 @@
 """What came of methods, as a table and as JSON."""
 
-from collections.abc import Iterator, Sequence
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fieldplay.benchmark.slam.processes import Cost
 from fieldplay.core.number_text import number_text
 from fieldplay.evaluation.evaluation_text import table_lines
 from fieldplay.evaluation.trajectory_pair import Compared
-from fieldplay.trajectories.metric_summary import DEGREES, PERCENT
+from fieldplay.trajectories.evaluation import DEGREES, PERCENT
 from fieldplay.trajectories.pose_errors import statistics_of
 
+GRACE_S = 5.0  # from the wish that a program ends to its end by force
+LOOK_S = 0.2  # how often memory is looked at; what a process has had at most is known until its end
+KILOBYTES = 1024.0
 RADIAN = float(np.degrees(1.0))
 NONE = "-"
 DONE, FAILED, SKIPPED = "done", "failed", "skipped"
+
+
+# Programs of others: run to their end or to a limit of time, with their output in a file, and what they took.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What programs took: seconds by the clock, seconds of CPU, memory in MB of the largest process at its most."""
+
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    rss_mb: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a program ended: empty where well, else in words; and what it and those beside it took."""
+
+    fault: str
+    cost: Cost
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where programs run, with which variables, and the file that their output goes to."""
+
+    folder: Path
+    variables: Mapping[str, str]
+    log: Path
+
+
+class _Program:
+    """A program with all that it starts, in a group of its own."""
+
+    def __init__(self, command: Sequence[str], place: Place) -> None:
+        self._command = command[0]
+        with place.log.open("ab") as out:
+            out.write(f"$ {' '.join(command)}\n".encode())
+            out.flush()
+            self._process = subprocess.Popen(
+                command, cwd=place.folder, env=dict(place.variables), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                start_new_session=True,
+            )  # fmt: skip
+        self._watch = os.pidfd_open(self._process.pid)
+        self._status: int | None = None
+        self.cpu_s = self.rss_mb = 0.0
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has ended, after so many seconds at most."""
+        if self._status is None and self._has_ended(seconds):
+            _, self._status, used = os.wait4(self._process.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(self._status)
+            self.cpu_s = used.ru_utime + used.ru_stime
+        return self._status is not None
+
+    def _has_ended(self, seconds: float) -> bool:
+        poll, end = select.poll(), time.monotonic() + seconds
+        poll.register(self._watch, select.POLLIN)
+        while True:
+            left = max(end - time.monotonic(), 0.0)
+            if poll.poll(min(left, LOOK_S) * 1000):
+                return True
+            self.look()
+            if left <= 0:
+                return False
+
+    def look(self) -> None:
+        """See how much memory its processes have had; the system's own account begins with what we had ourselves."""
+        for pid in _family(self._process.pid):
+            self.rss_mb = max(self.rss_mb, _most_mb(pid))
+
+    def close(self) -> None:
+        """End it and what it has started: SIGINT, as a user would, and SIGKILL where that does not do."""
+        if not self.wait(0):
+            self._send(signal.SIGINT)
+            self.wait(GRACE_S)
+        self._send(signal.SIGKILL)
+        self.wait(GRACE_S)
+        os.close(self._watch)
+
+    def _send(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    @property
+    def fault(self) -> str:
+        code = self._process.returncode
+        if not code:
+            return ""
+        name = Path(self._command).name
+        return f"{name} ended with code {code}" if code > 0 else f"{name} was ended by {_signal_name(-code)}"
+
+
+def run_programs(command: Sequence[str], background: Sequence[Sequence[str]], place: Place, *, limit_s: float) -> Ended:
+    """Run a program to its end while others go on beside it, and end them all; what does not start is a fault, too."""
+    begin, fault = time.monotonic(), ""
+    programs: list[_Program] = []
+    try:
+        with _closed(programs):
+            programs += [_Program(words, place) for words in background]
+            programs.append(_Program(command, place))
+            late = f"not done after {limit_s:g} s (--time-limit)"
+            fault = programs[-1].fault if programs[-1].wait(limit_s) else late
+            seconds = time.monotonic() - begin
+    except (FileNotFoundError, PermissionError) as error:
+        return Ended(fault=f"cannot start {error.filename}: {error.strerror}", cost=Cost())
+    cpu_s, rss_mb = sum(each.cpu_s for each in programs), max(each.rss_mb for each in programs)
+    return Ended(fault=fault, cost=Cost(seconds=seconds, cpu_s=cpu_s, rss_mb=rss_mb))
+
+
+@contextmanager
+def _closed(programs: list[_Program]) -> Iterator[None]:
+    """Whatever happens, nothing goes on."""
+    try:
+        yield
+    finally:
+        for program in reversed(programs):
+            program.close()
+
+
+def _family(pid: int) -> Iterator[int]:
+    """A process and all that it has started and that live."""
+    yield pid
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in path.read_text().split():
+                yield from _family(int(child))
+
+
+def _most_mb(pid: int) -> float:
+    """What a process has had at most; 0 where it is gone."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / KILOBYTES
+    return 0.0
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

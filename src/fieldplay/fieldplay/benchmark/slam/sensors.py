@@ -20,7 +20,7 @@ from fieldplay.messages.records import CameraInfos
 from fieldplay.messages.rectification import IMAGE_RECT, Rectification, camera_of_images
 from fieldplay.messages.stream_spec import Camera
 from fieldplay.recording.field_data import COMPRESSED, FieldData, TopicInfo
-from fieldplay.recording.topic_choice import info_of, known_topic, topic_called
+from fieldplay.recording.record_source import info_of, known_topic, topic_called
 from fieldplay.streams.image_topics import CAMERA_INFO_RECT
 
 CLOUD = "sensor_msgs/msg/PointCloud2"

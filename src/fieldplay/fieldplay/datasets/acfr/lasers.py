@@ -15,7 +15,7 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.acfr.sets import LASERS
 from fieldplay.datasets.archive import Archive
 from fieldplay.io.row_cache import TableRows
-from fieldplay.io.table_streams import (
+from fieldplay.io.table import (
     GroupStream,
     Tables,
     TableStream,

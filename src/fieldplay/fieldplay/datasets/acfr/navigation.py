@@ -16,8 +16,8 @@ from fieldplay.core.errors import Defect, UsageError
 from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.io.row_cache import TableRows
-from fieldplay.io.table_streams import Tables, TableStream
-from fieldplay.io.tagged_rows import MarkedFormat
+from fieldplay.io.table import Tables, TableStream
+from fieldplay.io.tagged_lines import MarkedFormat
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 

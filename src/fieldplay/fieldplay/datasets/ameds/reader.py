@@ -1,16 +1,15 @@
 """AMEDS, the ARCHES Mount Etna dataset: a folder as unpacked, or the zip as downloaded."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.ameds.checks import check_settings
-from fieldplay.datasets.ameds.cloud_stamp import check_cloud_stamp
-from fieldplay.datasets.ameds.clouds import CloudDecoder
+from fieldplay.datasets.ameds.checks import check_poses, check_settings
+from fieldplay.datasets.ameds.clouds import CloudDecoder, check_cloud_stamp
 from fieldplay.datasets.ameds.ground import ground_stream
-from fieldplay.datasets.ameds.pose_checks import check_poses
-from fieldplay.datasets.ameds.recordings import facts_of, note_recordings, recordings_of
 from fieldplay.datasets.ameds.streams import table_streams
 from fieldplay.datasets.archive import (
     Archive,
@@ -21,7 +20,82 @@ from fieldplay.datasets.archive import (
 from fieldplay.datasets.row_files import cloud_stream, image_stream, timed_files
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import Files, JoinedFiles, open_joined
+from fieldplay.io.table import Tables
 from fieldplay.streams.stream import Stream
+
+NAME = re.compile(r"(traverse|rock_?picking)[ _-]*0*(\d+)", re.IGNORECASE)
+SHORT_SHARE = 0.97
+NEAR_S = 3.0  # by which a duration may differ from that of the paper, which is rounded to seconds
+
+
+# Which of the paper's recordings an AMEDS archive holds, and how much of each.
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A part of an archive: its folder or zip, how long it lasts, and what the paper calls it, if a name tells."""
+
+    place: str
+    length_s: float
+    name: str
+
+
+def recordings_of(archive: Archive, tables: Mapping[str, Tables]) -> list[Recording]:
+    """The recordings by the folders and zips of the tables, in the order of time."""
+    spans: dict[str, tuple[int, int]] = {}
+    for table in (table for kind in tables.values() for table in kind.tables):
+        place = table.name.rpartition("/")[0]
+        first, last = min(b.first_ns for b in table.blocks), max(b.last_ns for b in table.blocks)
+        known = spans.get(place, (first, last))
+        spans[place] = min(first, known[0]), max(last, known[1])
+    found = []
+    for place, (first, last) in sorted(spans.items(), key=lambda item: item[1]):
+        found.append(Recording(place, (last - first) / NS_PER_S, _name_in(place) or _name_in(archive.root.name)))
+    return found
+
+
+def _name_in(text: str) -> str:
+    """The last of the paper's names in a path, such as traverse_5; empty where there is none."""
+    names = NAME.findall(text)
+    if not names:
+        return ""
+    kind, number = names[-1]
+    return f"{'traverse' if kind.lower() == 'traverse' else 'rock_picking'}_{number}"
+
+
+def facts_of(recordings: Sequence[Recording]) -> dict[str, str]:
+    """What a bag says of its recording: the names that are known."""
+    names = [recording.name for recording in recordings if recording.name]
+    return {"name": ", ".join(names), "area": "Mount Etna"} if names else {}
+
+
+def note_recordings(archive: Archive, recordings: Sequence[Recording]) -> None:
+    """Note which recordings of the paper these are, and what each is short of."""
+    known: Mapping[str, Any] = archive.spec.constants["recordings"]
+    for recording in recordings:
+        told = known.get(recording.name)
+        where = f" ({recording.place})" if recording.place and len(recordings) > 1 else ""
+        if told is not None:
+            archive.notes.append(f"{_text(recording, told)}{where}")
+            continue
+        near = [name for name, each in known.items() if abs(each["seconds"] - recording.length_s) <= NEAR_S]
+        guess = f"; by its {recording.length_s:.0f} s it may be {' or '.join(near)}" if near else ""
+        archive.notes.append(f"no name tells which recording of the paper this is{guess}{where}")
+    missing = [name for name in known if name.startswith("traverse") and name not in {r.name for r in recordings}]
+    if sum(recording.name.startswith("traverse") for recording in recordings) > 1 and missing:
+        archive.notes.append(f"recordings of the paper that are not here: {', '.join(missing)}")
+
+
+def _text(recording: Recording, told: Mapping[str, Any]) -> str:
+    numbers = [f"{told['length_m']} m"] if "length_m" in told else []
+    numbers += [f"up to {told['height_m']} m higher or lower"] if "height_m" in told else []
+    numbers += [f"{told['seconds'] // 60}:{told['seconds'] % 60:02d} min"]
+    numbers += [f"{told['speed_m_s']} m/s"] if "speed_m_s" in told else []
+    numbers += ["with RTK" if told["rtk"] else "without RTK"] if "rtk" in told else []
+    text = f"{recording.name} of the paper: {', '.join(numbers)}"
+    if recording.length_s < SHORT_SHARE * told["seconds"]:
+        text += f"; this is {recording.length_s:.1f} s of {told['seconds']} s: a part of it, or cut"
+    return f"{text} ({told['about']})" if "about" in told else text
 
 
 def open_archive(root: Path, spec: DatasetSpec, parameters: Mapping[str, Any]) -> Archive:

@@ -14,7 +14,7 @@ from fieldplay.datasets.archive import Archive
 from fieldplay.geometry import axes
 from fieldplay.geometry.geodesy import enu_from_geodetic
 from fieldplay.io.row_cache import TableRows
-from fieldplay.io.table_streams import Tables, TableStream
+from fieldplay.io.table import Tables, TableStream
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 

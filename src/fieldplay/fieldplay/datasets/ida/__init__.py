@@ -1,7 +1,7 @@
 """The archive of InSight's robotic arm (IDA). First read archive.py, which opens one.
 
 products.py: its files, their names and labels; clock.py: the lander's clock; motion.py and status.py: the two kinds of
-tables; distinct_rows.py: many files as one, each row once; streams.py: their rows as records; survey.py: one pass
+tables; products.py: many files as one, each row once; streams.py: their rows as records; survey.py: one pass
 through all rows; calibration.py: what it tells of the arm; checks.py: what is measured.
 """
 

@@ -12,17 +12,9 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive, file_of_span, spread
 from fieldplay.geometry.transforms import Array, rotation_from_quaternion
 from fieldplay.kinematics.computation import LatchedValue
-from fieldplay.kinematics.insight_arm import SCOOP_AND_IDC, tool_names
-from fieldplay.kinematics.insight_arm_computation import (
-    JOINTS,
-    POTS,
-    TOOL,
-    ArmReading,
-    Compute,
-    bent,
-    straight,
-)
-from fieldplay.kinematics.insight_arm_settings import HANGING, RIGID, SETS
+from fieldplay.kinematics.insight_arm import HANGING, RIGID, SCOOP_AND_IDC, SETS, tool_names
+from fieldplay.kinematics.insight_arm_computation import JOINT_STATES as JOINTS
+from fieldplay.kinematics.insight_arm_computation import POTS, TOOL, ArmReading, Compute, bent, straight
 from fieldplay.kinematics.rotor_temperature import (
     STEP_S,
     Rotor,

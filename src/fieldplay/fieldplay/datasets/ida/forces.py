@@ -15,11 +15,15 @@ from fieldplay.datasets.archive import Archive, file_of_span, spread
 from fieldplay.datasets.ida.calibration import ParameterFile, geometry_of_file
 from fieldplay.datasets.ida.streams import JOINTS, force_signs
 from fieldplay.io.row_cache import TableRows
-from fieldplay.kinematics.insight_arm import ATTACH, ON_FOREARM
-from fieldplay.kinematics.insight_arm_flexure import gravity_moments, payload_from_phases
-from fieldplay.kinematics.insight_arm_force import tool_force_from_moments
-from fieldplay.kinematics.insight_arm_outputs import UNKNOWN, LanderModel, models_from_settings
-from fieldplay.kinematics.insight_arm_settings import HANGING
+from fieldplay.kinematics.insight_arm import (
+    ATTACH,
+    HANGING,
+    ON_FOREARM,
+    gravity_moments,
+    payload_from_phases,
+    tool_force_from_moments,
+)
+from fieldplay.kinematics.insight_arm_computation import UNKNOWN, LanderModel, models_from_settings
 from fieldplay.messages import records
 
 WRENCH, COMPUTED = "wrench", "wrench_computed"

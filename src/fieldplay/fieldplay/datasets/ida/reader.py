@@ -34,7 +34,6 @@ from fieldplay.datasets.ida.clock import (
     clock_of,
     note_times,
 )
-from fieldplay.datasets.ida.distinct_rows import DistinctTables
 from fieldplay.datasets.ida.forces import (
     COMPUTED,
     ComputedForce,
@@ -42,7 +41,7 @@ from fieldplay.datasets.ida.forces import (
     check_torques,
 )
 from fieldplay.datasets.ida.motion import ELAPSED, MotionFormat, MotionSpec
-from fieldplay.datasets.ida.products import Labels, Product
+from fieldplay.datasets.ida.products import DistinctTables, Labels, Product
 from fieldplay.datasets.ida.status import StatusFiles, StatusStream
 from fieldplay.datasets.ida.streams import (
     VECTORS,
@@ -65,8 +64,7 @@ from fieldplay.io.containers import (
 )
 from fieldplay.io.file_names import last_part
 from fieldplay.io.pds4 import label_from_xml
-from fieldplay.io.table import Table
-from fieldplay.io.table_streams import TableStream
+from fieldplay.io.table import Table, TableStream
 from fieldplay.streams.stream import HeldStream, JoinedStream, Stream
 
 TEXTS = ("status", "history", "parameters", "labels", "places")  # the kinds of files besides the rows

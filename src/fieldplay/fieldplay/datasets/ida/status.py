@@ -11,8 +11,7 @@ from fieldplay.core.errors import ArchiveError, Defect
 from fieldplay.core.timestamps import ns_from_texts
 from fieldplay.datasets.archive import Archive, plausible_ns
 from fieldplay.datasets.ida.clock import SpacecraftClock
-from fieldplay.datasets.ida.distinct_rows import LatestThings
-from fieldplay.datasets.ida.products import NS_PER_S, Product
+from fieldplay.datasets.ida.products import NS_PER_S, LatestThings, Product
 from fieldplay.io.containers import Files
 from fieldplay.io.key_values import KeyLine, lines_of_text, plain_key
 from fieldplay.messages.records import Record

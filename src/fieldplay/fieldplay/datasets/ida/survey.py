@@ -10,8 +10,8 @@ from fieldplay.core.errors import Defect
 from fieldplay.core.gaps import ENOUGH_STEPS, GAP_NS, GAP_STEPS
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
-from fieldplay.datasets.ida.distinct_rows import DistinctTables, are_new, share_a_time
 from fieldplay.datasets.ida.motion import FORCES
+from fieldplay.datasets.ida.products import DistinctTables, are_new, share_a_time
 from fieldplay.datasets.ida.streams import JOINTS
 from fieldplay.io.row_cache import TableRows
 from fieldplay.messages import records

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.bags.bag_topics import Bag, TopicReader, topic_in_time
-from fieldplay.bags.topic_streams import (
+from fieldplay.bags.serialized_stream import (
     NUMBER_ROWS,
     PICTURE_ROWS,
     Convert,

@@ -1,8 +1,9 @@
 """What can be measured of a Rosario sequence: the IMU's false stretches, how the truth lies, what the log lacks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import polars
@@ -10,14 +11,27 @@ from numpy.typing import NDArray
 
 from fieldplay.core.errors import Defect
 from fieldplay.core.timestamps import NS_PER_S
-from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.archive import Archive, Measurement, report_measurement
 from fieldplay.datasets.rosario.nmea import GGA, RMC
-from fieldplay.datasets.rosario.raw_folder import has_velocity
-from fieldplay.geometry.geodesy import enu_from_geodetic
-from fieldplay.io.table_streams import Tables
+from fieldplay.datasets.rosario.raw_folder import RAD_S_PER_RPM, has_velocity
+from fieldplay.geometry.extrinsics import edges_from_published
+from fieldplay.geometry.geodesy import earth_centred_from_geodetic, enu_from_geodetic
+from fieldplay.io.table import Tables
 from fieldplay.messages import records
 from fieldplay.streams.stream import Stream
 
+REAR_FIELDS = (9, 13)  # of the controller's text
+LEAST_STATUS = 2  # of NavSatStatus: RTK
+FEWEST_SECONDS = 5
+MOVING_M_S = 0.2  # by RTK; below it noise tells more than the wheels
+TURNING_RAD_S = 0.01  # rms of the turn rate, below which it tells nothing
+LARGEST_RATIO = 2.0  # of the wheels' speed to RTK's, either way, that a slip or a wrong diameter may explain
+LEAST_TRACK = 0.3  # share of the track, below which left and right are not told apart
+LEAST_UNITS = 5.0  # by which the steering must vary
+ZERO_UNITS = 5.0  # by which its zero may be off: a degree
+LIMIT_TOLERANCE_DEG = 0.5
+Floats = NDArray[np.float64]
+Columns = Callable[[records.Record], dict[str, Floats]]
 ENOUGH_ROWS, ENOUGH_SECONDS = 20, 5
 # By how much one second may differ from what is usual in the archive; the robot drives at walking pace
 FORCE_OFF_M_S2, RATE_OFF_RAD_S = 3.0, 1.0  # medians of specific force and turn rate
@@ -29,9 +43,220 @@ LONGEST_STEP_NS = NS_PER_S  # between fixes, for places between them
 SHORTEST_WAY_M = 1.0
 SHORT_SHARE = 0.97
 FEWEST_PLACES = 5
-
-Floats = NDArray[np.float64]
 Stamps = NDArray[np.int64]
+
+
+# The wheels and the steering of a Rosario sequence against RTK and the gyroscope, second by second.
+#
+# All is compared as means over a second: rows of wheels, fixes and the IMU have times of their own, and memory does
+# not grow with their number.
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """Each second's means: the wheels' own numbers and speed, the steering, the turn rate, and RTK's speed."""
+
+    left: Floats
+    right: Floats
+    steering: Floats
+    direction: Floats
+    turn_rad_s: Floats
+    rtk_m_s: Floats
+
+
+def check_wheels(archive: Archive, tables: Tables | None) -> None:
+    """Measure what the wheels' numbers mean, and report rows whose steering is beyond what the robot can do."""
+    if tables is None or "wheel_numbers" not in archive.streams:
+        return
+    _report_steering(archive, tables)
+    file = tables.tables[0].name
+    for measurement in _measurements(archive):
+        report_measurement(archive, measurement, file)
+
+
+def _report_steering(archive: Archive, tables: Tables) -> None:
+    """Rows beyond the limit, of each file the first with how many there are; they play."""
+    per_unit, limit = (archive.spec.constants[name] for name in ("steering_deg_per_unit", "steering_limit_deg"))
+    found: dict[str, tuple[int, float, int]] = {}
+    for index in range(len(tables.blocks)):
+        rows, name = tables.rows(index), tables.table_of(index).name
+        column = "steering" if rows.has("steering") else "angle"
+        offset = 0.0 if column == "steering" else archive.spec.constants["cleaned_offset_units"]
+        degrees = per_unit * (rows[column] - offset)
+        beyond = np.flatnonzero(np.abs(degrees) > limit + LIMIT_TOLERANCE_DEG)
+        if len(beyond):
+            line, value, count = found.get(name, (int(rows.line[beyond[0]]), float(degrees[beyond[0]]), 0))
+            found[name] = line, value, count + len(beyond)
+    for name, (line, value, count) in found.items():
+        got = f"got {value:.2f} deg" + (f", and in {count - 1} more rows" if count > 1 else "")
+        message = f"steering: expected at most {limit:g} deg to either side, {got}; they are kept"
+        archive.defects(Defect(file=name, row=line, kind="out_of_range", stream="wheel_joints", message=message))
+
+
+def _measurements(archive: Archive) -> Iterator[Measurement]:
+    motion = _motion(archive)
+    if motion is None:
+        return
+    yield from _speed_unit(archive, motion)
+    yield from _left_wheel(archive, motion)
+    yield from _steering(archive, motion)
+
+
+def _speed_unit(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
+    """The mean of the rear wheels in metres per second, by either unit, over RTK's speed."""
+    known = np.isfinite(motion.rtk_m_s) & (motion.rtk_m_s > MOVING_M_S)
+    if known.sum() < FEWEST_SECONDS:
+        return
+    numbers, rtk = ((motion.left + motion.right) / 2)[known], motion.rtk_m_s[known]
+    ratio = float((numbers * rtk).sum() / (rtk**2).sum())
+    ratios = {unit: factor * ratio for unit, factor in _m_s_per(archive).items()}
+    chosen = archive.parameters["wheel_unit"]
+    best = min(ratios, key=lambda unit: abs(np.log(max(ratios[unit], 1e-9))))
+    fits = best if 1 / LARGEST_RATIO < ratios[best] < LARGEST_RATIO else None
+    text = f"the rear wheels, taken for {chosen}, are {ratios[chosen]:.3f} times as fast as the antenna by RTK"
+    yield Measurement(text, "wheel_unit", fits)
+
+
+def _m_s_per(archive: Archive) -> dict[str, float]:
+    """What one of a unit of the wheels is in metres per second."""
+    radius_m = _robot(archive)["wheel_diameter_m"] / 2
+    return {"rpm": RAD_S_PER_RPM * radius_m, "m/s": 1.0}
+
+
+def _robot(archive: Archive) -> Mapping[str, Any]:
+    """The lengths of the robot, as its odometry takes them."""
+    return next(item.settings for item in archive.spec.derived if item.kind == "ackermann_odometry")
+
+
+def _left_wheel(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
+    """In a turn to the left the right wheel is faster: by the track, for each unit of turn rate."""
+    drives = _steady(motion)
+    turn = motion.turn_rad_s[drives]
+    if len(turn) < FEWEST_SECONDS or np.sqrt((turn**2).mean()) < TURNING_RAD_S:
+        return
+    factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
+    faster = ((motion.right - motion.left) * motion.direction)[drives] * factor
+    track_m = float((faster * turn).sum() / (turn**2).sum())
+    text = f"the right wheel is faster in turns to the left as by a track of {track_m:.2f} m"
+    if abs(track_m) < LEAST_TRACK * _robot(archive)["track_m"]:
+        yield Measurement(f"{text}: too little to tell left from right")
+        return
+    chosen = archive.parameters["left_wheel_field"]
+    (other,) = (field for field in REAR_FIELDS if field != chosen)
+    yield Measurement(text, "left_wheel_field", chosen if track_m > 0 else other)
+
+
+def _steering(archive: Archive, motion: _Motion) -> Iterator[Measurement]:
+    """Turn rate over speed against the steering's units: a line, whose slope tells the sign and whose root the zero."""
+    drives = _steady(motion)
+    units, turn = motion.steering[drives], motion.turn_rad_s[drives]
+    if len(turn) < FEWEST_SECONDS or units.std() < LEAST_UNITS:
+        return
+    factor = _m_s_per(archive)[archive.parameters["wheel_unit"]]
+    speed = ((motion.left + motion.right) / 2 * motion.direction)[drives] * factor
+    wheelbase_m = _robot(archive)["wheelbase_m"]
+    (offset, slope), *_ = np.linalg.lstsq(np.column_stack([speed, speed * units]), turn, rcond=None)
+    if np.sqrt((turn**2).mean()) < TURNING_RAD_S or not slope:
+        return
+    degrees = float(np.degrees(-slope * wheelbase_m))
+    zero = round(float(offset / slope), 2)
+    sign = 1 if degrees > 0 else -1
+    yield Measurement(f"a unit of the steering turns by {abs(degrees):.3f} deg", "steering_sign", sign)
+    chosen = archive.parameters["steering_zero_units"]
+    fits = chosen if abs(zero - chosen) < ZERO_UNITS else zero
+    yield Measurement(
+        f"the robot drives straight on at {-zero:+.2f} units of the steering", "steering_zero_units", fits
+    )
+
+
+def _steady(motion: _Motion) -> NDArray[np.bool_]:
+    """The seconds in which the robot drives one way, and the gyroscope is known."""
+    moves = np.where(np.isfinite(motion.rtk_m_s), motion.rtk_m_s, np.inf) > MOVING_M_S
+    found: NDArray[np.bool_] = (np.abs(motion.direction) == 1) & np.isfinite(motion.turn_rad_s) & moves
+    found &= (motion.left + motion.right) > 0
+    return found
+
+
+def _motion(archive: Archive) -> _Motion | None:
+    """The means of all seconds that have wheels."""
+    wheels = _seconds(archive.streams["wheel_numbers"], _wheel_columns)
+    if wheels is None or "imu" not in archive.streams:
+        return None
+    rotation = _base_R_imu(archive)
+    turns = _seconds(archive.streams["imu"], lambda record: _turn_columns(record, rotation))
+    speeds = _speeds(archive)
+    for other in (turns, speeds):
+        if other is not None:
+            wheels = wheels.join(other, on="second", how="left")
+    absent = np.full(len(wheels), np.nan)
+
+    def column(name: str) -> Floats:
+        return wheels[name].fill_null(np.nan).to_numpy() if name in wheels.columns else absent
+
+    return _Motion(*(column(name) for name in ("left", "right", "steering", "direction", "turn", "speed")))
+
+
+def _speeds(archive: Archive) -> polars.DataFrame | None:
+    """RTK's speed by the second: as the receiver tells it, else by how far the fixes are from second to second."""
+    if "velocity" in archive.streams:
+        return _seconds(archive.streams["velocity"], _speed_columns)
+    places = _seconds(archive.streams["fix"], _place_columns) if "fix" in archive.streams else None
+    if places is None:
+        return None
+    places = places.filter(polars.all_horizontal(polars.col("x", "y", "z").is_finite())).sort("second")
+    step = polars.col("second").diff()
+    earth_m = np.stack([places[axis].to_numpy() for axis in "xyz"], axis=1)
+    moved = np.linalg.norm(np.diff(earth_m, axis=0, prepend=earth_m[:1]), axis=1)
+    places = places.with_columns(speed=polars.Series(moved), step=step)
+    return places.filter(polars.col("step") == 1).select("second", "speed")
+
+
+def _seconds(stream: Stream, columns: Columns) -> polars.DataFrame | None:
+    """The means of each second of the stream's columns; None where it has none."""
+    parts = []
+    for index in range(len(stream.spans)):
+        record = stream.load(index)
+        frame = polars.DataFrame({"second": record.stamp_ns // NS_PER_S, **columns(record)})
+        parts.append(frame.group_by("second").agg(polars.all().sum(), polars.len().alias("rows")))
+    if not parts:
+        return None
+    summed = polars.concat(parts).group_by("second").agg(polars.all().sum())
+    names = [name for name in summed.columns if name not in ("second", "rows")]
+    return summed.select("second", *(polars.col(name) / polars.col("rows") for name in names))
+
+
+def _wheel_columns(record: records.Record) -> dict[str, Floats]:
+    if not isinstance(record, records.Joints) or record.position is None:
+        raise TypeError(f"expected joints, got {type(record).__name__}")
+    return dict(zip(("left", "right", "steering", "direction"), record.position[:, :4].T, strict=True))
+
+
+def _turn_columns(record: records.Record, base_R_imu: Floats) -> dict[str, Floats]:
+    if not isinstance(record, records.Imu):
+        raise TypeError(f"expected an IMU, got {type(record).__name__}")
+    return {"turn": record.angular_velocity_rad_s @ base_R_imu[2]}
+
+
+def _speed_columns(record: records.Record) -> dict[str, Floats]:
+    if not isinstance(record, records.Twist):
+        raise TypeError(f"expected velocities, got {type(record).__name__}")
+    return {"speed": np.linalg.norm(record.linear_velocity_m_s[:, :2], axis=1)}
+
+
+def _place_columns(record: records.Record) -> dict[str, Floats]:
+    """Places on the earth, NaN where a fix is none."""
+    if not isinstance(record, records.Fix):
+        raise TypeError(f"expected fixes, got {type(record).__name__}")
+    altitude = np.nan_to_num(record.altitude_m)
+    found = earth_centred_from_geodetic(np.radians(record.latitude_deg), np.radians(record.longitude_deg), altitude)
+    found[record.status < LEAST_STATUS] = np.nan
+    return dict(zip("xyz", found.T, strict=True))
+
+
+def _base_R_imu(archive: Archive) -> Floats:
+    edges = edges_from_published(archive.spec.extrinsics, archive.spec.tree)
+    rotation: Floats = next(edge.parent_t_child for edge in edges if edge.child == "imu")[:3, :3]
+    return rotation
 
 
 @dataclass(frozen=True)

@@ -25,25 +25,23 @@ from fieldplay.datasets.rosario.calibration import (
     describe,
     report_of,
 )
+from fieldplay.datasets.rosario.checks import check_wheels
 from fieldplay.datasets.rosario.raw_folder import (
-    TRUTH,
-    imu_as_wanted,
-    open_raw,
-    open_truth,
-)
-from fieldplay.datasets.rosario.sequence import (
     COMPANION_NUMBER,
     STORAGE,
+    TRUTH,
     SequenceSource,
     bags_in,
     companion,
+    imu_as_wanted,
     is_sequence_bag,
     number_in,
+    open_raw,
+    open_truth,
     raw_folders,
     sequence_at,
     source_of,
 )
-from fieldplay.datasets.rosario.wheel_checks import check_wheels
 from fieldplay.datasets.spec import DatasetSpec
 from fieldplay.io.containers import (
     Files,

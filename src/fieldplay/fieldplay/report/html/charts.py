@@ -1,22 +1,176 @@
 """Charts of curves over an axis."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.number_text import Axis, number_axis
-from fieldplay.report.html.cut_axis import break_labels, break_marks
-from fieldplay.report.html.markup import Html, element, joined, path_text
+from fieldplay.core.number_text import (
+    NS_PER_S,
+    Axis,
+    Break,
+    number_axis,
+    number_text,
+    round_step,
+    tick_text,
+    time_step,
+)
+from fieldplay.core.timestamps import utc_text
+from fieldplay.report.html.page import Html, element, joined, path_text
 
-FAR = 4.0  # steps without a value that break a curve
-
+BREAK_ROOM = 0.8  # of a label, by the most labels that are wanted
+MOST_TORN = 24  # more strips with edges would hide what is between them
+Strip = Callable[[Break], str]
+MARK_SHARE, MARKS_SHARE = 0.02, 0.3  # of an axis, for one mark and for all at most
+DATED_FROM_S, DATED_SINCE_NS = 3600.0, 315_532_800 * NS_PER_S  # shorter ones, and clocks set before 1980, have no dates
+ROOM = 1.2  # of a label, by the most labels that are wanted
+LINES = 12  # along all pieces
 Array = NDArray[np.float64]
-
+FAR = 4.0  # steps without a value that break a curve
 UNITS = 1000  # of a drawing, in either direction
 SERIES_COLOURS = 8
 MOST_SERIES = 8
+NARROWEST, WIDEST = 1.0, 1.9  # width by height
+LEAST_M = 0.02
+
+
+# Axes of time without the gaps of a recording, and the marks that stand for these.
+
+
+def break_marks(axis: Axis, *, units: int, height: int, most: int = 4) -> Html:
+    """Strips from the top to the bottom of a drawing that is so wide and high; of many, only the told ones are torn."""
+
+    def strip(each: Break) -> str:
+        return f"M{units * each.shares[0]:.1f} 0V{height}H{units * each.shares[1]:.1f}V0Z"
+
+    return _marks(axis, strip, most=most)
+
+
+def break_marks_across(axis: Axis, *, units: int, most: int = 4) -> Html:
+    """Strips from the left to the right, of an axis that runs upwards."""
+
+    def strip(each: Break) -> str:
+        return f"M0 {units * (1 - each.shares[0]):.1f}H{units}V{units * (1 - each.shares[1]):.1f}H0Z"
+
+    return _marks(axis, strip, most=most)
+
+
+def _marks(axis: Axis, strip: Strip, *, most: int) -> Html:
+    torn = axis.breaks if len(axis.breaks) <= MOST_TORN else _breaks_with_room(axis.breaks, BREAK_ROOM / most)
+    plain = [] if torn is axis.breaks else [each for each in axis.breaks if each not in torn]
+    kinds = (("break plain", plain), ("break", torn))
+    paths = (element("path", d=Html("".join(map(strip, some))), class_=kind) for kind, some in kinds if some)
+    return joined(paths)
+
+
+def break_labels(axis: Axis, *, most: int = 4, is_upright: bool = True) -> Html:
+    """The lengths of the gaps at their marks; where there are many, of the longest."""
+    side = "left" if is_upright else "bottom"
+    spans = (
+        element("span", each.label, style=f"{side}:{100 * _middle(each):.2f}%", title=f"nothing for {each.label}")
+        for each in _breaks_with_room(axis.breaks, BREAK_ROOM / most)
+    )
+    return element("div", *spans, class_="breaks" if is_upright else "breaks across") if axis.breaks else joined([])
+
+
+def _breaks_with_room(breaks: Sequence[Break], room: float) -> list[Break]:
+    kept: list[Break] = []
+    for each in sorted(breaks, key=lambda one: one.begin - one.end):
+        if all(abs(_middle(each) - _middle(other)) >= room for other in kept):
+            kept.append(each)
+    return sorted(kept, key=lambda one: one.begin)
+
+
+def _middle(each: Break) -> float:
+    return (each.shares[0] + each.shares[1]) / 2
+
+
+def cut_time_axis(pieces_s: Array, *, start_ns: int, most: int = 4) -> Axis:
+    """An axis of seconds since the start, of which only the pieces (k, 2) are drawn, all to the same scale.
+
+    Its labels are true times: UTC, or seconds since the start where all lies within an hour. Round ones have lines.
+    """
+    begins, ends = pieces_s.T
+    breaks = _breaks(pieces_s)
+    axis = Axis(float(begins[0]), float(ends[-1]), (), breaks)
+    step = grid_step_s(pieces_s)
+    has_dates = is_dated(axis.high - axis.low, start_ns)
+    origin_s = start_ns / NS_PER_S if has_dates else 0.0
+    lines = [line for begin, end in pieces_s.tolist() for line in _round_times(begin, end, step, origin_s=origin_s)]
+    room = ROOM / most
+    inner = [line for line in lines if axis.share(line) <= 1.0 - room / 2]
+    labelled = _with_room(axis, [*begins.tolist(), *inner], room)
+    texts = _dated(labelled, step, start_ns=start_ns) if has_dates else [_since_start(at, step) for at in labelled]
+    ticks = {**dict.fromkeys(lines, ""), **dict(zip(labelled, texts, strict=True))}
+    return Axis(axis.low, axis.high, tuple(sorted(ticks.items())), breaks)
+
+
+def is_dated(length_s: float, start_ns: int) -> bool:
+    """Whether the labels of such an axis are dates and times of day."""
+    return length_s >= DATED_FROM_S and start_ns >= DATED_SINCE_NS
+
+
+def grid_step_s(pieces_s: Array) -> float:
+    """How far the lines along such an axis are apart."""
+    return time_step(max(float((pieces_s[:, 1] - pieces_s[:, 0]).sum()), 1e-3), LINES)
+
+
+def gap_text(seconds: float) -> str:
+    """The length of a gap as 45 s, 12.3 min, 5.4 h or 187 d."""
+    for unit, length in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{number_text(seconds / length)} {unit}"
+    return f"{number_text(seconds)} s"
+
+
+def _breaks(pieces_s: Array) -> tuple[Break, ...]:
+    """The gaps between the pieces, with as much of the axis for each piece as it has of the time."""
+    lengths = pieces_s[:, 1] - pieces_s[:, 0]
+    count, total = len(pieces_s) - 1, float(lengths.sum())
+    mark = min(MARK_SHARE, MARKS_SHARE / max(count, 1)) if total > 0 else 1.0 / (count + 1)
+    scale = (1.0 - mark * count) / total if total > 0 else 0.0
+    shares = np.cumsum(lengths) * scale + mark * np.arange(count + 1)  # where each piece ends
+    return tuple(
+        Break(begin, end, gap_text(end - begin), (share, share + mark))
+        for begin, end, share in zip(
+            pieces_s[:-1, 1].tolist(), pieces_s[1:, 0].tolist(), shares[:-1].tolist(), strict=True
+        )
+    )
+
+
+def _round_times(begin: float, end: float, step: float, *, origin_s: float) -> list[float]:
+    first, last = math.ceil((begin + origin_s) / step - 1e-6), math.floor((end + origin_s) / step + 1e-6)
+    return [min(max(index * step - origin_s, begin), end) for index in range(first, last + 1)]
+
+
+def _with_room(axis: Axis, candidates: list[float], room: float) -> list[float]:
+    """Of some numbers those, in order, whose labels have room on the axis; the earlier in the list go first."""
+    kept: list[tuple[float, float]] = []
+    for value, share in zip(candidates, axis.shares(np.array(candidates)).tolist(), strict=True):
+        if all(abs(share - other) >= room for other, _ in kept):
+            kept.append((share, value))
+    return [value for _, value in sorted(kept)]
+
+
+def _dated(values: list[float], step: float, *, start_ns: int) -> list[str]:
+    """Times in UTC, each new date above the time of day."""
+    texts, last = [], ""
+    for value in values:
+        stamp_ms = (start_ns + round(value * NS_PER_S) + 500_000) // 1_000_000
+        date, _, clock = utc_text(stamp_ms * 1_000_000).partition(" ")
+        clock = clock.removesuffix(":00") if step >= 60 else clock
+        texts.append(clock if date == last else f"{date}\n{clock}")
+        last = date
+    return texts
+
+
+def _since_start(value: float, step: float) -> str:
+    if step < 60:
+        return f"{tick_text(value, step)} s"
+    minutes, seconds = divmod(round(value), 60)
+    return f"{minutes}:{seconds:02d} min" if seconds else f"{minutes} min"
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,3 +361,108 @@ def _alone(curve: Curve, row: NDArray[np.intp], point: Array, *, y_axis: Axis, p
 
 def _units_up(values: Array, axis: Axis) -> Array:
     return UNITS * (1 - axis.shares(values))
+
+
+# A piece of a plane seen from above, in metres and to scale: routes, clouds and scans are drawn on it.
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The piece that is seen, x to the right and y up."""
+
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
+
+    @property
+    def width(self) -> float:
+        return self.x_high - self.x_low
+
+    @property
+    def height(self) -> float:
+        return self.y_high - self.y_low
+
+    @property
+    def ratio(self) -> float:
+        return self.width / self.height
+
+    def units(self, points: Array) -> Array:
+        """Places (n, 2) in a drawing that is UNITS wide, of points (n, 2) in metres."""
+        scale = UNITS / self.width
+        return np.stack([(points[:, 0] - self.x_low) * scale, (self.y_high - points[:, 1]) * scale], axis=-1)
+
+    def style(self, x: float, y: float) -> str:
+        """The place of a label at a point."""
+        return f"left:{percent((x - self.x_low) / self.width)};top:{percent((self.y_high - y) / self.height)}"
+
+    def holds(self, x: float, y: float) -> bool:
+        return self.x_low <= x <= self.x_high and self.y_low <= y <= self.y_high
+
+
+def plane_of_points(points: Array, *, room: float = 0.08, least_m: float = LEAST_M) -> Plane:
+    """The piece that holds points (n, 2), with room around them, not too narrow and not too wide."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = (low + high) / 2
+    size = np.maximum((high - low) * (1 + 2 * room), least_m)
+    width, height = max(size[0], NARROWEST * size[1]), max(size[1], size[0] / WIDEST)
+    return Plane(*(float(v) for v in (middle[0] - width / 2, middle[0] + width / 2)),
+                 *(float(v) for v in (middle[1] - height / 2, middle[1] + height / 2)))  # fmt: skip
+
+
+def plane_drawing(plane: Plane, layers: Sequence[Html], marks: Sequence[Html], *, picture: Html | None = None) -> Html:
+    """The plane with a grid and its numbers, drawings over it (SVG) and labels (HTML) on top."""
+    step = round_step(max(plane.width, plane.height), 5)
+    height = UNITS / plane.ratio
+    svg = element(
+        "svg", _plane_grid(plane, step), *layers, viewBox=f"0 0 {UNITS} {height:.0f}", preserveAspectRatio="none"
+    )
+    return element(
+        "div", picture or "", svg, _numbers(plane, step), *marks, class_="plane", style=f"--ratio:{plane.ratio:.4f}"
+    )
+
+
+def route(plane: Plane, points: Array, place: str, *, breaks: Sequence[int] = ()) -> Html:
+    """A line through points (n, 2), broken before some of them."""
+    runs = np.split(plane.units(points), list(breaks))
+    lines = "".join(path_of_points(run) for run in runs if len(run) > 1)
+    return element("path", d=Html(lines), class_=f"line {place}") if lines else Html("")
+
+
+def dots(plane: Plane, points: Array, place: str) -> Html:
+    """Points (n, 2), each for itself."""
+    inside = np.unique(np.rint(plane.units(points)).astype(int), axis=0)
+    return element("path", d=Html("".join(f"M{x} {y}h0" for x, y in inside.tolist())), class_=f"dots {place}")
+
+
+def mark(plane: Plane, x: float, y: float, *, kind: str, label: str = "") -> Html:
+    """A sign at a point: start or end."""
+    inner = element("span", label, class_="name") if label else ""
+    return element("span", inner, class_=f"mark {kind}", style=plane.style(x, y))
+
+
+def _ticks(low: float, high: float, step: float) -> list[float]:
+    return [index * step for index in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+
+
+def _plane_grid(plane: Plane, step: float) -> Html:
+    scale, height = UNITS / plane.width, UNITS / plane.ratio
+    lines = [f"M{(x - plane.x_low) * scale:.0f} 0v{height:.0f}" for x in _ticks(plane.x_low, plane.x_high, step)]
+    lines += [f"M0 {(plane.y_high - y) * scale:.0f}h{UNITS}" for y in _ticks(plane.y_low, plane.y_high, step)]
+    return element("path", d=Html("".join(lines)), class_="grid")
+
+
+def _numbers(plane: Plane, step: float) -> Html:
+    """Numbers along the lower and the left edge, but for those that would meet in the corner; and the scale."""
+    below = [
+        element("span", tick_text(x, step), class_="x-number", style=f"left:{percent((x - plane.x_low) / plane.width)}")
+        for x in _ticks(plane.x_low + 0.12 * plane.width, plane.x_high - 0.03 * plane.width, step)
+    ]
+    beside = [
+        element(
+            "span", tick_text(y, step), class_="y-number", style=f"top:{percent((plane.y_high - y) / plane.height)}"
+        )
+        for y in _ticks(plane.y_low + 0.08 * plane.height, plane.y_high - 0.03 * plane.height, step)
+    ]
+    scale = element("span", f"{number_text(step)} m", class_="scale", style=f"width:{percent(step / plane.width)}")
+    return joined([*below, *beside, scale])

@@ -2,15 +2,70 @@
 
 import base64
 import hashlib
+import html
+import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fieldplay.report.html.markup import Html, element, joined, void
+from fieldplay.core.atomic_output import write_whole
+from fieldplay.core.errors import UsageError
 
+MOST_CHARACTERS = 1000
+UNPRINTABLE = re.compile(r"[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 GENERATOR = "fieldplay report"
 # Nothing may be fetched, and nothing runs: what a bag holds cannot change that.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+SUFFIX = ".html"
+LOOKED_AT = 2048  # bytes in which the sign of an earlier page stands
+
+
+# Markup that cannot be broken by what files hold: every text is escaped unless it is markup already.
+
+
+class Html(str):
+    """Text that is markup."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Html:
+    """A text as it is shown; what is very long is cut."""
+    if isinstance(value, Html):
+        return value
+    shown = str(value)
+    return _escaped(shown if len(shown) <= MOST_CHARACTERS else shown[:MOST_CHARACTERS] + "…")
+
+
+def path_text(name: str) -> Html:
+    """A topic's name, or another with slashes, that may break after each of them."""
+    return Html(text(name[:1]) + text(name[1:]).replace("/", "/<wbr>"))
+
+
+def _escaped(value: object) -> Html:
+    """A text in which nothing is markup; what no page can hold becomes a replacement character."""
+    return Html(html.escape(UNPRINTABLE.sub("\ufffd", str(value))))
+
+
+def element(tag: str, /, *children: object, **attributes: object) -> Html:
+    """An element with its children; `class_` is class, `aria_label` aria-label, and None leaves an attribute out."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{value if isinstance(value, Html) else _escaped(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{tag}{told}>{joined(children)}</{tag}>")
+
+
+def void(tag: str, /, **attributes: object) -> Html:
+    """An element without an end, as img and meta."""
+    return Html(element(tag, **attributes).removesuffix(f"</{tag}>"))
+
+
+def joined(parts: Iterable[object]) -> Html:
+    """Parts one after the other."""
+    return Html("".join(text(part) for part in parts))
 
 
 @dataclass(frozen=True)
@@ -73,3 +128,31 @@ def _section(section: Section) -> Html:
 def _footer() -> Html:
     times = "Times along the axes are since the start; those with a date are UTC."
     return element("footer", f"Made by fieldplay from the data alone. {times}")
+
+
+# The page's file, which appears when it is complete, and replaces nothing but an earlier page.
+
+
+def require_place(source: Path, out: Path) -> None:
+    """The page must be an .html file outside of what it is about, and new, or a page like it."""
+    if out.suffix.lower() != SUFFIX:
+        raise UsageError(f"{out}: expected a name that ends in {SUFFIX}")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise UsageError(f"{out} lies in what it is to be about, which is never written to")
+    if os.path.lexists(out) and not is_report(out):
+        raise UsageError(f"{out} exists and is no page of fieldplay: it is not replaced")
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a page that was written here."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f'<meta name="generator" content="{GENERATOR}">'.encode() in file.read(LOOKED_AT)
+
+
+def write_page(out: Path, page: str) -> int:
+    """Put the page in its place, whole or not at all; its size in bytes."""
+    data = page.encode("utf-8", "replace")
+    write_whole(out, data)
+    return len(data)

@@ -17,12 +17,17 @@ from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.evaluation.evaluation_text import HEADS, rows_of
 from fieldplay.evaluation.trajectory_pair import Compared
 from fieldplay.geometry.transforms import Array
-from fieldplay.report.html.charts import SERIES_COLOURS, Curve, legend_of, line_chart
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section, cards, page_of_sections, plain_table
-from fieldplay.report.html.plane import plane_drawing, plane_of_points, route
-from fieldplay.trajectories.evaluation import Evaluation
-from fieldplay.trajectories.metric_summary import UNITS
+from fieldplay.report.html.charts import (
+    SERIES_COLOURS,
+    Curve,
+    legend_of,
+    line_chart,
+    plane_drawing,
+    plane_of_points,
+    route,
+)
+from fieldplay.report.html.page import Html, Section, cards, element, joined, page_of_sections, plain_table
+from fieldplay.trajectories.evaluation import UNITS, Evaluation
 from fieldplay.trajectories.pose_errors import Errors
 from fieldplay.trajectories.trajectory import Trajectory
 

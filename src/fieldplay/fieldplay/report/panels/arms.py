@@ -10,17 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.dates import utc_text
 from fieldplay.core.decimation import RowDecimator
 from fieldplay.core.number_text import duration_text, number_text
-from fieldplay.core.timestamps import NS_PER_S
+from fieldplay.core.timestamps import NS_PER_S, utc_text
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.records import Wrench
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import legend_of
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section, cards
-from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.charts import Plane, legend_of, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.page import Html, Section, cards, element, joined
 from fieldplay.report.panels.overview import Overview
 
 WRENCH = "geometry_msgs/msg/WrenchStamped"

@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from fieldplay.core.colour_map import colour_map
 from fieldplay.core.decimation import Decimator
 from fieldplay.core.errors import ArchiveError
 from fieldplay.core.number_text import number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
+from fieldplay.messages.image_pixels import colour_map
 from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.point_clouds import CLOUD, points_from_rows
 from fieldplay.messages.records import Clouds
@@ -22,10 +22,9 @@ from fieldplay.recording.record_source import (
     Single,
     tell_unreadable,
 )
-from fieldplay.report.html.markup import Html, element, joined, path_text
-from fieldplay.report.html.page import Section, cards
+from fieldplay.report.html.charts import Plane, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text
 from fieldplay.report.html.pictures import Pixels, drawing, gradient
-from fieldplay.report.html.plane import Plane, mark, plane_drawing, plane_of_points, route
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.trajectories import WORLDS
 

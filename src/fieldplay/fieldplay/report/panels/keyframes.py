@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from fieldplay.core.number_text import many
 from fieldplay.messages.records import Poses
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.markup import Html, element, joined, path_text
-from fieldplay.report.html.page import Section
-from fieldplay.report.html.plane import dots, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.charts import dots, mark, plane_drawing, plane_of_points, route
+from fieldplay.report.html.page import Html, Section, element, joined, path_text
 from fieldplay.report.panels.overview import Overview
 
 KEYFRAMES, CLOSURES = "keyframes", "closures"

@@ -15,14 +15,12 @@ from fieldplay.messages.message_batches import Topic
 from fieldplay.messages.records import Odometry
 from fieldplay.recording.record_source import Issues, RecordBatch
 from fieldplay.report.html.charts import MOST_SERIES
-from fieldplay.report.html.markup import Html, element, joined, path_text
-from fieldplay.report.html.page import Section, cards, plain_table
+from fieldplay.report.html.page import Html, Section, cards, element, joined, path_text, plain_table
 from fieldplay.report.html.trajectory_figures import Named, error_figures
 from fieldplay.report.panels.overview import Overview
 from fieldplay.trajectories.evaluation import Evaluation, EvaluationSettings, evaluated
 from fieldplay.trajectories.pose_topics import poses_of_record
-from fieldplay.trajectories.trajectory import Trajectory, trajectory_from_rows
-from fieldplay.trajectories.trajectory_errors import FusionError
+from fieldplay.trajectories.trajectory import FusionError, Trajectory, trajectory_from_rows
 
 KEPT = 4000
 LEAST_WAY_M = 0.5  # of the truth: below it there is nothing to compare

@@ -1,7 +1,7 @@
 """Measured numbers over time: inertial sensors, velocities, forces, weather, batteries and plain numbers."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -12,19 +12,105 @@ from fieldplay.core.number_text import many
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.geometry.transforms import fixed_xyz_from_rotation, rotation_from_quaternion
 from fieldplay.messages.message_batches import Topic
-from fieldplay.messages.records import Code, Imu, Record
+from fieldplay.messages.records import Code, Imu, Joints, Record
 from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.report.html.charts import Curve, line_chart
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section, cards
-from fieldplay.report.panels.curves import Numbers
-from fieldplay.report.panels.overview import Overview
+from fieldplay.report.html.charts import MOST_SERIES, Curve, line_chart
+from fieldplay.report.html.page import Html, Section, cards, element, joined
+from fieldplay.report.panels.overview import Numbers, Overview
 
+JOINTS = "sensor_msgs/msg/JointState"
+JOINT_QUANTITIES = ("position", "velocity", "effort")
+UNITS = {"position": "rad or m", "velocity": "rad/s or m/s", "effort": "N m or N"}
+MOST_JOINT_CHARTS = 30
+MOST_JOINTS = 64
+TURN_RAD = 2 * np.pi
+JointNumbers = dict[str, Numbers]
 MOST_CHARTS = 60
 ABSENT = -1.0
 PLAIN_NUMBERS = ("Float32", "Float64", "Int8", "Int16", "Int32", "Int64", "UInt16", "UInt32", "UInt64", "Bool")
-
 Array = NDArray[np.float64]
+
+
+# Joints over time: positions, and velocities and efforts where they are told.
+
+
+class JointPanel:
+    """Keeps each joint of each topic in buckets; the joints in a message may differ from message to message."""
+
+    msgtypes = (JOINTS,)
+
+    def __init__(self) -> None:
+        self._numbers: dict[Topic, dict[str, JointNumbers]] = {}  # by quantity and joint
+
+    def add(self, batch: RecordBatch) -> None:
+        """States of joints."""
+        for record, *_ in batch.records:
+            if isinstance(record, Joints):
+                self._add_record(batch.topic, record)
+
+    def tell(self, findings: Issues) -> None:
+        """Numbers that are none; NaN says that a joint has no such number."""
+        for topic, quantity, joints in self._charts(list(self._numbers.items())):
+            for name, numbers in joints.items():
+                count = numbers.infinite.total()
+                findings.add(
+                    "not_finite", topic.name, f"{many(count, 'infinite number')} as {quantity} of {name}", count=count
+                )
+
+    def sections(self, overview: Overview) -> list[Section]:
+        """A chart for each quantity of each topic, of as many joints as one can tell apart."""
+        axis = overview.time_axis()
+        charts: list[Html] = []
+        zero: list[str] = []
+        for topic, quantity, joints in self._charts(overview.in_order(self._numbers)):
+            note = overview.subject.notes.get(topic.name, "")
+            units = {**UNITS, **overview.subject.units.get(topic.name, {})}
+            names = [name for name, numbers in joints.items() if numbers.is_zero]
+            zero += [f"{topic.name} ({quantity} of {', '.join(names)})"] if names else []
+            curves = [c for numbers in joints.values() if not numbers.is_zero for c in numbers.curves(overview)]
+            for part in _groups(curves, quantity):
+                charts.append(
+                    line_chart(
+                        topic.name, part, unit=f"{quantity}, {units[quantity]}", x_axis=axis, note=note and f"({note})"
+                    )
+                )
+        if not charts and not zero:
+            return []
+        more = (
+            [f"{len(charts) - MOST_JOINT_CHARTS} more charts are not shown."] if len(charts) > MOST_JOINT_CHARTS else []
+        )
+        more += [f"Zero throughout: {'; '.join(zero)}."] if zero else []
+        body = [cards(charts[:MOST_JOINT_CHARTS]), *(element("p", text, class_="lead") for text in more)]
+        return [Section("joints", "Joints", joined(body))]
+
+    @staticmethod
+    def _charts(kept: list[tuple[Topic, dict[str, JointNumbers]]]) -> Iterator[tuple[Topic, str, JointNumbers]]:
+        for topic, quantities in kept:
+            for quantity, joints in quantities.items():
+                yield topic, quantity, joints
+
+    def _add_record(self, topic: Topic, record: Joints) -> None:
+        for quantity in JOINT_QUANTITIES:
+            values = getattr(record, quantity)
+            if values is None or not values.shape[1]:
+                continue
+            joints = self._numbers.setdefault(topic, {}).setdefault(quantity, {})
+            for name, column in zip(record.names, values.T, strict=True):
+                if name in joints or len(joints) < MOST_JOINTS:
+                    joints.setdefault(name, Numbers([name])).add(record.leaves_ns, column[:, None])
+
+
+def _groups(curves: list[Curve], quantity: str) -> list[list[Curve]]:
+    """As many curves as one can tell apart; what turns on and on, as wheels do, apart from what goes to and fro."""
+    kinds: list[list[Curve]] = [[], []]
+    for curve in curves:
+        kinds[quantity == "position" and _range(curve) > TURN_RAD].append(curve)
+    return [kind[place : place + MOST_SERIES] for kind in kinds for place in range(0, len(kind), MOST_SERIES)]
+
+
+def _range(curve: Curve) -> float:
+    values = curve.y[np.isfinite(curve.y)]
+    return float(np.ptp(values)) if len(values) else 0.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +158,6 @@ ACCELERATION = (
     _vector("linear_m_s2", "acceleration", "m/s²"),
     _vector("angular_rad_s2", "angular acceleration", "rad/s²"),
 )
-
 PLAIN = (*((name, "values") for name in PLAIN_NUMBERS), ("UInt8", "code"))
 QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     "sensor_msgs/msg/Imu": (
@@ -100,8 +185,6 @@ QUANTITIES: Mapping[str, tuple[Quantity, ...]] = {
     "geometry_msgs/msg/Vector3Stamped": (_vector("vector", "vector", ""),),
     **{f"std_msgs/msg/{name}": (_number(column, "value", "", is_state=name[0] != "F"),) for name, column in PLAIN},
 }
-
-
 CODES = 256
 FEW_CODES = 12  # of which the shares are told; a topic of more is a number rather than a state
 NAMED = re.compile(r"\b(\d+) ([^,;:]+)")  # in a note such as "6 RTK float, 7 RTK fixed"

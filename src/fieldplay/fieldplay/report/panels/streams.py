@@ -21,12 +21,9 @@ from fieldplay.core.number_text import (
 )
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.messages.message_batches import Topic
-from fieldplay.report.html.charts import UNITS, x_labels
-from fieldplay.report.html.cut_axis import break_labels, break_marks, gap_text, grid_step_s
-from fieldplay.report.html.markup import Html, element, joined, path_text
-from fieldplay.report.html.page import Section
-from fieldplay.report.panels.buckets import drawn_width_ns
-from fieldplay.report.panels.overview import Overview, StreamTimes
+from fieldplay.report.html.charts import UNITS, break_labels, break_marks, gap_text, grid_step_s, x_labels
+from fieldplay.report.html.page import Html, Section, element, joined, path_text
+from fieldplay.report.panels.overview import Overview, StreamTimes, drawn_width_ns
 
 DRAWN = 256  # of buckets
 LEAST_PER_STEP = 8  # messages in a step of a density: fewer look like a comb

@@ -5,10 +5,8 @@ from numpy.typing import NDArray
 
 from fieldplay.core.number_text import many, number_text
 from fieldplay.geometry.frames import FrameEdge, Frames
-from fieldplay.recording.record_source import Issues, RecordBatch
-from fieldplay.recording.transform_source import TF, FrameReader
-from fieldplay.report.html.markup import Html, element, joined
-from fieldplay.report.html.page import Section
+from fieldplay.recording.record_source import TF, FrameReader, Issues, RecordBatch
+from fieldplay.report.html.page import Html, Section, element, joined
 from fieldplay.report.panels.overview import Overview
 
 STEP = 18  # between rails, in pixels

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fieldplay.core import number_text
-from fieldplay.core.dates import utc_text
 from fieldplay.core.number_text import number_axis, time_axis
-from fieldplay.report.html.charts import Curve, line_chart
-from fieldplay.report.html.markup import element, path_text, text, void
-from fieldplay.report.html.page import Section, page_of_sections
-from fieldplay.report.html.plane import plane_of_points
+from fieldplay.core.timestamps import utc_text
+from fieldplay.report.html.charts import Curve, line_chart, plane_of_points
+from fieldplay.report.html.page import Section, element, page_of_sections, path_text, text, void
 
 
 class Reader(html.parser.HTMLParser):

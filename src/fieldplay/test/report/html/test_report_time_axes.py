@@ -12,13 +12,11 @@ from fieldplay.core.gaps import joined_intervals, length_within, pieces_of_inter
 from fieldplay.core.number_text import time_axis
 from fieldplay.messages.message_batches import Topic
 from fieldplay.recording.record_source import RecordingInfo
-from fieldplay.report.html.charts import Curve, held, line_chart
-from fieldplay.report.html.cut_axis import break_labels, cut_time_axis, gap_text
+from fieldplay.report.html.charts import Curve, break_labels, cut_time_axis, gap_text, held, line_chart
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.signals import SignalPanel
 from fieldplay.report.panels.streams import stream_sections, told_of
-from fieldplay_testing.messages_by_hand import START_NS, make
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, make
 
 SECOND = 10**9
 DAY_S = 86_400.0

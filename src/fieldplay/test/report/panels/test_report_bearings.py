@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from fieldplay.recording.record_source import RecordBatch, RecordingInfo
-from fieldplay.report.panels.bearing_figures import CELL_M, KEPT_ROWS, PER_DEG, LaserSeen
-from fieldplay.report.panels.bearings import BearingPanel
+from fieldplay.report.panels.bearings import CELL_M, KEPT_ROWS, PER_DEG, BearingPanel, LaserSeen
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 SCAN, CLOUD = "sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2"
 STEP_NS = 50_000_000

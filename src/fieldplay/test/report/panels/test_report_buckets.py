@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fieldplay.report.panels.buckets import Buckets, drawn_width_ns
-from fieldplay.report.panels.overview import StreamTimes
+from fieldplay.report.panels.overview import Buckets, StreamTimes, drawn_width_ns
 
 SECOND = 10**9
 DAY = 86_400 * SECOND

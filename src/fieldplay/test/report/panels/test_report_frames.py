@@ -8,8 +8,7 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.recording.record_source import Issues, RecordingInfo
 from fieldplay.report.panels.overview import Overview
 from fieldplay.report.panels.transforms import TransformPanel, roots_of
-from fieldplay_testing.messages_by_hand import START_NS, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, transform, transforms
 
 SECOND = 10**9
 LEVEL = (0.0, 0.0, 0.0, 1.0)

@@ -17,8 +17,7 @@ from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
 from fieldplay.trajectories.evaluation import EvaluationSettings, evaluated
 from fieldplay.trajectories.trajectory import Trajectory
-from fieldplay_testing.messages_by_hand import START_NS, stamped, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, stamped, transform, transforms
 from fieldplay_testing.walks import Array, drifted, headings, wander
 from fieldplay_testing.walks import transforms as poses_of
 

@@ -11,16 +11,14 @@ from fieldplay.core.errors import ArchiveError
 from fieldplay.geometry.frames import Frames
 from fieldplay.messages.point_clouds import points_from_cloud
 from fieldplay.recording.record_source import Issues, RecordBatch, RecordingInfo
-from fieldplay.report.html.plane import Plane
+from fieldplay.report.html.charts import Plane
+from fieldplay.report.panels.bearings import ScanPanel
 from fieldplay.report.panels.clouds import CloudPanel, relief_of_points
-from fieldplay.report.panels.joints import JointPanel
 from fieldplay.report.panels.overview import Overview, Panel, StreamTimes
-from fieldplay.report.panels.scans import ScanPanel
-from fieldplay.report.panels.signals import SignalPanel
+from fieldplay.report.panels.signals import JointPanel, SignalPanel
 from fieldplay.report.panels.trajectories import TrajectoryPanel
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 SECOND = 10**9
 ODOMETRY, POSE, FIX = "nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/NavSatFix"

@@ -16,13 +16,17 @@ from fieldplay.geometry.frames import Frames
 from fieldplay.messages.image_pixels import pixels_from_compressed, pixels_from_image
 from fieldplay.messages.record_decoder import camera_of_info
 from fieldplay.recording.record_source import Issues, RecordingInfo
-from fieldplay.report.panels.camera_frames import FramesInImage, frames_in_image, lens_from_camera, overlay
-from fieldplay.report.panels.cameras import CameraPanel
-from fieldplay.report.panels.image_lines import ImageLinePanel
+from fieldplay.report.panels.cameras import (
+    CameraPanel,
+    FramesInImage,
+    ImageLinePanel,
+    frames_in_image,
+    lens_from_camera,
+    overlay,
+)
 from fieldplay.report.panels.overview import Overview, StreamTimes
 from fieldplay.report.panels.transforms import TransformPanel
-from fieldplay_testing.messages_by_hand import START_NS, make, stamped, transform, transforms
-from fieldplay_testing.records_by_hand import batch
+from fieldplay_testing.messages_by_hand import START_NS, batch, make, stamped, transform, transforms
 
 IMAGE, INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

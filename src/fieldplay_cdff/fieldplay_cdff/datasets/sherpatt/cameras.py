@@ -9,8 +9,7 @@ import numpy as np
 from fieldplay.datasets.archive import Archive
 from fieldplay.messages.stream_spec import Camera, StreamSpec
 from fieldplay_cdff.datasets.sherpatt.frames import report_settings, settings_entries
-from fieldplay_cdff.logs.topics.topic_builder import MadeStream
-from fieldplay_cdff.logs.topics.topics import StreamTopics, camera_topic
+from fieldplay_cdff.logs.topics.topic_builder import MadeStream, StreamTopics, camera_topic
 from fieldplay_cdff.logs.types import pictures
 from fieldplay_cdff.logs.types.rows import field, flat
 from fieldplay_cdff.logs.types.table import IMAGE

@@ -13,8 +13,8 @@ from fieldplay.messages import records
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.topics.records import Convert
-from fieldplay_cdff.logs.types.poses import ORIENTATION, POSITION
 from fieldplay_cdff.logs.types.rows import Floats, SampleRows
+from fieldplay_cdff.logs.types.table import ORIENTATION, POSITION
 
 NED, NWU = "ned", "nwu"
 HALF = float(np.sqrt(0.5))

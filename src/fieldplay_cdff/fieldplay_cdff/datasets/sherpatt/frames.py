@@ -10,7 +10,7 @@ from fieldplay.core.errors import ArchiveError, Defect, Report
 from fieldplay.datasets.archive import Archive
 from fieldplay.datasets.spec import Extrinsic
 from fieldplay.geometry.axes import rotated
-from fieldplay_cdff.logs.topics.topics import frame_name
+from fieldplay_cdff.logs.topics.topic_builder import frame_name
 from fieldplay_cdff.logs.types.rows import field, flat
 
 BASE = "base_link"

@@ -1,25 +1,80 @@
 """The order of the numbers of quaternions: the converter of the logs wrote w first until some day in 2018."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 import numpy as np
 
-from fieldplay.core.errors import ArchiveError, Defect
+from fieldplay.core.errors import ArchiveError, Defect, UsageError
 from fieldplay.core.timestamps import NS_PER_S
 from fieldplay.datasets.archive import Archive
+from fieldplay.datasets.registry import robot_file
 from fieldplay.geometry import axes
+from fieldplay.geometry.urdf_model import MOVING, model_from_text
+from fieldplay.kinematics.joint_transforms import renamed, renaming_from_text
+from fieldplay.messages import records
+from fieldplay.streams.stream import Stream
 from fieldplay_cdff.logs.index.file_index import NO_TIME
 from fieldplay_cdff.logs.log import Log
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.types import table
-from fieldplay_cdff.logs.types.poses import ORIENTATION, W_FIRST
 from fieldplay_cdff.logs.types.rows import Floats, SampleRows
+from fieldplay_cdff.logs.types.table import ORIENTATION, W_FIRST
 
+KIND = "joint_transforms"
+SHOWN = 6
 BODY = ("body", "base_link", "robot")  # frames of a rover that stands on its wheels
 CONVERTED = "orient"
 OF_LOGGER = ("source_frame", "target_frame")
 MOST_ROWS = 100
 CLEAR = 0.2  # difference of the mean uprightness, which is between -1 and 1
+
+
+# Whether the joints of a log are those of the robot's model, by their names.
+
+
+def check_joint_names(archive: Archive) -> None:
+    """Note joints of the model that the log does not tell of, and joints of the log that the model does not have."""
+    for derived in archive.spec.derived:
+        file = robot_file(archive.spec.robot)
+        if derived.kind != KIND or file is None or not set(derived.streams) <= set(archive.streams):
+            continue
+        settings = derived.with_parameters(archive.parameters).settings
+        try:
+            renaming = renaming_from_text(str(settings.get("joint_names", "")))
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        names = _names(archive.streams[derived.streams[0]])
+        moving = [joint for joint in model_from_text(file.read_text("utf-8")).joints if joint.kind in MOVING]
+        known = renamed(names, renaming)
+        strange = [name for name, own in zip(names, known, strict=True) if own not in {joint.name for joint in moving}]
+        lacking = [joint.name for joint in moving if joint.mimic is None and joint.name not in known]
+        for text in _texts(archive.spec.robot, strange, lacking):
+            archive.notes.append(f"{derived.streams[0]}: {text}")
+
+
+def _texts(robot: str, strange: Sequence[str], lacking: Sequence[str]) -> Iterable[str]:
+    if lacking:
+        there = f"; it has others: {_shown(strange)}" if strange else ""
+        yield (
+            f"the log does not have {len(lacking)} joints by which the model {robot} moves, which stay away: "
+            f"{_shown(lacking)}{there} (joint_names tells which is which)"
+        )
+    elif strange:
+        yield f"joints that are not in the model {robot}: {_shown(strange)}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+
+
+def _names(stream: Stream) -> tuple[str, ...]:
+    """Those of the first rows; a log has the same ones all the time."""
+    for index in range(len(stream.spans)):
+        record = stream.load(index)
+        if isinstance(record, records.Joints) and len(record):
+            return record.names
+    return ()
 
 
 def w_first_names(archive: Archive, log: Log) -> frozenset[str]:

@@ -12,20 +12,19 @@ from fieldplay.io.file_names import last_part
 from fieldplay_cdff.datasets.sherpatt.cameras import Cameras
 from fieldplay_cdff.datasets.sherpatt.dgps import NAMES, axes_of_unit, in_enu
 from fieldplay_cdff.datasets.sherpatt.frames import describe_frames
-from fieldplay_cdff.datasets.sherpatt.joint_name_checks import check_joint_names
-from fieldplay_cdff.datasets.sherpatt.quaternion_order import w_first_names
+from fieldplay_cdff.datasets.sherpatt.quaternion_order import check_joint_names, w_first_names
 from fieldplay_cdff.datasets.sherpatt.surface import add_surface
 from fieldplay_cdff.logs.log import (
+    LOG,
     Log,
     files_of,
     is_log,
     log_names,
+    note_other_parts,
     read_settings_beside,
 )
-from fieldplay_cdff.logs.recordings import LOG, note_other_parts
 from fieldplay_cdff.logs.topics.records import RecordStream
-from fieldplay_cdff.logs.topics.topic_builder import MadeStream, TopicBuilder
-from fieldplay_cdff.logs.topics.topics import StreamTopics
+from fieldplay_cdff.logs.topics.topic_builder import MadeStream, StreamTopics, TopicBuilder
 
 OWN_NAMES = ("_logger", "recording_", "_tf.msg", "_camera.msg")
 UNIT, ODOMETRY = "dgps_odom", "wheel_odom"

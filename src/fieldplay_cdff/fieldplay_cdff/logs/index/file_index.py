@@ -3,23 +3,33 @@
 Of samples and times this is told block by block, so that it stays small however many there are.
 """
 
+import hashlib
+import json
+import os
+import zipfile
+import zlib
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fieldplay.core.atomic_output import whole
+from fieldplay.core.errors import ArchiveError, UserError
 from fieldplay.core.timestamps import NO_TIME as NO_TIME
 
+CHUNK = 1 << 20
+LARGEST_ITEM = 64 << 20
 Places = NDArray[np.int64]
-
 Table = NDArray[np.void]
-
 PER_BLOCK = 256  # items of a column between two places that are kept,
 LARGE_ITEM = 4096  # but for those of so many bytes: then each
 SURELY_NS = 10**17  # what is as large counts nanoseconds, as in logs made of ROS bags; else microseconds
-
 # What is known of a block: its first item and where that begins; the bytes of each item, 0 where they differ; how many
 # have a time, and how many of these are in nanoseconds; the least and the largest, NO_TIME where there is none; whether
 # the times are in order.
@@ -29,6 +39,79 @@ BLOCK_ROWS, BLOCK_BYTES = 4096, 1 << 18
 LARGE = 1 << 16  # bytes of an item that is a block of its own
 MOST_WAITING = 1 << 15  # items that are put into blocks at once
 LATEST = np.iinfo(np.int64).max
+FORM = 6  # of what is kept; another one is not read
+SMALLEST = 4 << 20  # bytes of a log whose index is kept
+MOST = 500  # indexes are kept; then the oldest go
+LISTS = ("samples", "logged")
+COLUMN = ("count", "end", "step", "is_constant", "is_cut")
+FAULTS = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
+FLAGS = (NotImplementedError, RuntimeError)  # of a damaged zip: a packing that is not known, or a password
+HEADS = (MemoryError, OverflowError, SyntaxError, TokenError)  # of a damaged head of an array
+UNREADABLE = (*FAULTS, *FLAGS, *HEADS)
+
+
+# The bytes of a file that were read last, so that what was unpacked can be looked at again.
+
+
+class TooLargeError(ValueError):
+    """An item that is larger than any that is read."""
+
+
+class FileWindow:
+    """A file that is read from its begin to its end; all since the mark is kept, LARGEST_ITEM bytes at most.
+
+    One chunk is read ahead, so that the byte at a place can be seen before it is unpacked. `moved` is called with the
+    place, a chunk at a time.
+    """
+
+    def __init__(self, file: BinaryIO, moved: Callable[[int], None]) -> None:
+        self._file = file
+        self._moved = moved
+        self._mark = 0
+        self._chunks: list[tuple[int, bytes]] = []
+        self._kept = 0
+        self._fault: ArchiveError | OSError | None = None
+        self.end = 0
+        self.given = 0  # up to where the unpacker has the bytes
+        self._ahead = self._next()
+
+    def _next(self) -> bytes:
+        """A chunk; what goes wrong is told when its time has come."""
+        try:
+            data = self._file.read(CHUNK)
+        except (ArchiveError, OSError) as error:
+            self._fault, data = error, b""
+        if data:
+            self._chunks.append((self.end, data))
+            self.end += len(data)
+            self._kept += len(data)
+            self._moved(self.end)
+        return data
+
+    def read(self, _: int) -> bytes:
+        """The next bytes, as a MessagePack unpacker asks for them."""
+        if self._kept > LARGEST_ITEM + 3 * CHUNK:
+            raise TooLargeError(f"expected items of {LARGEST_ITEM} bytes at most, got one at byte {self._mark}")
+        data = self._ahead
+        if not data and self._fault is not None:
+            raise self._fault
+        self.given += len(data)
+        self._ahead = self._next() if data else b""
+        return data
+
+    def mark(self, place: int) -> None:
+        """What lies before is not needed any more."""
+        self._mark = place
+        while self._chunks and self._chunks[0][0] + len(self._chunks[0][1]) <= place:
+            self._kept -= len(self._chunks.pop(0)[1])
+
+    def bytes_between(self, begin: int, end: int) -> bytes:
+        """Bytes since the mark, as far as they were read."""
+        base, first = self._chunks[0] if self._chunks else (begin, b"")
+        if end <= base + len(first):
+            return first[begin - base : end - base]
+        parts = (data[max(begin - at, 0) : max(end - at, 0)] for at, data in self._chunks)
+        return b"".join(parts)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,3 +280,117 @@ class GrowingPart:
 def places_of(values: "array[int]") -> Places:
     """The numbers (n,) of an array that grew."""
     return np.frombuffer(values, np.int64).copy() if len(values) else np.zeros(0, np.int64)
+
+
+# The indexes of large logs, kept in a folder of the user's own: never beside a log, as archives are not written to.
+#
+# They lie in $FIELDPLAY_CACHE, else in $XDG_CACHE_HOME/fieldplay, else in ~/.cache/fieldplay. One counts as long as
+# its log has the same size and time of change. That there is none, or none can be written, costs time and nothing
+# else.
+
+
+def cache_folder() -> Path:
+    """Where indexes are kept."""
+    own = os.environ.get("FIELDPLAY_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path(os.path.expanduser("~/.cache"))) / "fieldplay"
+
+
+def kept_index(path: Path) -> FileIndex | None:
+    """The index of a log as it is now; None if none is kept."""
+    with (
+        suppress(*UNREADABLE),
+        index_place(path).open("rb") as file,
+        np.load(file, allow_pickle=False) as data,
+    ):
+        arrays = {name: data[name] for name in data.files if name not in ("head", "sum")}
+        head = json.loads(bytes(data["head"]).decode())
+        is_whole = bytes(data["sum"]) == _sum(data["head"], arrays)
+        if is_whole and head["key"] == state_of_log(path):
+            return _index(head, arrays)
+    return None
+
+
+def keep_index(path: Path, index: FileIndex, state: Sequence[Any]) -> None:
+    """Keep the index of a log, if it is worth it, there is a place, and the log is as it was when it was opened."""
+    with suppress(OSError, UserError):
+        if path.stat().st_size >= SMALLEST and state_of_log(path) == list(state):
+            _write(index_place(path), state, index)
+            _clear_away(cache_folder())
+
+
+def index_place(path: Path) -> Path:
+    """Where the index of a log is kept, if it is."""
+    return cache_folder() / f"log-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.npz"
+
+
+def state_of_log(path: Path) -> list[Any]:
+    """What an index is kept by: one of a log in another state, or of another form, does not count."""
+    try:
+        status = path.stat()
+    except OSError:
+        return []
+    return [FORM, str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def _write(place: Path, state: Sequence[Any], index: FileIndex) -> None:
+    """Put it there as a whole: another process may read it meanwhile."""
+    arrays: dict[str, Any] = dict(_arrays(index))
+    head = {
+        "key": list(state),
+        "settings": index.is_settings,
+        "faults": index.faults,
+        "parts": [_head(p) for p in index.parts],
+    }
+    text = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    own_sum = np.frombuffer(_sum(text, arrays), np.uint8)
+    with whole(place) as path:
+        np.savez(path, **{"head": text, "sum": own_sum, **arrays})
+
+
+def _sum(head: NDArray[np.uint8], arrays: Mapping[str, Any]) -> bytes:
+    """Of all that is kept: an index with another number in it would let a log say what it does not."""
+    found = hashlib.sha256(head.tobytes())
+    for name, numbers in sorted(arrays.items()):
+        found.update(f"{name} {numbers.dtype} {numbers.shape}".encode())
+        found.update(numbers.tobytes())
+    return found.digest()
+
+
+def _clear_away(folder: Path) -> None:
+    """Leave the newest indexes only."""
+    found = sorted(folder.glob("log-*.npz"), key=lambda place: place.stat().st_mtime_ns)
+    for place in found[:-MOST]:
+        place.unlink(missing_ok=True)
+
+
+def _head(part: StreamPart) -> dict[str, Any]:
+    columns = {name: [getattr(column, own) for own in COLUMN] for name, column in part.columns.items()}
+    lists = {name: [getattr(part, name).count, getattr(part, name).stop] for name in LISTS}
+    return {"stream": part.stream, "type": part.type, "has_meta": part.has_meta, "columns": columns, **lists}
+
+
+def _arrays(index: FileIndex) -> Iterator[tuple[str, Any]]:
+    for number, part in enumerate(index.parts):
+        for name in LISTS:
+            yield f"{number}_{name}", getattr(part, name).table
+        for place, column in enumerate(part.columns.values()):
+            yield f"{number}_column_{place}", column.begins
+
+
+def _index(head: dict[str, Any], data: Mapping[str, Any]) -> FileIndex:
+    parts = []
+    for number, own in enumerate(head["parts"]):
+        columns = {
+            name: LogColumn(**dict(zip(COLUMN, values, strict=True)), begins=data[f"{number}_column_{place}"])
+            for place, (name, values) in enumerate(own["columns"].items())
+        }
+        samples, logged = (
+            Blocks(table=data[f"{number}_{name}"], count=own[name][0], stop=own[name][1]) for name in LISTS
+        )
+        plain = {name: own[name] for name in ("stream", "type", "has_meta")}
+        parts.append(StreamPart(**plain, columns=columns, samples=samples, logged=logged))
+    faults = tuple((str(kind), str(message)) for kind, message in head["faults"])
+    return FileIndex(parts=tuple(parts), is_settings=bool(head["settings"]), faults=faults)

@@ -1,24 +1,182 @@
 """Items of MessagePack as plain Python data, or with NumPy arrays where long lists of numbers are."""
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
+import numpy as np
+from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.msgpack_decode.number_lists import (
-    is_map,
-    list_header,
-    numbers_at,
-    vectors_at,
-)
 
+# The first byte of an item
+LARGEST_SMALL, FIRST_NEGATIVE = 0x7F, 0xE0  # numbers of one byte: up to the one, or from the other on
+BYTE = 0xCC  # a number of one byte follows
+WIDE = {  # so does one of this kind
+    0xCA: ">f4", 0xCB: ">f8", 0xCC: "u1", 0xCD: ">u2", 0xCE: ">u4", 0xCF: ">u8",
+    0xD0: "i1", 0xD1: ">i2", 0xD2: ">i4", 0xD3: ">i8",
+}  # fmt: skip
+FLOATS = (0xCA, 0xCB)
+LONGEST_VECTOR = 64
+MAP, MAP_END, LIST, LIST_END, TEXT, TEXT_END = 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF
+LISTS, MAPS = {0xDC: 2, 0xDD: 4}, {0xDE: 2, 0xDF: 4}  # with so many bytes of their length
+TEXTS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
+Numbers = NDArray[np.generic]
+Bytes = NDArray[np.uint8]
 FEW = 256  # items of a list that msgpack itself unpacks as quickly
 SMALL = 2048  # bytes of a sample that it does
 DEEPEST = 64
 # What msgpack raises for bytes that are none of its format, are cut off or nested too deep
 FAULTS = (ValueError, TypeError, OverflowError, msgpack.exceptions.UnpackException)
 UNKNOWN_TEXT = "replace"  # how bytes of a text that are no UTF-8 are shown
+LARGEST = 1 << 14  # bytes of items that are looked at so
+MOST_ITEMS = 4096  # within one
+LENGTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, **TEXTS}  # of bytes and texts: so many bytes of their length
+WIDTHS = {first: np.dtype(kind).itemsize for first, kind in WIDE.items()}
+NOTHING, FALSE, TRUE = 0xC0, 0xC2, 0xC3
+
+
+# Long lists of numbers in MessagePack, as NumPy arrays straight from their bytes.
+#
+# Pixels stand in these logs as lists of integers, one or two bytes each: making Python objects of them costs more than
+# all the rest. What is not of the few plain forms is None here, and goes through msgpack itself.
+
+
+class ListHeader(NamedTuple):
+    """How many items a list says it has, and where the first begins."""
+
+    length: int
+    begin: int
+
+
+def list_header(data: bytes, place: int) -> ListHeader | None:
+    """The header of a list that begins at a place; None if something else does, or nothing whole."""
+    first = data[place] if place < len(data) else 0
+    if LIST <= first <= LIST_END:
+        return ListHeader(first - LIST, place + 1)
+    size = LISTS.get(first, 0)
+    if not size or place + 1 + size > len(data):
+        return None
+    return ListHeader(int.from_bytes(data[place + 1 : place + 1 + size], "big"), place + 1 + size)
+
+
+def is_map(first: int) -> bool:
+    """Whether an item that begins with this byte is a map."""
+    return MAP <= first <= MAP_END or first in MAPS
+
+
+def is_text(first: int) -> bool:
+    """Whether an item that begins with this byte is a text."""
+    return TEXT <= first <= TEXT_END or first in TEXTS
+
+
+class NumberList(NamedTuple):
+    """The numbers of a list, and where what follows it begins."""
+
+    numbers: Numbers
+    end: int
+
+
+def numbers_at(data: bytes, header: ListHeader) -> NumberList | None:
+    """The numbers (count,) of a list; None where they are mixed in another way, are no numbers, or are cut off."""
+    items = np.frombuffer(data, np.uint8, offset=header.begin)
+    if not header.length or len(items) < header.length:
+        return None
+    first = int(items[0])
+    found = _of_one_width(items, header.length) if first in WIDE else None
+    if found is None and (first <= LARGEST_SMALL or first >= FIRST_NEGATIVE or first == BYTE):
+        found = _of_bytes(items[: 2 * header.length], header.length)
+    return None if found is None else NumberList(found.numbers, header.begin + found.end)
+
+
+def _of_one_width(items: Bytes, count: int) -> NumberList | None:
+    kind = np.dtype(WIDE[int(items[0])])
+    end = count * (kind.itemsize + 1)
+    if len(items) < end:
+        return None
+    rows = items[:end].reshape(count, -1)
+    if bool((rows[:, 0] != items[0]).any()):
+        return None
+    return NumberList(np.ascontiguousarray(rows[:, 1:]).view(kind)[:, 0].astype(kind.newbyteorder("=")), end)
+
+
+def _of_bytes(items: Bytes, count: int) -> NumberList | None:
+    """Small numbers, and those that have the marker BYTE before them; a value may be the same byte as the marker.
+
+    In a run of such bytes marker and value take turns from its beginning on, as no item ends within a run's first byte.
+    """
+    is_marker = items == BYTE
+    if not bool(is_marker[:count].any()):
+        return _small(items[:count])
+    is_marker[_second_of_pairs(is_marker)] = False
+    places = np.flatnonzero(~is_marker)[:count]
+    if len(places) < count:
+        return None
+    end = int(places[-1]) + 1
+    is_large = items[:end] > LARGEST_SMALL
+    is_bare = ~is_marker[:end]
+    is_bare[1:] &= ~is_marker[: end - 1]
+    if bool((is_large & is_bare).any()):
+        return None  # an item of another kind is among them
+    return NumberList(np.take(items, places), end)
+
+
+def _small(items: Bytes) -> NumberList | None:
+    is_negative = items >= FIRST_NEGATIVE
+    if bool(((items > LARGEST_SMALL) & ~is_negative).any()):
+        return None
+    return NumberList(items.view(np.int8) if bool(is_negative.any()) else items, len(items))
+
+
+def _second_of_pairs(is_marker: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The places of every other one of a run, the second of it first."""
+    pairs = np.flatnonzero(is_marker[1:] & is_marker[:-1])
+    if not len(pairs):
+        return pairs
+    begins = np.ones(len(pairs), bool)
+    np.not_equal(pairs[1:], pairs[:-1] + 1, out=begins[1:])
+    index = np.arange(len(pairs))
+    begin = np.maximum.accumulate(np.where(begins, index, 0))
+    seconds: NDArray[np.intp] = pairs[(index - begin) & 1 == 0] + 1
+    return seconds
+
+
+def vectors_at(data: bytes, header: ListHeader) -> NumberList | None:
+    """Numbers (count, k) of a list of lists, or of maps with one list each, all laid out as the first; else None."""
+    item = _first_vector(data, header.begin)
+    end = header.begin + header.length * item.width if item else 0
+    if item is None or not header.length or len(data) < end:
+        return None
+    rows = np.frombuffer(data, np.uint8, end - header.begin, header.begin).reshape(header.length, item.width)
+    numbers = np.array(item.places)[:, None] + 1 + np.arange(item.kind.itemsize)
+    fixed = np.setdiff1d(np.arange(item.width), numbers)
+    if bool((rows[:, fixed] != rows[0, fixed]).any()):
+        return None
+    packed = np.ascontiguousarray(rows[:, numbers.ravel()]).view(item.kind)
+    return NumberList(packed.astype(item.kind.newbyteorder("=")), end)
+
+
+class _Vector(NamedTuple):
+    places: list[int]  # of the first bytes of its numbers
+    width: int
+    kind: np.dtype[np.generic]
+
+
+def _first_vector(data: bytes, begin: int) -> _Vector | None:
+    """How an item is laid out that is a list of floats, or a map with one; None if it is another thing."""
+    place = begin
+    if data[place : place + 1] == bytes((MAP + 1,)) and TEXT <= data[place + 1] <= TEXT_END:
+        place += 2 + data[place + 1] - TEXT
+    header = list_header(data, place)
+    if header is None or not header.length or header.begin >= len(data) or data[header.begin] not in FLOATS:
+        return None
+    kind = np.dtype(WIDE[data[header.begin]])
+    width = kind.itemsize + 1
+    end = header.begin + header.length * width
+    if header.length > LONGEST_VECTOR or end > len(data):
+        return None
+    return _Vector([at - begin for at in range(header.begin, end, width)], end - begin, kind)
 
 
 def plain_from_bytes(data: bytes) -> Any:
@@ -101,3 +259,210 @@ def why(error: BaseException) -> str:
 def plain_name(name: str) -> str:
     """A name of a field or type without what spellings differ in: capitals, underscores, hyphens."""
     return name.replace("_", "").replace("-", "").lower()
+
+
+# How items are laid out: what is alike to the byte but for its numbers is told, and read as columns, many at once.
+#
+# A template fits what has the same texts; a form fits what has the same places for texts and numbers.
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of fixed width, by the place of its bytes."""
+
+    place: int
+    kind: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Template:
+    """A sample whose numbers may differ: its bytes, where these are fixed, and what it holds, with Number for numbers.
+
+    What else it holds is the same in all samples that fit.
+    """
+
+    data: bytes
+    fixed: NDArray[np.intp]
+    tree: Any
+
+    def fitting(self, rows: Bytes) -> int:
+        """How many of the rows (n, size), from the first on, fit."""
+        own = np.frombuffer(self.data, np.uint8)
+        if rows.shape[1] != len(own):
+            return 0
+        other = (rows[:, self.fixed] != own[self.fixed]).any(axis=1)
+        return int(np.argmax(other)) if bool(other.any()) else len(rows)
+
+
+class TemplateMatch(NamedTuple):
+    """Samples that fit a template, as rows of bytes (n, size)."""
+
+    template: Template
+    rows: Bytes
+
+
+def template_of(data: bytes) -> Template | None:
+    """The template of a sample; None where it is too large, or not plain."""
+    if not 0 < len(data) <= LARGEST:
+        return None
+    walk = _Walk(data)
+    try:
+        tree = walk.item(0)
+    except (*FAULTS, IndexError, ArchiveError):
+        return None
+    if walk.place != len(data) or not walk.numbers:
+        return None
+    is_fixed = np.ones(len(data), bool)
+    for number in walk.numbers:
+        is_fixed[number.place : number.place + np.dtype(number.kind).itemsize] = False
+    return Template(data=data, fixed=np.flatnonzero(is_fixed), tree=tree)
+
+
+def column(rows: Bytes, number: Number) -> NDArray[np.generic]:
+    """A number of all rows (n, size)."""
+    kind = np.dtype(number.kind)
+    packed = np.ascontiguousarray(rows[:, number.place : number.place + kind.itemsize])
+    return packed.view(kind)[:, 0].astype(kind.newbyteorder("="))
+
+
+class _Walk:
+    """Goes through an item and finds its numbers."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.place = 0
+        self.numbers: list[Number] = []
+        self._items = 0
+
+    def item(self, depth: int) -> Any:
+        self._items += 1
+        if self._items > MOST_ITEMS or depth > 32:
+            raise ValueError("too much for a template")
+        first = self._data[self.place]
+        if first in WIDE:
+            return self._number(first)
+        if is_map(first):
+            return self._map(first, depth)
+        header = list_header(self._data, self.place)
+        if header is not None:
+            if header.length > len(self._data):
+                raise ValueError("a list that is longer than the data")
+            self.place = header.begin
+            return [self.item(depth + 1) for _ in range(header.length)]
+        return self._constant(first)
+
+    def _number(self, first: int) -> Number:
+        kind = WIDE[first]
+        found = Number(self.place + 1, kind)
+        self.place += 1 + np.dtype(kind).itemsize
+        self.numbers.append(found)
+        return found
+
+    def _map(self, first: int, depth: int) -> dict[str, Any]:
+        size = MAPS.get(first, 0)
+        begin = self.place + 1
+        count = int.from_bytes(self._data[begin : begin + size], "big") if size else first & 0x0F
+        if count > len(self._data):
+            raise ValueError("a map that is longer than the data")
+        self.place = begin + size
+        found = {}
+        for _ in range(count):
+            key = self._constant(self._data[self.place])
+            if not isinstance(key, str):
+                raise ValueError("a name that is no text")
+            found[key] = self.item(depth + 1)
+        return found
+
+    def _constant(self, first: int) -> Any:
+        """A text, a number of one byte, or nothing, false and true."""
+        if TEXT <= first <= TEXT_END:
+            size = 1 + first - TEXT
+        elif first in TEXTS:
+            width = TEXTS[first]
+            size = 1 + width + int.from_bytes(self._data[self.place + 1 : self.place + 1 + width], "big")
+        elif SINGLE[first]:
+            size = 1
+        else:
+            raise ValueError("an item of another kind")
+        begin = self.place
+        self.place += size
+        if self.place > len(self._data):
+            raise IndexError
+        return plain_from_bytes(self._data[begin : self.place])
+
+
+def _single() -> NDArray[np.bool_]:
+    """Which first bytes (256,) are items of their own: small numbers, nothing, false and true."""
+    single = np.zeros(256, bool)
+    single[: LARGEST_SMALL + 1] = single[FIRST_NEGATIVE:] = True
+    single[[NOTHING, FALSE, TRUE]] = True
+    return single
+
+
+SINGLE = _single()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemForm:
+    """The bytes of an item, the places of those that say what follows, and of those that are items of their own.
+
+    Another item is of this form, and so of this size, if the former are the same and the latter such bytes too.
+    """
+
+    data: Bytes
+    heads: NDArray[np.intp]
+    singles: NDArray[np.intp]
+
+    def fitting(self, rows: Bytes) -> int:
+        """How many of the rows (n, size), from the first on, are of this form."""
+        if rows.shape[1] != len(self.data):
+            return 0
+        other = (rows[:, self.heads] != self.data[self.heads]).any(axis=1)
+        if len(self.singles):
+            other |= ~SINGLE[rows[:, self.singles]].all(axis=1)
+        first = int(np.argmax(other)) if len(rows) else 0
+        return first if len(rows) and other[first] else len(rows)
+
+
+def form_of(data: bytes) -> ItemForm | None:
+    """The form of an item; None where it is too large, of another kind, or not whole."""
+    if not 0 < len(data) <= LARGEST:
+        return None
+    heads: list[int] = []
+    singles: list[int] = []
+    place, left, count = 0, 1, 0
+    while left and place < len(data) and count < MOST_ITEMS:
+        if SINGLE[data[place]]:
+            singles.append(place)
+            place, left = place + 1, left - 1
+        else:
+            head, content, within = _sizes(data, place)
+            if not head:
+                return None
+            heads += range(place, place + head)
+            place, left = place + head + content, left - 1 + within
+        count += 1
+    if left or place != len(data):
+        return None
+    own = np.frombuffer(data, np.uint8)
+    return ItemForm(data=own, heads=np.array(heads, np.intp), singles=np.array(singles, np.intp))
+
+
+def _sizes(data: bytes, place: int) -> tuple[int, int, int]:
+    """Of an item: the bytes of its head, those of its content, and the items within; no head where it is another."""
+    first = data[place]
+    if first in WIDTHS:
+        return 1, WIDTHS[first], 0
+    if TEXT <= first <= TEXT_END:
+        return 1, first - TEXT, 0
+    if first in LENGTHS:
+        return 1 + LENGTHS[first], _length(data, place, LENGTHS[first]), 0
+    if is_map(first):
+        size = MAPS.get(first, 0)
+        return 1 + size, 0, 2 * (_length(data, place, size) if size else first - MAP)
+    header = list_header(data, place)
+    return (header.begin - place, 0, header.length) if header is not None else (0, 0, 0)
+
+
+def _length(data: bytes, place: int, size: int) -> int:
+    return int.from_bytes(data[place + 1 : place + 1 + size], "big")

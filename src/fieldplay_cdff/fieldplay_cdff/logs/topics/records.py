@@ -16,7 +16,7 @@ from fieldplay.messages.records import (
     Record,
 )
 from fieldplay.streams.stream import Span
-from fieldplay_cdff.logs.msgpack_decode.layouts import TemplateMatch
+from fieldplay_cdff.logs.msgpack_decode.values import TemplateMatch
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.topics.times import (
     LeavingRows,
@@ -24,7 +24,7 @@ from fieldplay_cdff.logs.topics.times import (
     Stamps,
     StreamDefects,
 )
-from fieldplay_cdff.logs.types.depths import Points
+from fieldplay_cdff.logs.types.pictures import Points
 from fieldplay_cdff.logs.types.rows import SampleRows, TemplateRows
 
 Convert = Callable[[SampleRows, Stamps], Record]

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.msgpack_decode.layouts import (
+from fieldplay_cdff.logs.msgpack_decode.values import (
     Bytes,
     Number,
     TemplateMatch,
     column,
+    plain_from_bytes,
+    plain_name,
 )
-from fieldplay_cdff.logs.msgpack_decode.values import plain_from_bytes, plain_name
 
 Floats = NDArray[np.float64]
 

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from fieldplay_cdff.descriptors.catalogue import Catalogue
 from fieldplay_cdff.descriptors.model import (
     DFPC,
+    Catalogue,
     Description,
+    InputFeed,
     Operation,
     ProcessingChain,
+    feed_faults,
+    type_faults,
 )
-from fieldplay_cdff.descriptors.port_types import InputFeed, feed_faults, type_faults
 from fieldplay_cdff.tools.diagrams.graph import (
     DIFFERENT,
     INPUT,
@@ -21,11 +23,11 @@ from fieldplay_cdff.tools.diagrams.graph import (
     WRONG,
     Box,
     Graph,
+    Lines,
     Mark,
     graph_of,
 )
 from fieldplay_cdff.tools.diagrams.layout import ChainLayout, layout_of
-from fieldplay_cdff.tools.diagrams.measured import Lines
 from fieldplay_cdff.tools.diagrams.shapes import (
     Area,
     Dot,

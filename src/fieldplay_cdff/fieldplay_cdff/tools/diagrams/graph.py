@@ -1,31 +1,66 @@
 """A chain as boxes with ports, and the connections between them."""
 
+import json
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from fieldplay_cdff.descriptors.catalogue import Catalogue, Dfn
-from fieldplay_cdff.descriptors.implementations import ON_INPUT
+from fieldplay.core.errors import UsageError
 from fieldplay_cdff.descriptors.model import (
     DFPC,
+    Catalogue,
     Description,
+    Dfn,
     End,
+    InputFeed,
     Port,
     ProcessingChain,
     Step,
+    do_differ,
+    type_faults,
 )
-from fieldplay_cdff.descriptors.port_types import InputFeed, do_differ, type_faults
-from fieldplay_cdff.tools.diagrams.measured import Lines, lines_of_step
+from fieldplay_cdff.descriptors.reader import ON_INPUT
 from fieldplay_cdff.tools.diagrams.shapes import text_width
 
+LARGEST = 16 << 20
+Lines = Mapping[str, tuple[str, ...]]  # by the step
 INPUT, OUTPUT, STEP, STRANGE = "input", "output", "step", "strange"
 KNOWN, UNUSED, WRONG, DIFFERENT = "known", "unused", "wrong", "different"  # of ports; the last by its type
 TITLE_SIZE, TEXT_SIZE = 14.0, 12.0
 ROW, HEAD, PADDING, BETWEEN = 20.0, 26.0, 12.0, 26.0
 LEAST_WIDTH = 96.0
 LONGEST_LINE = 60  # characters
+
+
+# What a run measured of each step, as lines to write below the step's name.
+
+
+def lines_of_file(path: Path) -> Lines:
+    """What the statistics of `fieldplay fuse --stats` say of each step; UsageError where it is no such file."""
+    if not path.is_file() or path.stat().st_size > LARGEST:
+        raise UsageError(f"{path}: expected a file of statistics, as fieldplay fuse --stats writes it")
+    try:
+        steps = json.loads(path.read_text(encoding="utf-8"))["steps"]
+        return {str(step["name"]): _lines(step) for step in steps}
+    except (ValueError, LookupError, TypeError) as error:
+        raise UsageError(f"{path}: expected statistics, as fieldplay fuse --stats writes them: {error!r}") from None
+
+
+def lines_of_step(lines: Lines, name: str) -> tuple[str, ...]:
+    """What was measured of a step; of a whole chain in its place, how many steps that is."""
+    inner = [step for step in lines if step.startswith(f"{name}.")]
+    return lines.get(name, (f"{len(inner)} steps",) if inner else ())
+
+
+def _lines(step: Mapping[str, Any]) -> tuple[str, ...]:
+    if not step["calls"]:
+        return ("no calls",)
+    failures = f", {step['failures']} failed" if step["failures"] else ""
+    times = f"{1e3 * step['wall_s']['mean']:.1f} ms, CPU {1e3 * step['cpu_s']['mean']:.1f} ms"
+    return f"{step['calls']} calls{failures}", times
 
 
 class Mark(NamedTuple):

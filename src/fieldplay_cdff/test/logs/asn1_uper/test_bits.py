@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
 from fieldplay_cdff.logs.asn1_uper.samples import (
-    PackedForm,
-    defined_types,
-    types_from_data,
-    types_of_file,
-)
-from fieldplay_cdff.logs.asn1_uper.values import (
     Bits,
     BitsError,
+    PackedForm,
     PackedKind,
     PackedReal,
     PackedWhole,
+    defined_types,
+    types_from_data,
+    types_of_file,
 )
 from fieldplay_testing.packed_by_asn1tools import CODER, of_asn1
 

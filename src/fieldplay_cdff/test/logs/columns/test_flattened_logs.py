@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.columns import items as column_items
+from fieldplay_cdff.logs.columns import samples as column_items
 from fieldplay_cdff.logs.columns import samples as column_samples
 from fieldplay_cdff.logs.columns.samples import own_times, rows_of_columns, samples_of_columns
-from fieldplay_cdff.logs.index import runs as index_runs
-from fieldplay_cdff.logs.index import scan, window
+from fieldplay_cdff.logs.index import file_index, scan
+from fieldplay_cdff.logs.index import scan as index_runs
 from fieldplay_cdff.logs.index.file_index import (
     NO_TIME,
     PER_BLOCK,
@@ -24,9 +24,13 @@ from fieldplay_cdff.logs.index.file_index import (
     StreamPart,
 )
 from fieldplay_cdff.logs.index.scan import index_of_log
-from fieldplay_cdff.logs.types.numbers import imu_from_samples, joints_from_samples, scans_from_samples
-from fieldplay_cdff.logs.types.poses import odometry_from_states
 from fieldplay_cdff.logs.types.rows import SampleRows
+from fieldplay_cdff.logs.types.table import (
+    imu_from_samples,
+    joints_from_samples,
+    odometry_from_states,
+    scans_from_samples,
+)
 from fieldplay_testing import tiny_sherpatt as tiny
 
 STREAM = "/task.port"
@@ -98,7 +102,7 @@ def places_of(data: bytes, name: str, count: int) -> list[int]:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (window, scan):
+    for module in (file_index, scan):
         monkeypatch.setattr(module, "CHUNK", 1000)
 
 

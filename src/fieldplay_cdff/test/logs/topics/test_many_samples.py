@@ -13,15 +13,14 @@ import pytest
 
 from fieldplay_cdff.datasets.sherpatt.dgps import MOST_ROWS, NEAR_NS, _paired_rows
 from fieldplay_cdff.logs.index import file_index
-from fieldplay_cdff.logs.index.file_index import NO_TIME
+from fieldplay_cdff.logs.index.file_index import NO_TIME, FileWindow
 from fieldplay_cdff.logs.index.scan import index_of_log
-from fieldplay_cdff.logs.index.window import FileWindow
 from fieldplay_cdff.logs.log import Log, open_log
 from fieldplay_cdff.logs.streams import LogStream
 from fieldplay_cdff.logs.topics import external_sort
 from fieldplay_cdff.logs.topics.records import RecordStream
 from fieldplay_cdff.logs.topics.times import RowTimes, StreamDefects, times_of
-from fieldplay_cdff.logs.types.poses import odometry_from_states
+from fieldplay_cdff.logs.types.table import odometry_from_states
 from fieldplay_testing import tiny_sherpatt as tiny
 
 A, B = "/task.a", "/task.b"

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from fieldplay.core.errors import ArchiveError
-from fieldplay_cdff.logs.types import (
-    depths,
-    numbers,
-    pictures,
-    poses,
-    table,
-)
+from fieldplay_cdff.logs.types import pictures, table
 from fieldplay_cdff.logs.types.rows import SampleRows, field
 from fieldplay_testing import tiny_sherpatt as tiny
 
@@ -62,7 +56,7 @@ def test_kinds_are_known_by_their_fields_where_the_type_is_lost(sample: Any, kin
 def test_a_velocity_in_the_target_is_turned_into_the_source() -> None:
     for make in (tiny.state, tiny.rock_state, tiny.snake_case_state):
         rows = of_times(make)
-        found = poses.odometry_from_states(rows, STAMPS)
+        found = table.odometry_from_states(rows, STAMPS)
         assert not rows.faults
         np.testing.assert_allclose(found.linear_velocity_m_s, np.tile([0.0, -1.0, 0.0], (5, 1)), atol=1e-12)
         np.testing.assert_array_equal(found.angular_velocity_rad_s[0], [0.01, 0.02, 0.3])
@@ -79,7 +73,7 @@ def test_covariances_are_turned_as_scipy_turns_them() -> None:
         tiny.state(time, orient=turn.as_quat().tolist(), **dict.fromkeys(names, cov.tolist()))
         for time, turn, cov in zip(tiny.times(), turns, given, strict=True)
     ]
-    found = poses.odometry_from_states(SampleRows(samples), STAMPS)
+    found = table.odometry_from_states(SampleRows(samples), STAMPS)
     for row, (turn, cov) in enumerate(zip(turns, given, strict=True)):
         matrix = turn.as_matrix()
         np.testing.assert_allclose(found.pose_covariance[row, :3, :3], cov, atol=1e-12)
@@ -91,7 +85,7 @@ def test_covariances_are_turned_as_scipy_turns_them() -> None:
 def test_what_a_state_does_not_hold_is_zero_with_a_large_variance() -> None:
     nan3, nan4 = tiny.flat(sides=3), tiny.flat(sides=4)
     rows = of_times(tiny.state, velocity=nan3, angular_velocity=nan3, orient=nan4)
-    found = poses.odometry_from_states(rows, STAMPS)
+    found = table.odometry_from_states(rows, STAMPS)
     assert not rows.faults
     assert not found.linear_velocity_m_s.any() and not found.angular_velocity_rad_s.any()
     assert (found.orientation_xyzw == [0, 0, 0, 1]).all()
@@ -117,34 +111,34 @@ def test_a_fault_of_a_state_is_told_of_its_row_alone(fault: dict[str, Any], mess
     samples = [tiny.state(time) for time in tiny.times()]
     samples[3] |= fault
     rows = SampleRows(samples)
-    found = poses.odometry_from_states(rows, STAMPS)
+    found = table.odometry_from_states(rows, STAMPS)
     assert list(rows.faults) == [3] and message in rows.faults[3]
     assert np.isfinite(found.only(rows.good).linear_velocity_m_s).all()
 
 
 def test_a_state_with_a_velocity_alone_has_nothing_that_could_leave() -> None:
     rows = of_times(tiny.state, pos=[math.nan] * 3, orient=[math.nan] * 4, angular_velocity=[math.nan] * 3)
-    poses.odometry_from_states(rows, STAMPS)
+    table.odometry_from_states(rows, STAMPS)
     assert set(rows.faults.values()) == {"expected an orientation, by which its velocity is turned, got none"}
 
 
 def test_w_first_is_for_quaternions_that_are_lists() -> None:
     turned = [tiny.ROOT_HALF, 0.0, 0.0, tiny.ROOT_HALF]
-    found = poses.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
+    found = table.odometry_from_states(of_times(tiny.state, orient=turned), STAMPS, w_first=True)
     np.testing.assert_allclose(found.orientation_xyzw[0], [0, 0, tiny.ROOT_HALF, tiny.ROOT_HALF])
-    of_rock = poses.odometry_from_states(of_times(tiny.rock_state), STAMPS, w_first=True)
+    of_rock = table.odometry_from_states(of_times(tiny.rock_state), STAMPS, w_first=True)
     np.testing.assert_array_equal(of_rock.orientation_xyzw, found.orientation_xyzw)
 
 
 def test_a_transform_is_the_child_in_the_parent() -> None:
-    found = poses.odometry_from_transforms(of_times(tiny.transform), STAMPS)
+    found = table.odometry_from_transforms(of_times(tiny.transform), STAMPS)
     np.testing.assert_array_equal(found.position_m[0], [1, 2, 3])
     np.testing.assert_array_equal(found.pose_covariance[0], np.eye(6) * 0.5)
     np.testing.assert_array_equal(found.twist_covariance[0], np.eye(6) * 1e6)
 
 
 def test_joints_keep_their_names_and_lose_what_none_has() -> None:
-    found = numbers.joints_from_samples(of_times(tiny.joints), STAMPS)
+    found = table.joints_from_samples(of_times(tiny.joints), STAMPS)
     assert found.names == tuple(tiny.JOINT_NAMES) and found.effort is None
     assert found.position is not None and found.velocity is not None
     np.testing.assert_allclose(found.position[2], [0.2, 0.2, math.nan])
@@ -155,13 +149,13 @@ def test_joints_that_come_later_are_unknown_before() -> None:
     samples = [tiny.joints(time) for time in tiny.times()]
     samples[4]["names"].append("arm_joint_2")
     samples[4]["elements"].append({"position": 1.5})
-    found = numbers.joints_from_samples(SampleRows(samples), STAMPS)
+    found = table.joints_from_samples(SampleRows(samples), STAMPS)
     assert found.position is not None and found.names[-1] == "arm_joint_2"
     np.testing.assert_array_equal(found.position[:, 3], [math.nan] * 4 + [1.5])
 
 
 def test_a_scan_of_the_hokuyo_has_its_times_and_codes() -> None:
-    found = numbers.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
+    found = table.scans_from_samples(of_times(tiny.laser_scan), STAMPS)
     assert found.count.tolist() == [1081] * 5
     assert found.time_increment_s[0] == pytest.approx(1.7360932e-5, rel=1e-6)
     assert found.scan_time_s[0] == pytest.approx(0.02499974, rel=1e-6)
@@ -175,14 +169,14 @@ def test_a_scan_of_the_hokuyo_has_its_times_and_codes() -> None:
 
 
 def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
-    assert numbers.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
+    assert table.scans_from_samples(of_times(tiny.laser_scan), STAMPS).intensities is None
     samples = [tiny.laser_scan(time) for time in tiny.times()]
     samples[1] |= {"ranges": [500, 600, 700], "remission": [10.0, 20.5, 30.0]}
     samples[2] |= {"ranges": [500, 600], "remission": [1, 2]}
     samples[3] |= {"ranges": [500, 600, 700], "remission": [10.0]}
     samples[4] |= {"ranges": [500, 600, 700], "remission": ["x", "y", "z"]}
     rows = SampleRows(samples)
-    found = numbers.scans_from_samples(rows, STAMPS)
+    found = table.scans_from_samples(rows, STAMPS)
     assert not rows.faults and len(rows.notes) == 2
     assert found.intensities is not None
     np.testing.assert_array_equal(found.intensities[1:3, :3], [[10, 20.5, 30], [1, 2, math.nan]])
@@ -190,32 +184,32 @@ def test_the_remission_of_a_scan_becomes_its_intensities() -> None:
 
 
 def test_a_scanner_without_speed_has_no_times() -> None:
-    found = numbers.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
+    found = table.scans_from_samples(of_times(lambda time: tiny.laser_scan(time) | {"speed": 0.0}), STAMPS)
     assert not found.time_increment_s.any() and not found.scan_time_s.any()
 
 
 def test_an_imu_is_taken_as_it_is() -> None:
-    found = numbers.imu_from_samples(of_times(tiny.imu), STAMPS)
+    found = table.imu_from_samples(of_times(tiny.imu), STAMPS)
     np.testing.assert_array_equal(found.linear_acceleration_m_s2[0], [0.1, -0.2, 9.86])
     np.testing.assert_array_equal(found.angular_velocity_rad_s[0], [0.01, 0.02, 0.03])
     assert found.orientation_xyzw is None
 
 
 def test_a_fix_has_the_squares_of_its_deviations_east_first() -> None:
-    found = numbers.fixes_from_samples(of_times(tiny.solution), STAMPS)
+    found = table.fixes_from_samples(of_times(tiny.solution), STAMPS)
     assert found.covariance_m2 is not None
     np.testing.assert_allclose(found.covariance_m2[0], np.diag([0.0001, 0.0004, 0.0025]))
     assert found.status.tolist() == [2] * 5
-    none = numbers.fixes_from_samples(of_times(tiny.solution, kind="NO_SOLUTION"), STAMPS)
+    none = table.fixes_from_samples(of_times(tiny.solution, kind="NO_SOLUTION"), STAMPS)
     assert none.status.tolist() == [-1] * 5
 
 
 def test_plain_numbers_are_what_they_are() -> None:
     rows = SampleRows([1, -2, 1 << 40, True, "x"])
-    assert numbers.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
+    assert table.whole_numbers(rows, STAMPS).values.tolist() == [1, -2, 1 << 40, 1, 0]
     assert list(rows.faults) == [4]
     rows = SampleRows([0.5, math.nan, 3, None, True])
-    np.testing.assert_array_equal(numbers.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
+    np.testing.assert_array_equal(table.plain_numbers(rows, STAMPS).values[:3], [0.5, math.nan, 3.0])
     assert list(rows.faults) == [3, 4]
 
 
@@ -235,13 +229,13 @@ def test_a_depth_is_a_point_by_its_projection(
         tiny.START_US, vertical_projection=projection, horizontal_projection=projection, vertical_interval=[down],
         horizontal_interval=[across], vertical_size=1, horizontal_size=1, distances=[2.0], timestamps=[],
     )  # fmt: skip
-    (point,) = depths.points_from_depth_map(sample, START_NS, 1000)
+    (point,) = pictures.points_from_depth_map(sample, START_NS, 1000)
     np.testing.assert_allclose([point[axis] for axis in "xyz"], place, atol=1e-7)
     assert point.dtype.names == ("x", "y", "z", "ring")
 
 
 def test_a_depth_map_has_rings_from_below_and_times_by_columns() -> None:
-    points = depths.points_from_depth_map(tiny.depth_map(tiny.START_US), START_NS, 1000)
+    points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US), START_NS, 1000)
     assert points["ring"].tolist() == [1, 0, 0]
     np.testing.assert_allclose(points["time"], [0.0, 0.001, 0.002], atol=1e-9)
     ranges = np.sqrt(sum(points[axis].astype(float) ** 2 for axis in "xyz"))
@@ -256,7 +250,7 @@ def test_a_depth_map_has_rings_from_below_and_times_by_columns() -> None:
 )
 def test_times_of_a_depth_map_are_by_points_or_between_two(count: int, expected: list[float] | None) -> None:
     stamps = [{"microseconds": tiny.START_US + 1000 * index} for index in range(count)]
-    points = depths.points_from_depth_map(tiny.depth_map(tiny.START_US, timestamps=stamps), START_NS, 1000)
+    points = pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, timestamps=stamps), START_NS, 1000)
     if expected is None:
         assert "time" not in (points.dtype.names or ())
     else:
@@ -265,7 +259,7 @@ def test_times_of_a_depth_map_are_by_points_or_between_two(count: int, expected:
 
 def test_a_whole_turn_is_parted_evenly() -> None:
     sample = tiny.depth_map(tiny.START_US, horizontal_interval=[0.5, 0.5], distances=[1.0] * 6, timestamps=[])
-    points = depths.points_from_depth_map(sample, START_NS, 1000)
+    points = pictures.points_from_depth_map(sample, START_NS, 1000)
     azimuth = np.arctan2(points["y"][:3], points["x"][:3])
     np.testing.assert_allclose(azimuth, [0.5, 0.5 - np.pi, 0.5], atol=1e-6)
 
@@ -279,7 +273,7 @@ def test_a_whole_turn_is_parted_evenly() -> None:
 )  # fmt: skip
 def test_a_depth_map_that_makes_no_sense_is_told(fault: dict[str, Any]) -> None:
     with pytest.raises(ArchiveError, match="expected"):
-        depths.points_from_depth_map(tiny.depth_map(tiny.START_US, **fault), START_NS, 1000)
+        pictures.points_from_depth_map(tiny.depth_map(tiny.START_US, **fault), START_NS, 1000)
 
 
 def test_clouds_are_dense_in_all_forms() -> None:
@@ -292,12 +286,12 @@ def test_clouds_are_dense_in_all_forms() -> None:
         {"time": 1, "points": np.array(given)},
     ]
     for form in forms:
-        points = depths.points_from_cloud(form)
+        points = pictures.points_from_cloud(form)
         assert [tuple(point) for point in points] == [(1.0, 2.0, 3.0), (-1.0, 0.5, 0.25)]
     with_intensity = tiny.cloud(tiny.START_US)
     with_intensity["data"]["intensity"] = [1, 2, 3]
-    assert depths.points_from_cloud(with_intensity)["intensity"].tolist() == [1.0, 3.0]
-    assert depths.is_far(depths.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
+    assert pictures.points_from_cloud(with_intensity)["intensity"].tolist() == [1.0, 3.0]
+    assert pictures.is_far(pictures.points_from_cloud({"points": [[2e4, 0.0, 0.0]]}))
 
 
 def test_images_are_the_same_in_all_their_forms() -> None:
@@ -377,14 +371,14 @@ def test_any_value_in_any_field_is_a_fault_or_harmless(make: Any, place: int, no
     inner[list(inner)[place % len(inner)]] = noise
     rows, stamp = SampleRows([sample]), STAMPS[:1]
     converters = (
-        poses.odometry_from_states, poses.odometry_from_transforms, poses.poses_from_samples,
-        numbers.joints_from_samples, numbers.scans_from_samples, numbers.imu_from_samples, numbers.fixes_from_samples,
+        table.odometry_from_states, table.odometry_from_transforms, table.poses_from_samples,
+        table.joints_from_samples, table.scans_from_samples, table.imu_from_samples, table.fixes_from_samples,
     )  # fmt: skip
     with np.errstate(all="ignore"):
         for convert in converters:
             assert len(convert(rows, stamp)) == 1
-    told(lambda: depths.points_from_depth_map(sample, START_NS, 1000))
-    told(lambda: depths.points_from_cloud(sample))
+    told(lambda: pictures.points_from_depth_map(sample, START_NS, 1000))
+    told(lambda: pictures.points_from_cloud(sample))
     told(lambda: pictures.image_of_frame(sample))
     pictures.intrinsics_of_frame(sample)
     table.kind_of("", sample)

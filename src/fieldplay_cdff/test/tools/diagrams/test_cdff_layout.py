@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fieldplay_cdff.descriptors.catalogue import published
+from fieldplay_cdff.descriptors.model import published
 from fieldplay_cdff.descriptors.reader import description_of_text
 from fieldplay_cdff.tools.diagrams.graph import (
     INPUT,
@@ -18,18 +18,18 @@ from fieldplay_cdff.tools.diagrams.graph import (
     Mark,
     graph_of,
 )
-from fieldplay_cdff.tools.diagrams.layers import (
+from fieldplay_cdff.tools.diagrams.layout import (
     BETWEEN,
     Segment,
     Tie,
     crossings,
     feedback_edges,
     heights_of_layers,
+    layout_of,
     longest_path_layers,
     ordered_layers,
 )
-from fieldplay_cdff.tools.diagrams.layout import layout_of
-from fieldplay_testing.descriptions_by_hand import DFN, FORM_1, FORM_2
+from fieldplay_testing.cdff_by_hand import DFN, FORM_1, FORM_2
 
 ExactTimeSync = list[tuple[int, int]]
 

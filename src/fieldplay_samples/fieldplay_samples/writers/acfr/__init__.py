@@ -12,17 +12,22 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.sample import Progress, SampleOptions
 from fieldplay_samples.sensors.weather import depth_for_eye
-from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.writers.acfr.lines import write_lines
-from fieldplay_samples.writers.acfr.navigation import nav_lines
-from fieldplay_samples.writers.acfr.payload import body_at, payload_lines
 from fieldplay_samples.writers.acfr.pictures import FOLDERS, AcfrStage, write_log
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario
-from fieldplay_samples.writers.acfr.tasks import do_task, join_parts, make_folders, tasks_of
-from fieldplay_samples.writers.acfr.world import make_world
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, make_scenario, make_world
+from fieldplay_samples.writers.acfr.tasks import (
+    body_at,
+    do_task,
+    join_parts,
+    make_folders,
+    nav_lines,
+    payload_lines,
+    tasks_of,
+)
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.robots.argo import camera_of
-from fieldplay_samples.sensors.camera import Intrinsics, developed, enlarged, seen
-from fieldplay_samples.sensors.thermal import Thermal, levels, warmth_c
+from fieldplay_samples.sensors.camera import Intrinsics, Thermal, developed, enlarged, levels, seen, warmth_c
 from fieldplay_samples.sensors.weather import depth_for_eye, veiled
 from fieldplay_samples.world.light import Sun, radiance
 from fieldplay_samples.world.rays import Rays
 from fieldplay_samples.writers.acfr.lines import marked_lines, stamp_texts, write_lines
-from fieldplay_samples.writers.acfr.scenario import AcfrScenario
-from fieldplay_samples.writers.acfr.world import World
+from fieldplay_samples.writers.acfr.scenario import AcfrScenario, World
 
 FOLDERS = {"visual": "VideoVisual", "ir": "VideoIR"}
 LOG = "VideoLogAscii.txt"

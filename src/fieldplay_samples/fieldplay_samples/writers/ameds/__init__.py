@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import SampleTruth
-from fieldplay_samples.writers.ameds.feeds import write_feeds
-from fieldplay_samples.writers.ameds.ground import write_ground
-from fieldplay_samples.writers.ameds.ins import ins_tables
-from fieldplay_samples.writers.ameds.platform import platform_tables
-from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario
+from fieldplay_samples.writers.ameds.platform import ins_tables, platform_tables, write_feeds
+from fieldplay_samples.writers.ameds.scenario import AmedsScenario, make_scenario, make_world, write_ground
 from fieldplay_samples.writers.ameds.views import AmedsStage, make_view, views_of
-from fieldplay_samples.writers.ameds.world import make_world
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.tables import write_table

@@ -1,23 +1,40 @@
 """What happens in a sample of AMEDS: the drive, the arms, the clocks; everything else is measured from it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tifffile
 from numpy.typing import NDArray
+from pyproj import Transformer
 
-from fieldplay_samples.motion.frames import Floats, floats
+from fieldplay_samples.motion.frames import Floats, floats, moved
 from fieldplay_samples.motion.plan import DrivePlan, plan_drive
 from fieldplay_samples.motion.ride import GroundDrive, drive_over
-from fieldplay_samples.robots.interact import LIMITS, Interact, aux_arm_joints, load_interact, stance_of
-from fieldplay_samples.robots.swivel import WheelMotion, wheel_motion
-from fieldplay_samples.sensors.gnss import LocalOrigin
-from fieldplay_samples.world.named import terrain_named
-from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.robots.interact import (
+    LIMITS,
+    Interact,
+    WheelMotion,
+    aux_arm_joints,
+    base_T_end_from_joints,
+    load_interact,
+    stance_of,
+    wheel_motion,
+)
+from fieldplay_samples.sensors.gnss import LocalOrigin, enu_from_geodetic
+from fieldplay_samples.world.scene import Scene, make_scene
+from fieldplay_samples.world.solids import stone
+from fieldplay_samples.world.terrain import Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, origin_at
 from fieldplay_samples.writers.tables import NS_PER_S
 
 PICKING_DRIVES = 0.5  # share of a rock picking's time in which the rover drives
+WAY_STEP_S = 0.25
+FINGERTIPS_M = 0.28  # beyond the wrist
+PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
+DOUBLE, SHORT, ASCII = 12, 3, 2
+PROJECTED, AREA, METRE = 1, 1, 9001
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,3 +106,75 @@ def _plan(seed: int, seconds: float, *, rock_picking: bool) -> DrivePlan:
         return plan_drive(seconds, rng, LIMITS)
     plan = plan_drive(PICKING_DRIVES * seconds, rng, LIMITS)
     return DrivePlan(seconds=seconds, speed_m_s=plan.speed_m_s, curvature_1_m=plan.curvature_1_m)
+
+
+# The world of a sample of AMEDS: ground, rocks and poles off the rover's way.
+
+
+def make_world(scenario: AmedsScenario) -> Scene:
+    """The scene that cameras and lidar see, without the rover."""
+    numbers = scenario.numbers["surroundings"]
+    times = floats(np.arange(0.0, scenario.seconds + WAY_STEP_S, WAY_STEP_S))
+    way = scenario.drive.motion.coordinates.at(times)[:, :2]
+    centre = 0.5 * (way.min(axis=0) + way.max(axis=0))
+    radius = float(np.linalg.norm(way - centre, axis=1).max()) + numbers["beyond_m"]
+    scene = make_scene(
+        scenario.seed,
+        terrain=scenario.terrain,
+        keep_out=way,
+        clearance_m=numbers["rocks_clear_of_way_m"],
+        centre=centre,
+        radius_m=radius,
+        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
+        pole_count=numbers["poles"],
+    )
+    return _with_picked_rock(scene, scenario) if scenario.settings["rock_picking"] else scene
+
+
+def _with_picked_rock(scene: Scene, scenario: AmedsScenario) -> Scene:
+    """A small rock on the ground below the gripper's lowest posture, where the rover stands in the end."""
+    x, y, _ = _fingertips(scenario)
+    rock = scenario.numbers["picked_rock"]
+    height = float(scene.terrain.height_m(x, y)) + 0.7 * rock["radii_m"][2]
+    return scene.with_solids(stone([x, y, height], rock["radii_m"], albedo=rock["albedo"]))
+
+
+def _fingertips(scenario: AmedsScenario) -> Floats:
+    robot = scenario.robot
+    world_T_base = scenario.drive.motion.pose_at(floats([scenario.seconds]))[0]
+    postures = floats(robot.numbers["assumed"]["aux_arm_picking_rad"])
+    world_T_end = world_T_base @ robot.transforms["base_T_aux_arm_base"] @ base_T_end_from_joints(robot.arm, postures)
+    tips = moved(world_T_end, floats([0.0, 0.0, FINGERTIPS_M]))
+    return floats(tips[np.argmin(tips[:, 2])])
+
+
+# The ground model of a surveying drone: heights above the ellipsoid on the UTM grid, as a GeoTIFF.
+
+
+def write_ground(path: Path, scenario: AmedsScenario) -> None:
+    """Write the heights below the drive and around it; a corner is left empty."""
+    numbers = scenario.numbers["ground_model"]
+    cell, beyond, epsg = (numbers[name] for name in ("cell_m", "beyond_m", "epsg"))
+    to_grid = Transformer.from_crs(4979, epsg, always_xy=True)
+    lander = scenario.lander
+    east0, north0 = to_grid.transform(np.degrees(lander.longitude_rad), np.degrees(lander.latitude_rad))
+    driven = scenario.drive.motion.pose_at(scenario.times("arms"))[:, :2, 3]
+    low, high = driven.min(axis=0) - beyond, driven.max(axis=0) + beyond
+    east = east0 + np.arange(low[0], high[0], cell) + cell / 2
+    north = north0 + np.arange(high[1], low[1], -cell) - cell / 2
+    grid = np.meshgrid(east, north)
+    longitude, latitude = to_grid.transform(grid[0].ravel(), grid[1].ravel(), direction="INVERSE")
+    level = np.full(latitude.shape, lander.altitude_m)
+    places = enu_from_geodetic(lander, floats(np.stack([np.radians(latitude), np.radians(longitude), level], axis=1)))
+    heights = lander.altitude_m + scenario.terrain.height_m(places[:, 0], places[:, 1]) - places[:, 2]
+    raster = heights.reshape(len(north), len(east)).astype(np.float32)
+    raster[:4, :6] = numbers["nodata"]
+    keys = (1, 1, 0, 4, 1024, 0, 1, PROJECTED, 1025, 0, 1, AREA, 3072, 0, 1, epsg, 3076, 0, 1, METRE)
+    nodata = f"{numbers['nodata']:g}"
+    tags = [
+        (PIXEL_SCALE, DOUBLE, 3, (cell, cell, 0.0), True),
+        (TIE_POINT, DOUBLE, 6, (0.0, 0.0, 0.0, east[0] - cell / 2, north[0] + cell / 2, 0.0), True),
+        (KEYS, SHORT, len(keys), keys, True),
+        (NODATA, ASCII, len(nodata) + 1, nodata, True),
+    ]
+    tifffile.imwrite(path, raster, photometric="minisblack", rowsperstrip=16, metadata=None, extratags=tags)

@@ -9,22 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fieldplay_samples.motion.frames import Floats, floats, inverse
-from fieldplay_samples.robots.interact import base_T_camera
-from fieldplay_samples.robots.interact_parts import parts_of
-from fieldplay_samples.sensors.camera import Intrinsics, camera_from_numbers, pixels_from_points, render
-from fieldplay_samples.sensors.camera_rays import directions_from_pixels
+from fieldplay_samples.robots.interact import base_T_camera, parts_of
+from fieldplay_samples.sensors.camera import (
+    Intrinsics,
+    camera_from_numbers,
+    directions_from_pixels,
+    pixels_from_points,
+    render,
+)
 from fieldplay_samples.sensors.lidar import lidar_named, sweep
 from fieldplay_samples.world.scene import Scene
 from fieldplay_samples.writers.ameds.scenario import AmedsScenario
-from fieldplay_samples.writers.pcd import write_pcd
 from fieldplay_samples.writers.tables import NS_PER_S
 
+HEADER = """# .PCD v0.7 - Point Cloud Data file format
+VERSION 0.7
+FIELDS x y z intensity
+SIZE 4 4 4 4
+TYPE F F F F
+COUNT 1 1 1 1
+WIDTH {count}
+HEIGHT 1
+VIEWPOINT 0 0 0 1 0 0 0
+POINTS {count}
+DATA binary
+"""
 Picture = NDArray[np.uint8]
 SWEEP_S = 0.2
 GRID = 7  # points each way of the auxiliary picture that are looked up in the main one
 BLEND = 0.45
 OUTLINE = (60, 220, 60)
 FEWEST = 4  # places that tell how one picture lies in the other
+
+
+# Point clouds as binary PCD files: x y z intensity, 32 bits each.
+
+
+def write_pcd(path: Path, points_m: NDArray[np.float32], intensity: NDArray[np.float32]) -> None:
+    """Write points (n, 3) with intensities (n,), in their order."""
+    rows = np.column_stack([points_m, intensity]).astype("<f4")
+    path.write_bytes(HEADER.format(count=len(rows)).encode("ascii") + rows.tobytes())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, transform
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.robots.lander_arm import bent_pose, lander_arm
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import SampleTruth
-from fieldplay_samples.writers.ida.ground import TOUCH, TRUTH, grid_of, ground_of, scene_of, touching_motion
-from fieldplay_samples.writers.ida.motions import Course, course_of, tools_of, unix_ns_of
 from fieldplay_samples.writers.ida.products import (
     POSES,
     WrittenProduct,
@@ -26,8 +24,24 @@ from fieldplay_samples.writers.ida.products import (
     write_motion,
     write_text,
 )
-from fieldplay_samples.writers.ida.readings import Readings, Stand, read
-from fieldplay_samples.writers.ida.status import arm_status, history, system_status
+from fieldplay_samples.writers.ida.readings import (
+    TOUCH,
+    TRUTH,
+    Course,
+    Readings,
+    Stand,
+    arm_status,
+    course_of,
+    grid_of,
+    ground_of,
+    history,
+    read,
+    scene_of,
+    system_status,
+    tools_of,
+    touching_motion,
+    unix_ns_of,
+)
 from fieldplay_samples.writers.scenarios import numbers_of
 from fieldplay_samples.writers.tables import NS_PER_S, Stamps
 

@@ -1,20 +1,233 @@
 """What the arm's sensors and its computer say of a motion: the columns of the motion data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fieldplay_samples.motion.frames import Floats, floats, moved
-from fieldplay_samples.robots.lander_arm import ArmPose, SoftArm, bent_pose, gravity_moments, rigid_pose
-from fieldplay_samples.writers.ida.ground import TouchedGround
-from fieldplay_samples.writers.ida.motions import ArmTool, Course
-from fieldplay_samples.writers.tables import Stamps
+from fieldplay_samples.places import SampleError, places_of
+from fieldplay_samples.robots.lander_arm import (
+    ArmPose,
+    SoftArm,
+    angles_to_reach,
+    bent_pose,
+    gravity_moments,
+    rigid_pose,
+)
+from fieldplay_samples.writers.ida.products import setting_lines
+from fieldplay_samples.writers.tables import NS_PER_S, Stamps
 
+TOUCH, MOTIONS = "touch", "motions"
+SCENES = (MOTIONS, TOUCH)
+TRUTH = "contacts"  # OUT.contacts.npz
+UNIX_AT_TDT_ZERO_NS = 946_728_000 * NS_PER_S
+TDT_AHEAD_OF_UTC_NS = 69_184_000_000  # with 37 leap seconds
+CARTESIAN = ("radius", "azimuth", "z", "th")
+MOVED_RAD = 1e-9
 INVALID_N = -99999.0
 LEAST_DETERMINANT = 1e-6
 YIELDING = 4  # rounds in which arm and ground find to each other
 CREEP_M_S = 1e-3  # below this speed friction fades
+TOOL_WORDS = {0: "RA_BLADE_1", 1: "RA_BLADE_2", 2: "RA_SCOOP", 4: "RA_WRIST", 5: "RA_GRAPPLE"}
+PHASE_WORDS = {0: "RA_LAUNCH_LOCKED", 1: "RA_STOWED", 2: "RA_OK_TO_OPEN", 3: "RA_SEIS", 4: "RA_WTS", 5: "RA_HP3"}
+GROUPS = {"power": 0, "direction": 4, "over_current": 8, "brake_off": 12, "heater": 16}
+
+
+# The ground before the lander, in the payload frame (z down), and the tool that touches it here and there.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TouchedGround:
+    """A plane with waves on it, how hard it is, and what the tool carries of it without the computer's knowing.
+
+    `bends` is whether its force bends the arm back, so that the tool stays where the ground is.
+    """
+
+    z_m: float
+    stiffness_n_per_m: float
+    friction: float
+    slope: tuple[float, float] = (0.0, 0.0)
+    waves: tuple[tuple[float, float, float], ...] = ()  # height in m, and radians to the metre along x and y
+    bends: bool = False
+    load_kg: float = 0.0
+
+    def depth_m(self, x: Floats, y: Floats) -> Floats:
+        """The ground's z, which points down, at places of any shape."""
+        waves = (height * np.sin(along * x + across * y) for height, along, across in self.waves)
+        return floats(self.z_m + self.slope[0] * x + self.slope[1] * y - sum(waves))
+
+
+def ground_of(numbers: dict[str, Any], scene: str) -> TouchedGround:
+    """The ground of a scene: even where the motions are, with slope and waves where it is touched."""
+    return TouchedGround(**(numbers["touch"]["ground"] if scene == TOUCH else numbers["ground"]))
+
+
+def scene_of(settings: Mapping[str, Any]) -> str:
+    """The scene that is asked for; SampleError where there is none of that name."""
+    if settings["scene"] not in SCENES:
+        raise SampleError(f"scene: expected {' or '.join(SCENES)}, got {settings['scene']!r}")
+    return str(settings["scene"])
+
+
+def touching_motion(numbers: dict[str, Any], touches: int) -> dict[str, Any]:
+    """A motion that stays above the ground first, then touches it, row by row to and fro over the place."""
+    own = numbers["touch"]
+    ground = ground_of(numbers, TOUCH)
+    above = [{**place, "z": _depth(ground, place) - own["above_m"]} for place in _places(own["place"], touches)]
+    share = 1.0 / (len(above) + 1)
+    way, down, up = own["shares"]
+    steps = [{**above[0], "share": share}]
+    for number, place in enumerate(above):
+        pressed = {**place, "z": _depth(ground, place) + own["beyond_m"]}
+        further = above[min(number + 1, len(above) - 1)]
+        steps += [{**pressed, "share": down * share}, {**place, "share": up * share}, {**further, "share": way * share}]
+    return {**own["motion"], "begin": above[0], "steps": steps}
+
+
+def _places(place: dict[str, Any], touches: int) -> list[dict[str, float]]:
+    """So many places in rows of one radius, every other row the other way round."""
+    across = max(round(np.sqrt(touches)), 1)
+    rows = -(-touches // across)
+    radii = np.linspace(place["radius"][0], place["radius"][1], rows)
+    azimuths = np.linspace(place["azimuth"][0], place["azimuth"][1], max(across, 2))
+    found = []
+    for row, radius in enumerate(radii):
+        ordered = azimuths[:across][:: -1 if row % 2 else 1]
+        found += [{"radius": float(radius), "azimuth": float(angle), "th": place["th"]} for angle in ordered]
+    return found[:touches]
+
+
+def _depth(ground: TouchedGround, place: dict[str, float]) -> float:
+    x, y = place["radius"] * np.cos(place["azimuth"]), place["radius"] * np.sin(place["azimuth"])
+    return float(ground.depth_m(floats(x), floats(y)))
+
+
+def grid_of(ground: TouchedGround, points: Floats, step_m: float = 0.01, margin_m: float = 0.05) -> dict[str, Floats]:
+    """The ground about points (n, 3): x (m,), y (k,) and its z (k, m) in the payload frame."""
+    x, y = (
+        np.arange(column.min() - margin_m, column.max() + margin_m + step_m, step_m)
+        for column in (points[:, 0], points[:, 1])
+    )
+    return {"x_m": x, "y_m": y, "ground_z_m": ground.depth_m(*np.meshgrid(x, y))}
+
+
+def below_ground_m(out: Path, points: Floats) -> Floats:
+    """How far points (n, 3) of the payload frame are below the true ground of the sample OUT, where it is known."""
+    with np.load(places_of(out, zipped=out.suffix == ".zip").beside(TRUTH)) as truth:
+        x, y, depth = (truth[name] for name in ("x_m", "y_m", "ground_z_m"))
+    columns, rows = np.interp(points[:, 0], x, np.arange(len(x))), np.interp(points[:, 1], y, np.arange(len(y)))
+    column, row = (np.minimum(places.astype(int), count - 2) for places, count in ((columns, len(x)), (rows, len(y))))
+    right, down = columns - column, rows - row
+    low, high = (depth[each, column] * (1 - right) + depth[each, column + 1] * right for each in (row, row + 1))
+    return floats(points[:, 2] - (low * (1 - down) + high * down))
+
+
+# What the arm does: joint angles over time, of the motions in data/ida.yaml.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmTool:
+    """A tool: its number, its place (3,) in the hand, the turn of its approach axis, and whether it hangs on a rope."""
+
+    number: int
+    name: str
+    offset_m: tuple[float, float, float]
+    turn_rad: float
+    hangs: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Course:
+    """A motion's rows: times (n,) since its start, angles (n, 4), motors on (n, 4), tool and grapple phase (n,)."""
+
+    time_s: Floats
+    angles_rad: Floats
+    powered: Stamps
+    tool: Stamps
+    phase: Stamps
+
+
+def tools_of(numbers: dict[str, Any]) -> dict[int, ArmTool]:
+    """The tools by their numbers."""
+    return {
+        int(number): ArmTool(
+            number=int(number),
+            name=row["name"],
+            offset_m=tuple(row["offset"]),
+            turn_rad=row["turn"],
+            hangs=row.get("hangs", False),
+        )
+        for number, row in numbers["tools"].items()
+    }
+
+
+def unix_ns_of(motion: dict[str, Any], time_s: Floats) -> Stamps:
+    """Unix times (n,) in ns of times (n,) after a motion's start, to the microsecond."""
+    count, tdt, rate = motion["clock"]
+    start_us = round((tdt + (motion["sclk"] - count) * rate) * 1e6)
+    since_us = np.round(time_s * rate * 1e6).astype(np.int64)
+    return np.asarray(UNIX_AT_TDT_ZERO_NS - TDT_AHEAD_OF_UTC_NS + (start_us + since_us) * 1000, np.int64)
+
+
+def course_of(motion: dict[str, Any], arm: SoftArm, numbers: dict[str, Any], seconds: float) -> Course:
+    """The rows of a motion that takes so many seconds."""
+    tools = tools_of(numbers)
+    time = np.arange(max(2, round(seconds * numbers["rates_hz"]["science"]))) / numbers["rates_hz"]["science"]
+    angles, powered = np.zeros((len(time), 4)), np.zeros((len(time), 4), np.int64)
+    tool, phase = (np.full(len(time), motion[key]) for key in ("tool", "phase"))
+    here = motion["begin"]
+    begin_s = 0.0
+    for step in motion["steps"]:
+        length = step["share"] * seconds
+        rows = time >= begin_s
+        share = _smooth((time[rows] - begin_s) / length)
+        tool[rows], phase[rows] = step.get("tool", tool[rows]), step.get("phase", phase[rows])
+        angles[rows], here = _step(here, step, share, arm=arm, tool=tools[motion["tool"]])
+        powered[rows] = _motors_of_motion(step, angles[rows])
+        begin_s += length
+    return Course(time_s=time, angles_rad=angles, powered=powered, tool=tool, phase=phase)
+
+
+def _smooth(share: Floats) -> Floats:
+    """From 0 to 1 with velocity and acceleration zero at both ends, at shares (n,) of the way in time."""
+    x = np.clip(share, 0.0, 1.0)
+    return floats(x**3 * (10 - 15 * x + 6 * x * x))
+
+
+def _step(
+    here: dict[str, Any], step: dict[str, Any], share: Floats, *, arm: SoftArm, tool: ArmTool
+) -> tuple[Floats, dict[str, Any]]:
+    """The angles (n, 4) on the way from a place to a step's, and that place."""
+    if all(key in step for key in CARTESIAN):
+        begin, end = (floats([place[key] for key in CARTESIAN]) for place in (here, step))
+        way = begin + share[:, None] * (end - begin)
+        return _angles(arm, tool, way), {key: step[key] for key in CARTESIAN}
+    begin = _angles_of(here, arm, tool)
+    end = floats(step["joints"]) if "joints" in step else begin
+    return begin + share[:, None] * (end - begin), {"joints": end.tolist()} if "joints" in step else here
+
+
+def _angles_of(place: dict[str, Any], arm: SoftArm, tool: ArmTool) -> Floats:
+    if "joints" in place:
+        return floats(place["joints"])
+    return floats(_angles(arm, tool, floats([[place[key] for key in CARTESIAN]]))[0])
+
+
+def _angles(arm: SoftArm, tool: ArmTool, way: Floats) -> Floats:
+    """Angles (n, 4) for radius, azimuth, z and approach angle (n, 4) of a tool."""
+    radius, azimuth, z, approach = way.T
+    point = np.stack([radius * np.cos(azimuth), radius * np.sin(azimuth), z], axis=-1)
+    return angles_to_reach(arm, point, approach - tool.turn_rad + np.pi / 2, floats(tool.offset_m))
+
+
+def _motors_of_motion(step: dict[str, Any], angles: Floats) -> Stamps:
+    """Which motors run: all where the tool is led, those that turn where joints are, none where the arm holds."""
+    if "z" in step:
+        return np.ones(4, np.int64)
+    return np.asarray(np.abs(angles[-1] - angles[0]) > MOVED_RAD, np.int64)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -228,3 +441,98 @@ def _rotor(numbers: dict[str, float], case: Floats, current_a: Floats, volts: Fl
         loss = (before - case[row - 1]) * numbers["loss_w_per_k"]
         found[row] = before + (heat - loss) * numbers["step_s"] * numbers["cm_r"]
     return found
+
+
+# The arm's status as its computer prints it, and the history: the status of the last moments, one after the other.
+
+
+def _bits(word: int, group: str) -> list[int]:
+    return [word >> (GROUPS[group] + joint) & 1 for joint in range(4)]
+
+
+def arm_status(found: Readings, row: int, sclk: float) -> list[str]:
+    """The part of the electronics, at a row of a motion; its brakes are 1 where they hold."""
+    word = int(found.status[row])
+    values: Mapping[str, Any] = {
+        "ace.calib_OK": 1,
+        "ace.bus30v_err": 0,
+        "ace.parity_err": 0,
+        "ace.msg_err": 0,
+        "ace.load_box": 0,
+        "ace.self_test": 0,
+        "mtr.pwr_on": _bits(word, "power"),
+        "mtr.rotation": _bits(word, "direction"),
+        "mtr.over_current": _bits(word, "over_current"),
+        "mtr.brake": [1 - off for off in _bits(word, "brake_off")],
+        "mtr.current": (found.current[row] / 1000.0).tolist(),
+        "jnt.enc": found.encoders[row].tolist(),
+        "jnt.pot": found.pots[row].tolist(),
+        "jnt.temp": found.case[row].tolist(),
+        "ref": [4.5, -4.5],
+        "htr_crnt": 0.0015,
+        "agnd": 0.002,
+        "time": f"{sclk:.4f}",
+    }
+    return [line for key, value in values.items() for line in setting_lines(f"ra_status.{key}", value)]
+
+
+def system_status(course: Course, found: Readings, row: int, sclk: float) -> list[str]:
+    """The part of the arm's computer, at a row of a motion."""
+    word, tool, phase = int(found.status[row]), int(course.tool[row]), int(course.phase[row])
+    pose = found.poses["enc"][row].tolist()
+    values: Mapping[str, Any] = {
+        "curr_limit": [110, 260, 210, 110],
+        "mtr_volt": found.volts[row].tolist(),
+        "brake": [1 - off for off in _bits(word, "brake_off")],
+        "use_pots": [0, 0, 0, 0],
+        "htr_on": _bits(word, "heater"),
+        "tool": f"{tool} {TOOL_WORDS[tool]}",
+        "cool_down": 0,
+        "fault_chk_mask": ["F00F0F", "39FF7E7F"],
+        "fault_status": ["0", "0"],
+        "act_cmd": "0 RA_NO_ACT",
+        "act_args": [0, 0, 0, 0],
+        "task_cmd": "23 RA_SEND_DATA",
+        "task_args": [0, 0, 0, 0],
+        "target.q": found.encoders[-1].tolist(),
+        "target.x": found.poses["enc_defl"][-1].tolist(),
+        "via.q": found.encoders[row].tolist(),
+        "via.x": pose,
+        "via_step": row,
+        "via_time": f"{float(course.time_s[row]):.1f}",
+        "col_status.has_collisions": 0,
+        **{f"col_status.{name}": -1 for name in ("link1", "link2", "obj1", "obj2")},
+        "rotation_cmd": [1 if value >= 0 else -1 for value in found.velocity[row].tolist()],
+        "delta_via.dq": [0, 0, 0, 0],
+        "delta_via.dx": [0, 0, 0, 0],
+        "delta_via.mag": 0,
+        "algo_code": 3,
+        "algo_code_override": 0,
+        "delta_via_code": 3,
+        "plane_angle": 0,
+        "tau": found.torque[row].tolist(),
+        "delta_tau": [0, 0, 0, 0],
+        "track_state": 0,
+        "energy_limit": 0,
+        "energy_value": 0,
+        "time_limit": 0,
+        "grapple_state": "1 Fingers-Closed",
+        "grapple_temp": float(found.grapple[row]),
+        "grapple_exp_time": 0,
+        "grapple_phase": f"{phase} {PHASE_WORDS[phase]}",
+        "mtr_volt_sign": [0, 0, 0, 0],
+        "actively_holding_position": 0,
+        "time": f"{sclk:.4f}",
+    }
+    return [line for key, value in values.items() for line in setting_lines(f"sys_status.{key}", value)]
+
+
+def history(course: Course, found: Readings, sclk: list[float], records: int) -> list[str]:
+    """So many blocks of the computer's status, the oldest first; where the motion is shorter its begin is repeated."""
+    lines = []
+    for before in range(records - 1, -1, -1):
+        row = max(len(sclk) - 1 - before, 0)
+        lines.append(f"{before} points before latest (index = {records - 1 - before}):")
+        lines += system_status(course, found, row, sclk[row])
+        lines.append("")
+    return lines

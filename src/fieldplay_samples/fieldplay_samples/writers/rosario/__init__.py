@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.robots.ackermann import wheel_speeds
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.rosario import logs, measured
+from fieldplay_samples.writers.rosario import measured
 from fieldplay_samples.writers.rosario.bag import write_bag
-from fieldplay_samples.writers.rosario.calibration import write_calibration
 from fieldplay_samples.writers.rosario.pictures import RosarioStage, make_picture, views_of
-from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world
+from fieldplay_samples.writers.rosario.scenario import RosarioScenario, make_scenario, make_world, write_calibration
 from fieldplay_samples.writers.scenarios import numbers_of
 
 
@@ -70,13 +69,13 @@ def _write_bag(folder: Path, scenario: RosarioScenario, rows: SensorRows, pictur
 def _write_logs(folder: Path, scenario: RosarioScenario, rows: SensorRows) -> None:
     numbers, track = scenario.numbers, measured.track_from_start(scenario, rows.gps)
     texts = {
-        "imu.log": logs.imu_lines(rows.imu),
-        "gps.log": logs.gps_lines(rows.gps, hdop=numbers["hdop"], geoid_m=numbers["geoid_m"]),
-        "odometry_raw.log": logs.odometry_lines(rows.odometry),
-        f"sequence{scenario.name}_gt.txt": logs.track_lines(rows.gps.gga_ns, track),
+        "imu.log": measured.imu_lines(rows.imu),
+        "gps.log": measured.gps_lines(rows.gps, hdop=numbers["hdop"], geoid_m=numbers["geoid_m"]),
+        "odometry_raw.log": measured.odometry_lines(rows.odometry),
+        f"sequence{scenario.name}_gt.txt": measured.track_lines(rows.gps.gga_ns, track),
     }
     for name, lines in texts.items():
-        logs.write_lines(folder / name, lines)
+        measured.write_lines(folder / name, lines)
     write_calibration(folder / f"calibration{scenario.name}.yaml", scenario.rig)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import render
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.rosario.logs import stamp_texts
+from fieldplay_samples.writers.rosario.measured import stamp_texts
 from fieldplay_samples.writers.rosario.scenario import RosarioScenario
 
 

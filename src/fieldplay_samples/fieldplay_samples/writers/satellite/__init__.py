@@ -9,12 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fieldplay_samples.motion.frames import floats
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
-from fieldplay_samples.writers.satellite.bag import write_bag
 from fieldplay_samples.writers.satellite.pictures import Shot, write_shot
-from fieldplay_samples.writers.satellite.scenario import SatelliteScenario, scenario_of, write_model
+from fieldplay_samples.writers.satellite.scenario import SatelliteScenario, scenario_of, write_bag, write_model
 from fieldplay_samples.writers.scenarios import numbers_of
 
 SIDES = ("left", "right")

@@ -10,15 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from fieldplay_samples.places import SampleTruth
 from fieldplay_samples.sample import Progress, SampleOptions
-from fieldplay_samples.truth import SampleTruth
 from fieldplay_samples.writers.parallel import run_tasks
 from fieldplay_samples.writers.scenarios import numbers_of
-from fieldplay_samples.writers.sherpatt import measured, passing, views
-from fieldplay_samples.writers.sherpatt.box import TRUTH, box_truth
-from fieldplay_samples.writers.sherpatt.logs import WrittenStream, write_log, write_settings
-from fieldplay_samples.writers.sherpatt.scenario import PASSING, SherpattScenario, make_scenario, make_world, route_of
-from fieldplay_samples.writers.sherpatt.surface import write_surface
+from fieldplay_samples.writers.sherpatt import measured, views
+from fieldplay_samples.writers.sherpatt import scenario as passing
+from fieldplay_samples.writers.sherpatt.measured import WrittenStream, write_log, write_settings
+from fieldplay_samples.writers.sherpatt.scenario import BOX_TRUTH as TRUTH
+from fieldplay_samples.writers.sherpatt.scenario import (
+    PASSING,
+    SherpattScenario,
+    box_truth,
+    make_scenario,
+    make_world,
+    route_of,
+)
+from fieldplay_samples.writers.sherpatt.views import write_surface
 
 UNIT = "recording_20181127-111500"
 
@@ -111,5 +119,5 @@ def _further_truth(scenario: SherpattScenario) -> dict[str, dict[str, Any]]:
     map_T_left = scenario.drive.motion.pose_at(time) @ scenario.body_T_camera()["left"]
     stamps = scenario.unix_ns(time)
     if scenario.passing is not None:
-        return {passing.TRUTH: passing.passing_truth(scenario.passing, time, stamps, map_T_left)}
+        return {passing.PASSING_TRUTH: passing.passing_truth(scenario.passing, time, stamps, map_T_left)}
     return {} if scenario.box is None else {TRUTH: box_truth(scenario.box, stamps, map_T_left)}

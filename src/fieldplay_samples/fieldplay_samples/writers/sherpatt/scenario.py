@@ -1,35 +1,309 @@
 """What happens in a sample of SherpaTT: a drive among rocks, odometry that drifts, a lidar that swings."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from fieldplay_samples.errors import SampleError
-from fieldplay_samples.motion.frames import Floats, floats, inverse, rotation_about, transform
-from fieldplay_samples.motion.plan import DriveLimits, plan_drive
-from fieldplay_samples.motion.ride import GroundDrive, drive_over
+from fieldplay_samples.motion.frames import (
+    Floats,
+    floats,
+    inverse,
+    moved,
+    quaternion_from_rotation,
+    rotation_about,
+    transform,
+)
+from fieldplay_samples.motion.plan import Changes, CurvatureAlong, DriveLimits, DrivePlan, Route, plan_drive
+from fieldplay_samples.motion.ride import GroundDrive, Stance, drive_over
+from fieldplay_samples.places import SampleError, places_of, record_at
 from fieldplay_samples.robots.sherpatt import Legs, legs_from_numbers
 from fieldplay_samples.world.light import Sun
-from fieldplay_samples.world.named import terrain_named
-from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.world.surfaces import StandingBox
-from fieldplay_samples.world.terrain import Terrain
+from fieldplay_samples.world.scene import Scene, make_scene
+from fieldplay_samples.world.solids import Solids, box, capsule, merged, stone
+from fieldplay_samples.world.solids import box as solid_box
+from fieldplay_samples.world.terrain import GroundWithBox, StandingBox, Terrain, terrain_named
 from fieldplay_samples.writers.scenarios import Scenario, numbers_of, scene_beside_drive, scene_beside_way
-from fieldplay_samples.writers.sherpatt.box import box_in_circle, circle_plan, scene_with_box, with_turned_unit
-from fieldplay_samples.writers.sherpatt.passing import (
-    PassingRover,
-    passing_rover,
-    scene_with_passage,
-    standing_plan,
-)
-from fieldplay_samples.writers.sherpatt.routes import RouteDrive
 
+BOX_TRUTH = "box"  # OUT.box.npz
+GRID = 13  # places along each side of the box at which it asks for the ground
+BEFORE_S = 2.0
+LEFT, UP = floats([0, 1, 0]), floats([0, 0, 1])
+PASSING_TRUTH = "passing"  # OUT.passing.npz
+WAY_STEP_S = 0.5
+SIDES = (1.0, -1.0)
+CORNERS = 240  # of the line along a route that rocks keep off
 MOST_LIDAR_POINTS = 30_000  # of a depth map, by its type
 ROCKS, BOX, PASSING = "rocks", "box", "passing"
 FREE, LOOP, AGAIN = "free", "loop", "again"
 FASTEST_DEG_S = 90.0
+
+
+# Around a box: the rover goes a circle to the left, its stereo unit turned to the box in the middle, and its truth.
+
+
+def circle_plan(seconds: float, radius_m: float, turn_deg_s: float) -> DrivePlan:
+    """On a circle to the left, as fast at the begin and at the end as between."""
+    return DrivePlan(
+        seconds=seconds, speed_m_s=_steady(np.radians(turn_deg_s) * radius_m), curvature_1_m=_steady(1 / radius_m)
+    )
+
+
+def _steady(value: float) -> Changes:
+    return Changes(start_s=floats([-BEFORE_S]), duration_s=floats([BEFORE_S / 2]), amount=floats([value]))
+
+
+def with_turned_unit(numbers: dict[str, Any], scene: str) -> list[list[Any]]:
+    """The published frames, with the stereo unit panned and tilted where it is mounted, as for a scene."""
+    turn = rotation_about(UP, numbers[scene]["pan"]) @ rotation_about(LEFT, -numbers[scene]["tilt"])
+    quaternion = quaternion_from_rotation(turn[None])[0].tolist()
+    rows: list[list[Any]] = numbers["settings_tf"]
+    return [[*row[:5], *quaternion] if row[:2] == ["tcp_base", "tcp"] else row for row in rows]
+
+
+def box_in_circle(numbers: dict[str, Any], terrain: Terrain) -> StandingBox:
+    """The box in the middle of the circle, on the ground and tilted as that is, no edge of it in the air."""
+    x, y, heading = numbers["start_xy_heading"]
+    sizes, radius = floats(numbers["box"]["sizes"]), numbers["box"]["radius"]
+    middle = floats([x - radius * np.sin(heading), y + radius * np.cos(heading)])
+    yaw = heading - np.pi / 2 - numbers["box"]["first_view"]
+    aside = np.stack(np.meshgrid(*(np.linspace(-0.5, 0.5, GRID) * size for size in sizes[:2])), axis=-1).reshape(-1, 2)
+    along = floats([[np.cos(yaw), np.sin(yaw)], [-np.sin(yaw), np.cos(yaw)]])
+    place = middle + aside @ along
+    ground = terrain.height_m(*place.T)
+    east, north, _ = np.linalg.lstsq(np.c_[place - middle, np.ones(len(place))], ground, rcond=None)[0]
+    up = floats([-east, -north, 1.0]) / np.sqrt(1 + east**2 + north**2)
+    left = np.cross(up, [np.cos(yaw), np.sin(yaw), 0.0])
+    left /= np.linalg.norm(left)
+    rotation = np.column_stack([np.cross(left, up), left, up])
+    lowest = min(np.column_stack([place - middle, ground]) @ up)
+    return StandingBox(
+        world_T_box=transform(rotation, floats([*middle, 0.0]) + up * (lowest + sizes[2] / 2)), sizes_m=sizes
+    )
+
+
+def scene_with_box(scenario: Scenario, terrain: Terrain, standing: StandingBox) -> Scene:
+    """The ground with the box; rocks and poles further off than clouds of stereo pairs reach."""
+    numbers, around = scenario.numbers["surroundings"], scenario.numbers["box"]
+    x, y = standing.world_T_box[:2, 3]
+    radius = around["radius"] + numbers["beyond_m"]
+    scene = make_scene(
+        scenario.seed,
+        terrain=terrain,
+        keep_out=[[x, y]],
+        clearance_m=around["clear"],
+        centre=(x, y),
+        radius_m=radius,
+        rock_count=round(numbers["rocks_per_m2"] * np.pi * radius**2),
+        boulder_count=numbers["boulders"],
+        pole_count=numbers["poles"],
+    )
+    pose = standing.world_T_box
+    return scene.with_solids(
+        solid_box(pose[:3, 3], standing.sizes_m, world_R_box=pose[:3, :3], albedo=around["albedo"], grain=1.0)
+    )
+
+
+def box_truth(standing: StandingBox, stamp_ns: NDArray[np.int64], map_T_left: Floats) -> dict[str, NDArray[Any]]:
+    """What OUT.box.npz has: the box's pose and lengths, and where the left camera was when pictures were taken."""
+    return {
+        "map_T_box": standing.world_T_box,
+        "sizes_m": standing.sizes_m,
+        "stamp_ns": stamp_ns,
+        "map_T_left": map_T_left,
+    }
+
+
+def truth_of(out: Path) -> tuple[GroundWithBox, dict[str, NDArray[Any]]]:
+    """The surfaces of the world of a sample at `out`, and the arrays of its OUT.box.npz; SampleError if it has none."""
+    places = places_of(out, zipped=False)
+    record = record_at(places) or record_at(places_of(out, zipped=True))
+    path = places.beside(BOX_TRUTH)
+    if record is None or BOX_TRUTH not in record.beside or not path.is_file():
+        raise SampleError(f"{out}: expected a sample of sherpatt around a box with {path.name} beside it")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    standing = StandingBox(world_T_box=arrays["map_T_box"], sizes_m=arrays["sizes_m"])
+    terrain = terrain_named("volcano", seed=record.options["seed"])
+    return GroundWithBox(terrain=terrain, box=standing), arrays
+
+
+# Another rover passes the standing stereo unit, its side towards it: where it is at each time, and how it looks.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PassingRover:
+    """A rover of four wheels: its numbers, and how it drives. It stands on x forward, y left, midway between axles."""
+
+    numbers: dict[str, Any]
+    drive: GroundDrive
+
+    def map_T_robot(self, time_s: Floats) -> Floats:
+        """Its poses (n, 4, 4)."""
+        return self.drive.motion.pose_at(time_s)
+
+    def wheels_m(self) -> Floats:
+        """The middles (4, 3) of the wheels' outer faces in the robot: of the front left and right, of the rear."""
+        wheels = self.numbers["wheels"]
+        x, y = wheels["base"] / 2, wheels["track"] / 2 + wheels["half_width"]
+        return floats([[along * x, aside * y, 0.0] for along in SIDES for aside in SIDES])
+
+    def solids_at(self, time_s: float) -> Solids:
+        """All of it in the map at a time."""
+        pose = self.map_T_robot(floats([time_s]))[0]
+        rolled = float(self.drive.travelled_m.at(floats([time_s]))[0]) / self.numbers["wheels"]["radius"]
+        wheels = [part for place in self.wheels_m() for part in self._wheel(pose, place, rolled)]
+        body, mast = self.numbers["body"], self.numbers["mast"]
+        middle, begin, end = moved(pose, floats([body["centre"], mast["begin"], mast["end"]]))
+        return merged([
+            box(middle, body["sizes"], world_R_box=pose[:3, :3], albedo=body["albedo"], grain=0.5),
+            capsule(begin, end, mast["radius"], albedo=mast["albedo"]),
+            *wheels,
+        ])  # fmt: skip
+
+    def _wheel(self, pose: Floats, face: Floats, rolled_rad: float) -> list[Solids]:
+        """A tyre, a disc in it that stands out a little, and a knob that shows it turn."""
+        own, side = self.numbers["wheels"], float(np.sign(face[1]))
+        hub = face - [0.0, side * own["half_width"], 0.0]
+        knob = rotation_about((0, 1, 0), rolled_rad) @ floats([own["knob_at"], 0.0, 0.0])
+        at = moved(pose, np.stack([hub, face + knob, face + knob + [0.0, side * own["knob_length"], 0.0]]))
+        disc = _disc(own["radius"] * own["rim_share"], own["half_width"] + own["rim_out"])
+        tyre = _disc(own["radius"], own["half_width"])
+        turn = pose[:3, :3]
+        return [
+            stone(at[0], tyre[0], world_R_stone=turn, planes=tyre[1], albedo=own["tyre_albedo"], grain=0.5),
+            stone(at[0], disc[0], world_R_stone=turn, planes=disc[1], albedo=own["rim_albedo"], grain=0.5),
+            capsule(at[1], at[2], own["knob_radius"], albedo=own["tyre_albedo"]),
+        ]
+
+
+def _disc(radius_m: float, half_m: float) -> tuple[list[float], list[list[float]]]:
+    """Radii and planes of what is round about y: cut off a ball that is long that way."""
+    return [radius_m, 8.0 * half_m, radius_m], [[0.0, side, 0.0, half_m] for side in SIDES]
+
+
+def standing_plan(seconds: float) -> DrivePlan:
+    """The unit stays where it is."""
+    nothing = _changes([[-BEFORE_S, BEFORE_S / 2, 0.0]])
+    return DrivePlan(seconds=seconds, speed_m_s=nothing, curvature_1_m=nothing)
+
+
+def _changes(rows: list[list[float]]) -> Changes:
+    start, duration, amount = floats(rows).T
+    return Changes(start_s=start, duration_s=duration, amount=amount)
+
+
+def passing_rover(numbers: dict[str, Any], seconds: float, terrain: Terrain) -> PassingRover:
+    """The rover that goes by the unit which stands at the start of all drives."""
+    own = numbers["passing"]
+    x, y, heading = numbers["start_xy_heading"]
+    place = moved(transform(rotation_about((0, 0, 1), heading), [x, y, 0.0]), floats([*own["from"], 0.0]))
+    wheels = own["wheels"]
+    drive = drive_over(
+        DrivePlan(
+            seconds=seconds,
+            speed_m_s=_changes([[-BEFORE_S, BEFORE_S / 2, own["speed"]]]),
+            curvature_1_m=_changes(own["bends"]),
+        ),
+        terrain.height_m,
+        Stance(
+            half_base_m=wheels["base"] / 2,
+            half_track_m=wheels["track"] / 2,
+            base_height_m=wheels["radius"],
+            half_contact_m=wheels["half_contact"],
+        ),
+        start_xy_m=(float(place[0]), float(place[1])),
+        start_heading_rad=heading + own["heading"],
+    )
+    return PassingRover(numbers=own, drive=drive)
+
+
+def scene_with_passage(scenario: Scenario, terrain: Terrain, rover: PassingRover) -> Scene:
+    """The ground with rocks, none on the rover's way or between it and the unit; the rover is not in it."""
+    times = floats(np.arange(0.0, scenario.numbers["passing"]["seconds"], WAY_STEP_S))
+    way = rover.map_T_robot(np.minimum(times, scenario.seconds))[:, :2, 3]
+    unit = np.broadcast_to(floats(scenario.numbers["start_xy_heading"][:2]), way.shape)
+    return scene_beside_way(scenario, terrain, np.stack([way, unit], axis=1).reshape(-1, 2))
+
+
+def passing_truth(
+    rover: PassingRover, time_s: Floats, stamp_ns: NDArray[np.int64], map_T_left: Floats
+) -> dict[str, NDArray[Any]]:
+    """What OUT.passing.npz has: the poses of rover and left camera at each pair, and the rover's wheels."""
+    return {
+        "stamp_ns": stamp_ns,
+        "map_T_robot": rover.map_T_robot(time_s),
+        "map_T_left": map_T_left,
+        "wheels_m": rover.wheels_m(),
+        "wheel_radius_m": floats(rover.numbers["wheels"]["radius"]),
+    }
+
+
+# Drives on a route that comes back to where it began: a lap and the first metres again, or a lap of another day.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteDrive:
+    """A drive on a route, some of which it may keep aside of: where it begins, how far it goes, in which light."""
+
+    numbers: dict[str, Any]  # of all routes
+    start_xy_heading: tuple[float, float, float]  # of the loop
+    name: str
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What this route has of its own."""
+        numbers: dict[str, Any] = self.numbers[self.name]
+        return numbers
+
+    def route(self, *, aside: bool = True) -> Route:
+        """The way that it goes; or that of the loop, which it keeps aside of."""
+        kept = tuple(map(tuple, self.own["aside"])) if aside else ()
+        return Route(length_m=self.numbers["length"], waves=tuple(map(tuple, self.numbers["waves"])), aside=kept)
+
+    def seconds(self) -> float:
+        """How long it takes, standing at both ends."""
+        way = self.route().driven_m * self.own["laps"] + self.own["more"]
+        return float(2 * self.numbers["stands"] + self.numbers["speeds_up"] + way / self.numbers["speed"])
+
+    def plan(self, seconds: float) -> DrivePlan:
+        """Its first seconds."""
+        change = self.numbers["speeds_up"]
+        slows = self.seconds() - self.numbers["stands"] - change
+        speed = Changes(
+            start_s=floats([self.numbers["stands"], slows]),
+            duration_s=floats([change, change]),
+            amount=floats([self.numbers["speed"], -self.numbers["speed"]]),
+        )
+        curvature = CurvatureAlong(route=self.route(), from_m=self.own["from"], speed_m_s=speed)
+        return DrivePlan(seconds=seconds, speed_m_s=speed, curvature_1_m=curvature)
+
+    def start(self) -> tuple[float, float, float]:
+        """x, y in m and heading in rad in the map, where it begins."""
+        route = self.route()
+        turn = route.turn_at(floats([self.own["from"]]))
+        x, y, heading = self._in_map(*route.place(turn))
+        return float(x[0]), float(y[0]), float(heading[0])
+
+    def line(self) -> Floats:
+        """Places (n, 2) all along the loop, in the map."""
+        turn = floats(np.linspace(0.0, 2 * np.pi, CORNERS))
+        return np.column_stack(self._in_map(*self.route(aside=False).place(turn))[:2])
+
+    def sun(self) -> Sun:
+        """The light of its day."""
+        return Sun(**self.own["sun"])
+
+    def _in_map(self, x: Floats, y: Floats, heading: Floats) -> tuple[Floats, Floats, Floats]:
+        first_x, first_y, first_heading = self.route(aside=False).place(floats([0.0]))
+        east, north, towards = self.start_xy_heading
+        angle = towards - first_heading[0]
+        turn = rotation_about((0, 0, 1), angle)[:2, :2]
+        places = turn @ np.stack([x - first_x[0], y - first_y[0]]) + [[east], [north]]
+        return places[0], places[1], floats(heading + angle)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

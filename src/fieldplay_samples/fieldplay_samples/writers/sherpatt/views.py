@@ -7,15 +7,18 @@ from typing import Any
 
 import cv2
 import numpy as np
+import tifffile
 
 from fieldplay_samples.motion.frames import Floats, floats
 from fieldplay_samples.sensors.camera import camera_from_numbers, full_depth, render
 from fieldplay_samples.world.scene import Scene
-from fieldplay_samples.writers.sherpatt.logs import Sample, WrittenStream, micros, write_log
-from fieldplay_samples.writers.sherpatt.measured import logged
+from fieldplay_samples.writers.sherpatt.measured import Sample, WrittenStream, logged, micros, write_log
 from fieldplay_samples.writers.sherpatt.scenario import SherpattScenario
 from fieldplay_samples.writers.tables import NS_PER_S
 
+PIXEL_SCALE, TIE_POINT, KEYS, NODATA = 33550, 33922, 34735, 42113
+DOUBLE, SHORT, ASCII = 12, 3, 2
+PROJECTED, AREA = 1, 1
 PICTURES = "/hcru1/pt_stereo_rect/{side}/image"
 SIDES = ("left", "right")
 PAIR = {side: PICTURES.format(side=side) for side in SIDES}
@@ -26,6 +29,33 @@ SCANS, CLOUD = "/velodyne_lidar.laser_scans", "/slam_filter.output"
 TURN_S = 0.1
 NEAREST_M = 1.0
 IDENTITY = np.eye(3).tolist()
+
+
+# The surface model beside the logs: heights on a grid of the map, as a GeoTIFF.
+
+
+def write_surface(path: Path, scenario: SherpattScenario) -> None:
+    """Write heights about the start; a corner is left empty."""
+    numbers = scenario.numbers["surface"]
+    x, y, _ = scenario.numbers["start_xy_heading"]
+    steps = (np.arange(numbers["cells"]) + 0.5) * numbers["cell"]
+    east = x - numbers["west_of_start"] + steps
+    north = y + numbers["north_of_start"] - steps
+    heights = numbers["offset"] + scenario.terrain.height_m(east[None, :], north[:, None])
+    heights[:20, :30] = numbers["nodata"]
+    left = numbers["easting_of_start"] - numbers["west_of_start"]
+    top = numbers["northing_of_start"] + numbers["north_of_start"]
+    keys = (1, 1, 0, 3, 1024, 0, 1, PROJECTED, 1025, 0, 1, AREA, 3072, 0, 1, numbers["epsg"])
+    nodata = f"{numbers['nodata']:g}"
+    tags = [
+        (PIXEL_SCALE, DOUBLE, 3, (numbers["cell"], numbers["cell"], 0.0), True),
+        (TIE_POINT, DOUBLE, 6, (0.0, 0.0, 0.0, left, top, 0.0), True),
+        (KEYS, SHORT, len(keys), keys, True),
+        (NODATA, ASCII, len(nodata) + 1, nodata, True),
+    ]
+    tifffile.imwrite(
+        path, heights.astype(np.float32), photometric="minisblack", rowsperstrip=32, metadata=None, extratags=tags
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

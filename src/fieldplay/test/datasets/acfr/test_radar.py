@@ -1,0 +1,91 @@
+"""The turns of a scanner: the same wherever the blocks of its table end, and none without an end."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fieldplay.core.errors import Defect
+from fieldplay.datasets.acfr.radar import MOST_ROWS, RevolutionFinder
+from fieldplay.datasets.spec import Turning
+from fieldplay.io.csv_dialect import COUNT, Dialect
+from fieldplay.io.row_cache import TableRows
+
+Floats = NDArray[np.float64]
+TURNING = Turning(column="bearing", turn=360.0)
+MS = 10**6
+
+
+def rows(bearing: Floats, *, stamp_ms: Floats | None = None, count: Floats | None = None) -> TableRows:
+    columns = ("time", "bearing") if count is None else ("time", "bearing", COUNT)
+    times = np.arange(len(bearing)) if stamp_ms is None else stamp_ms
+    return TableRows(
+        dialect=Dialect(columns, " "),
+        stamp_ns=times.astype(np.int64) * MS,
+        clock_ns=np.zeros((len(bearing), 0), np.int64),
+        values=np.stack([bearing] if count is None else [bearing, count], axis=1),
+        line=np.arange(len(bearing)) + 1,
+        lists=np.zeros((len(bearing), 0)),
+    )
+
+
+def begins(whole: TableRows, cuts: list[int]) -> list[int]:
+    """The row of the whole at which each turn begins, when it comes in blocks."""
+    finder = RevolutionFinder(TURNING, "table", lambda defect: None)
+    borders = [0, *sorted({cut for cut in cuts if 0 < cut < len(whole)}), len(whole)]
+    for begin, end in pairwise(borders):
+        finder.add(whole.only(np.arange(begin, end)))
+    found = [borders[turn.block] + turn.row for turn in finder.revolutions]
+    ends = [finder.end_of(turn) for turn in finder.revolutions]
+    assert [borders[block] + row for block, row in ends] == [*found[1:], len(whole)]
+    return found
+
+
+@given(
+    cuts=st.lists(st.integers(1, 999), max_size=8),
+    step_deg=st.floats(-20, 20).filter(lambda step: abs(step) > 0.5),
+    first_deg=st.sampled_from([0.0, -180.0]),
+)
+def test_turns_do_not_depend_on_where_blocks_end(cuts: list[int], step_deg: float, first_deg: float) -> None:
+    bearing = (7.3 + step_deg * np.arange(1000)) % 360 + first_deg
+    wraps = np.flatnonzero(np.abs(np.diff(bearing)) > 180) + 1
+    assert begins(rows(bearing), cuts) == [0, *wraps.tolist()]
+
+
+@given(cuts=st.lists(st.integers(1, 9999), max_size=5))
+def test_a_scanner_that_stands_still_is_cut_by_its_rows(cuts: list[int]) -> None:
+    assert begins(rows(np.full(10_000, 12.0)), cuts) == [0, MOST_ROWS, 2 * MOST_ROWS]
+
+
+@given(cuts=st.lists(st.integers(1, 99), max_size=5))
+def test_a_turn_ends_at_a_pause_and_where_time_runs_back(cuts: list[int]) -> None:
+    stamp_ms = np.arange(100.0)
+    stamp_ms[30:] += 501
+    stamp_ms[60:] -= 700
+    assert begins(rows(np.linspace(10, 20, 100), stamp_ms=stamp_ms), cuts) == [0, 30, 60]
+
+
+def test_a_bearing_that_grows_beyond_a_turn_ends_its_turns_there() -> None:
+    assert begins(rows(np.arange(0.5, 1000)), []) == [0, 360, 720]
+
+
+def test_rows_with_a_list_of_another_length_than_most_belong_to_no_turn() -> None:
+    defects: list[Defect] = []
+    finder = RevolutionFinder(TURNING, "table", defects.append)
+    count = np.full(10, 512.0)
+    count[[2, 7]] = 511, 513
+    block = rows(np.arange(10.0), count=count)
+    finder.add(block)
+    assert finder.usual_count == 512
+    assert finder.usual(block).tolist() == [number not in (2, 7) for number in range(10)]
+    assert [(defect.row, defect.kind) for defect in defects] == [(3, "short_row"), (8, "long_row")]
+
+
+@pytest.mark.parametrize("turn", [0.0, -1.0, math.nan])
+def test_a_turn_has_a_size(turn: float) -> None:
+    with pytest.raises(ValueError, match="turn: expected a number above 0"):
+        Turning(column="bearing", turn=turn)

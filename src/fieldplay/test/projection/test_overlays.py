@@ -1,0 +1,64 @@
+"""Which scan a picture gets, and when it gets it."""
+
+from fieldplay.projection.overlays import MOST_WAITING, ImageAndScan, NearestPairs
+
+MS = 1_000_000
+
+
+def pairs() -> NearestPairs[str, str]:
+    return NearestPairs(100 * MS)
+
+
+def test_an_image_waits_until_no_scan_can_be_nearer() -> None:
+    waiting = pairs()
+    waiting.add_scan(0, "before")
+    waiting.add_image(40 * MS, "picture")
+    assert waiting.first() is None
+    waiting.add_scan(50 * MS, "after")
+    assert waiting.first() == ImageAndScan("picture", "after")
+    waiting.drop_first()
+    assert waiting.first() is None
+
+
+def test_a_scan_before_may_be_the_nearest() -> None:
+    waiting = pairs()
+    for stamp_ns, name in ((0, "old"), (30 * MS, "near"), (90 * MS, "far")):
+        waiting.add_scan(stamp_ns, name)
+    waiting.add_image(40 * MS, "picture")
+    assert waiting.first() == ImageAndScan("picture", "near")
+
+
+def test_an_image_without_a_scan_near_it_has_none() -> None:
+    waiting = pairs()
+    waiting.add_scan(0, "old")
+    waiting.add_scan(400 * MS, "late")
+    waiting.add_image(200 * MS, "picture")
+    assert waiting.first() == ImageAndScan("picture", None)
+
+
+def test_an_image_is_not_held_for_scans_that_do_not_come() -> None:
+    waiting = pairs()
+    waiting.add_scan(0, "last")
+    waiting.add_image(10 * MS, "picture")
+    waiting.add_image(105 * MS, "next")
+    assert waiting.first() is None
+    waiting.add_image(115 * MS, "later")
+    assert waiting.first() == ImageAndScan("picture", "last")
+
+
+def test_images_in_quick_succession_press_and_the_oldest_are_given_up() -> None:
+    waiting = pairs()
+    for number in range(20):
+        waiting.add_image(number * MS, f"picture {number}")
+    assert waiting.is_pressed
+    assert waiting.first() == ImageAndScan(f"picture {20 - MOST_WAITING}", None)
+
+
+def test_times_that_run_back_start_anew() -> None:
+    waiting = pairs()
+    waiting.add_scan(900 * MS, "of the round before")
+    waiting.add_image(910 * MS, "of the round before")
+    waiting.add_scan(0, "new")
+    waiting.add_image(5 * MS, "picture")
+    waiting.add_scan(100 * MS, "next")
+    assert waiting.first() == ImageAndScan("picture", "new")

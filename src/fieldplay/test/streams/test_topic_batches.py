@@ -1,0 +1,95 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fieldplay.streams.stream import Span
+from fieldplay.streams.topic_batches import Timeline, TimelineSource
+
+
+def source_of(spans: list[list[int]], loads: list[int] | None = None) -> TimelineSource[list[int]]:
+    """A stream whose spans hold these times."""
+    stamps = [sorted(span) for span in spans]
+
+    def load(index: int) -> tuple[np.ndarray, list[int]]:
+        if loads is not None:
+            loads.append(index)
+        return np.array(stamps[index], np.int64), stamps[index]
+
+    return TimelineSource([Span(span[0], span[-1], len(span)) for span in stamps], load)
+
+
+def events(timeline: Timeline[list[int]], *limits: int | None) -> list[tuple[int, int]]:
+    """Times and sources, in the order they come."""
+    found = []
+    for stretch in timeline.stretches(*limits):
+        entries: dict[int, tuple[int, int]] = {}
+        for piece in stretch.pieces:
+            for row, position in zip(piece.rows, piece.positions, strict=True):
+                assert piece.loaded[row] == stretch.stamp_ns[position]
+                entries[int(position)] = (piece.loaded[row], piece.source)
+        assert sorted(entries) == list(range(len(stretch.stamp_ns)))
+        found += [entries[position] for position in range(len(entries))]
+    return found
+
+
+SPANS = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=8), max_size=5)
+
+
+@given(st.lists(SPANS, min_size=1, max_size=4), st.integers(-5, 65), st.integers(-5, 65))
+def test_all_events_come_in_the_order_of_time_then_source(spans: list[list[list[int]]], first: int, last: int) -> None:
+    timeline = Timeline([source_of(part) for part in spans])
+    everything = sorted((time, index) for index, part in enumerate(spans) for span in part for time in span)
+    assert events(timeline) == everything
+    assert events(timeline, first, last) == [event for event in everything if first <= event[0] <= last]
+
+
+def test_rows_of_one_time_and_source_keep_their_order() -> None:
+    timeline = Timeline([source_of([[5, 5, 5]])])
+    (stretch,) = timeline.stretches()
+    assert stretch.pieces[0].rows[np.argsort(stretch.pieces[0].positions)].tolist() == [0, 1, 2]
+
+
+def test_no_more_is_open_than_overlaps_and_nothing_is_loaded_before_its_time() -> None:
+    loads: list[list[int]] = [[], []]
+    timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(100)], loads[k]) for k in range(2)])
+    stretches = timeline.stretches()
+    next(stretches)
+    assert [len(part) for part in loads] == [1, 1]
+    next(stretches)
+    assert [len(part) for part in loads] == [2, 2]
+
+
+def test_a_start_in_the_middle_loads_only_what_holds_it() -> None:
+    loads: list[int] = []
+    timeline = Timeline([source_of([[10 * i, 10 * i + 9] for i in range(1000)], loads)])
+    next(timeline.stretches(5_005))
+    assert loads == [500]
+
+
+@pytest.mark.parametrize("spans", [[], [[]]])
+def test_nothing_gives_nothing(spans: list[list[list[int]]]) -> None:
+    assert events(Timeline([source_of([span for span in part if span]) for part in spans])) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        (0, [(1, 0), (2, 1), (4, 0), (5, 1), (9, 0), (9, 1)]),
+        (4, [(4, 0), (5, 1), (9, 0), (9, 1)]),
+        (5, [(5, 0), (5, 1), (9, 0), (9, 1)]),
+        (8, [(8, 0), (9, 0), (9, 1)]),
+        (60, [(60, 0)]),
+    ],
+)
+def test_the_last_row_before_a_begin_comes_at_the_begin_where_a_source_carries(
+    first: int, expected: list[tuple[int, int]]
+) -> None:
+    carrying = replace(source_of([[1, 4], [9]]), carries=True)
+    found = []
+    for stretch in Timeline([carrying, source_of([[2, 5, 9]])]).stretches(first):
+        sources = {int(at): piece.source for piece in stretch.pieces for at in piece.positions}
+        found += [(int(stamp), sources[at]) for at, stamp in enumerate(stretch.stamp_ns)]
+    assert found == expected

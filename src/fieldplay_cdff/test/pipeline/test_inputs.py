@@ -1,0 +1,76 @@
+"""What waits before a pipeline on live topics: whole sets, the oldest of which go."""
+
+from fieldplay_cdff.pipeline.graph import EACH, HOLD, InputPort
+from fieldplay_cdff.pipeline.inputs import LiveQueue
+
+PAIR = {"left": InputPort(type="Frame"), "right": InputPort(type="Frame")}
+HOUR_NS = 3600 * 10**9
+
+
+def taken(queue: LiveQueue) -> list[dict[str, str]]:
+    """All that waits, oldest first."""
+    return [dict(each.values) for each in iter(lambda: queue.take(0.0), None) if not each.refused]
+
+
+def put_pairs(queue: LiveQueue, stamps: range, *, right_is_late: int = 0) -> None:
+    """Left and right of each stamp; the right ones come so many pairs later."""
+    for place in range(len(stamps) + right_is_late):
+        if place < len(stamps):
+            queue.put("left", stamps[place], f"l{stamps[place]}")
+        if place >= right_is_late:
+            queue.put("right", stamps[place - right_is_late], f"r{stamps[place - right_is_late]}")
+
+
+def test_a_slow_reader_gets_the_last_whole_pairs_and_the_others_are_counted_on_both_sides() -> None:
+    for late in (0, 1, 3):
+        queue = LiveQueue(PAIR, 2)
+        put_pairs(queue, range(10, 20), right_is_late=late)
+        assert taken(queue) == [{"left": "l18", "right": "r18"}, {"left": "l19", "right": "r19"}]
+        assert (queue.heard["left"], queue.dropped) == (10, {"left": 8, "right": 8})
+
+
+def test_no_pair_is_torn_where_one_is_taken_between_its_halves() -> None:
+    queue = LiveQueue(PAIR, 1)
+    found = []
+    for stamp in range(1, 7):
+        queue.put("left", stamp, stamp)
+        found += taken(queue)
+        queue.put("right", stamp, stamp)
+    found += taken(queue)
+    assert found == [{"left": stamp, "right": stamp} for stamp in range(1, 7)]
+
+
+def test_what_never_gets_its_other_half_is_dropped_and_nothing_piles_up() -> None:
+    queue = LiveQueue(PAIR, 2)
+    for stamp in range(1000):
+        queue.put("left", stamp, stamp)
+    assert taken(queue) == [] and 980 <= queue.dropped["left"] < 1000
+    queue.put("right", 999, 999)
+    assert taken(queue) == [{"left": 999, "right": 999}]
+
+
+def test_sets_without_a_partner_are_refused_and_only_the_last_ones_wait() -> None:
+    queue = LiveQueue(PAIR, 2)
+    put_pairs(queue, range(0, 100, 10))
+    taken(queue)
+    queue.put("left", 100, "torn from its partner")
+    put_pairs(queue, range(110, 130, 10))
+    found = [(each.stamp_ns, each.refused) for each in iter(lambda: queue.take(0.0), None)]
+    assert found == [(100, "unpaired"), (110, ""), (120, "")]
+    for stamp in range(130, 10_000, 10):
+        queue.put("left", stamp, stamp)
+    assert len([*iter(lambda: queue.take(0.0), None)]) == 16
+
+
+def test_what_is_held_is_never_dropped_and_a_jump_is_told_with_the_first_set_that_is_left() -> None:
+    queue = LiveQueue(
+        {"scene": InputPort(type="Pointcloud", policy=EACH), "model": InputPort(type="Pointcloud", policy=HOLD)}, 1
+    )
+    queue.put("model", 0, "model")
+    for stamp in (1, 2, 1 + 2 * HOUR_NS, 2 + 2 * HOUR_NS, 3 + 2 * HOUR_NS):
+        queue.put("scene", stamp, stamp)
+    model, scene = (queue.take(0.0) for _ in range(2))
+    assert model is not None and model.is_held and model.values == {"model": "model"}
+    assert scene is not None and (scene.values["scene"], scene.jumped) == (3 + 2 * HOUR_NS, True)
+    assert (queue.dropped["scene"], queue.skipped["scene"]) == (3, 1)
+    assert list(queue.told) == ["scene: stamp 7200000000001 jumps by 7200.000 s"]
