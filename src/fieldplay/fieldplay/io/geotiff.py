@@ -199,6 +199,22 @@ class Raster:
             known &= ~np.isclose(found, self.nodata, rtol=CLOSE, atol=0.0)
         return np.where(known, found, np.nan)
 
+    def known_heights(self, rows: Indices, columns: Indices) -> tuple[Numbers, Numbers]:
+        """The middles of the pixels that have a height, as (column, row, 1) (3, n), and the heights (n,) in m."""
+        heights = self.heights(rows, columns)
+        row, column = np.nonzero(np.isfinite(heights))
+        return np.stack([columns[column] + 0.5, rows[row] + 0.5, np.ones(len(row))]), heights[row, column]
+
+    def heights_at(self, positions: Numbers, frame_from_pixel: Numbers) -> Numbers:
+        """Heights (n,) in m at positions (n, 2) in the frame that a (2, 3) matrix maps pixels to; NaN outside."""
+        pixels_from_frame = np.linalg.inv(frame_from_pixel[:, :2])
+        columns, rows = np.floor(pixels_from_frame @ (positions - frame_from_pixel[:, 2]).T).astype(np.intp)
+        heights = np.full(len(positions), np.nan)
+        inside = (rows >= 0) & (rows < self.rows) & (columns >= 0) & (columns < self.columns)
+        for index in np.flatnonzero(inside):
+            heights[index] = self.heights(rows[[index]], columns[[index]])[0, 0]
+        return heights
+
 
 @contextmanager
 def open_raster(file: BinaryIO) -> Iterator[Raster]:

@@ -47,11 +47,9 @@ class Ground:
     def points(self) -> NDArray[np.void]:
         """The pixels that have a height, as points in the map."""
         with self.files.open(self.name) as file, open_raster(file) as raster:
-            heights = raster.heights(self.rows, self.columns)
-        row, column = np.nonzero(np.isfinite(heights))
-        pixels = np.stack([self.columns[column] + 0.5, self.rows[row] + 0.5, np.ones(len(row))])
-        enu = self._enu(self.grid_from_pixel @ pixels, heights[row, column])
-        points = np.empty(len(row), POINT)
+            pixels, heights = raster.known_heights(self.rows, self.columns)
+        enu = self._enu(self.grid_from_pixel @ pixels, heights)
+        points = np.empty(len(heights), POINT)
         for axis, name in enumerate("xyz"):
             points[name] = enu[:, axis]
         return points
@@ -60,14 +58,8 @@ class Ground:
         """Heights (n,) of the ground, offset included, below places (n, 3) on the earth in rad and m; NaN for none."""
         to_grid = (np.degrees(geodetic[:, 1]), np.degrees(geodetic[:, 0]))
         east, north = self.geodetic_from_grid.transform(*to_grid, direction="INVERSE")
-        turned = np.linalg.inv(self.grid_from_pixel[:, :2])
-        columns, rows = np.floor(turned @ (np.stack([east, north]) - self.grid_from_pixel[:, 2:])).astype(np.intp)
-        found = np.full(len(geodetic), np.nan)
         with self.files.open(self.name) as file, open_raster(file) as raster:
-            inside = (rows >= 0) & (rows < raster.rows) & (columns >= 0) & (columns < raster.columns)
-            for place in np.flatnonzero(inside):
-                found[place] = raster.heights(rows[[place]], columns[[place]])[0, 0] + self.offset_m
-        return found
+            return raster.heights_at(np.stack([east, north], axis=-1), self.grid_from_pixel) + self.offset_m
 
     def _enu(self, grid: Floats, heights: Floats) -> Floats:
         longitude, latitude = self.geodetic_from_grid.transform(*grid)

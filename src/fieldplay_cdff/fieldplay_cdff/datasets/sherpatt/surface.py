@@ -56,24 +56,16 @@ class Surface:
     def points(self) -> NDArray[np.void]:
         """The pixels that have a height, as points."""
         with self.files.open(self.name) as file, open_raster(file) as raster:
-            heights = raster.heights(self.rows, self.columns)
-        row, column = np.nonzero(np.isfinite(heights))
-        pixels = np.stack([self.columns[column] + 0.5, self.rows[row] + 0.5, np.ones(len(row))])
-        points = np.empty(len(row), POINT)
+            pixels, heights = raster.known_heights(self.rows, self.columns)
+        points = np.empty(len(heights), POINT)
         points["x"], points["y"] = self.map_from_pixel @ pixels
-        points["z"] = heights[row, column] - self.height_m
+        points["z"] = heights - self.height_m
         return points
 
     def heights_below(self, places: Numbers) -> Numbers:
         """How high (n,) the surface is below places (n, 2) in the map; NaN where there is none."""
-        turned = np.linalg.inv(self.map_from_pixel[:, :2])
-        columns, rows = np.floor(turned @ (places - self.map_from_pixel[:, 2]).T).astype(np.intp)
-        found = np.full(len(places), np.nan)
         with self.files.open(self.name) as file, open_raster(file) as raster:
-            inside = (rows >= 0) & (rows < raster.rows) & (columns >= 0) & (columns < raster.columns)
-            for place in np.flatnonzero(inside):
-                found[place] = raster.heights(rows[[place]], columns[[place]])[0, 0] - self.height_m
-        return found
+            return raster.heights_at(places, self.map_from_pixel) - self.height_m
 
 
 def add_surface(archive: Archive, files: Files, spec: DatasetSpec) -> None:
