@@ -10,6 +10,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(cache.cleanup)
 
 
+@cache
 def missing_modules() -> list[str]:
     """The optional modules that this environment lacks, and `numpy>=2` where NumPy is older."""
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
