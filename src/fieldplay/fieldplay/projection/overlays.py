@@ -1,7 +1,9 @@
 """Points drawn into a picture: coloured by range, the nearest on top, with a bar that says what the colours mean."""
 
+import time
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,6 +19,7 @@ Scan = TypeVar("Scan")
 KEPT_SCANS = 200
 PATIENCE = 4  # pictures that wait for scans which may not come
 MOST_WAITING = 8
+GRACE_S = 1.0  # for scans on their way, once an image has come that is later than any scan that could still be near
 Array = NDArray[np.float64]
 Pixels = NDArray[np.uint8]
 FINE = 2  # so many times finer than the picture are points drawn, for smooth edges
@@ -45,11 +48,14 @@ class ImageAndScan(Generic[Picture, Scan]):
 class NearestPairs(Generic[Picture, Scan]):
     """Pictures and scans as they come, each in the order of its own times; where these run back all starts anew."""
 
-    def __init__(self, within_ns: int) -> None:
+    def __init__(self, within_ns: int, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._within_ns = within_ns
+        self._clock_s = clock_s
         self._scan_ns: deque[int] = deque(maxlen=KEPT_SCANS)
         self._scans: deque[Scan] = deque(maxlen=KEPT_SCANS)
         self._waiting: deque[tuple[int, Picture]] = deque(maxlen=MOST_WAITING)
+        self._image_ns: int | None = None  # of the last image
+        self._image_s = 0.0  # when it came
 
     @property
     def is_pressed(self) -> bool:
@@ -66,8 +72,13 @@ class NearestPairs(Generic[Picture, Scan]):
 
     def add_image(self, stamp_ns: int, picture: Picture) -> None:
         """A further picture; where too many wait the oldest is given up."""
-        if self._waiting and stamp_ns < self._waiting[-1][0]:
+        if self._image_ns is not None and stamp_ns < self._image_ns:
             self._waiting.clear()
+            # The scans of this image may come after it: those played before the jump must not be taken for later ones.
+            while self._scan_ns and self._scan_ns[-1] > stamp_ns + self._within_ns:
+                self._scan_ns.pop()
+                self._scans.pop()
+        self._image_ns, self._image_s = stamp_ns, self._clock_s()
         self._waiting.append((stamp_ns, picture))
 
     def first(self) -> ImageAndScan[Picture, Scan] | None:
@@ -76,7 +87,8 @@ class NearestPairs(Generic[Picture, Scan]):
             return None
         stamp_ns, picture = self._waiting[0]
         last_ns = self._scan_ns[-1] if self._scan_ns else None
-        is_late = self._waiting[-1][0] > stamp_ns + self._within_ns
+        # DDS keeps the order within a topic only: a later image does not mean that all scans before it have come.
+        is_late = self._waiting[-1][0] > stamp_ns + self._within_ns and self._clock_s() > self._image_s + GRACE_S
         if (last_ns is None or last_ns < stamp_ns) and not (is_late or self.is_pressed):
             return None
         return ImageAndScan(picture, self._nearest(stamp_ns))

@@ -1,6 +1,6 @@
 """Which scan a picture gets, and when it gets it."""
 
-from fieldplay.projection.overlays import MOST_WAITING, ImageAndScan, NearestPairs
+from fieldplay.projection.overlays import GRACE_S, MOST_WAITING, ImageAndScan, NearestPairs
 
 MS = 1_000_000
 
@@ -37,13 +37,37 @@ def test_an_image_without_a_scan_near_it_has_none() -> None:
 
 
 def test_an_image_is_not_held_for_scans_that_do_not_come() -> None:
-    waiting = pairs()
+    now_s = [0.0]
+    waiting: NearestPairs[str, str] = NearestPairs(100 * MS, lambda: now_s[0])
     waiting.add_scan(0, "last")
     waiting.add_image(10 * MS, "picture")
     waiting.add_image(105 * MS, "next")
+    now_s[0] = 10.0
     assert waiting.first() is None
     waiting.add_image(115 * MS, "later")
+    assert waiting.first() is None
+    now_s[0] += GRACE_S + 0.1
     assert waiting.first() == ImageAndScan("picture", "last")
+
+
+def test_scan_that_arrives_after_a_later_image_is_still_paired() -> None:
+    waiting = pairs()
+    waiting.add_image(0, "picture")
+    waiting.add_image(200 * MS, "next")
+    assert waiting.first() is None
+    waiting.add_scan(10 * MS, "near")
+    assert waiting.first() == ImageAndScan("picture", "near")
+
+
+def test_image_that_arrives_before_the_scans_after_a_jump_back_waits_for_them() -> None:
+    waiting = pairs()
+    waiting.add_scan(900 * MS, "before the jump")
+    waiting.add_image(890 * MS, "before the jump")
+    waiting.drop_first()
+    waiting.add_image(0, "picture")
+    assert waiting.first() is None
+    waiting.add_scan(10 * MS, "near")
+    assert waiting.first() == ImageAndScan("picture", "near")
 
 
 def test_images_in_quick_succession_press_and_the_oldest_are_given_up() -> None:
